@@ -22,7 +22,7 @@ function numberIn(path: string, pattern: RegExp): number {
   return Number(captured.replaceAll(",", ""));
 }
 
-describe("the connections of a process", () => {
+describe("the connections per process", () => {
   const { inFlightMax } = singleServer(storeSchema("plants")).lanes;
   const connections = words[inFlightMax + otherConnections] ?? "";
 
@@ -39,7 +39,7 @@ describe("the connections of a process", () => {
     expect(read(path)).toContain(text);
   });
 
-  test("in a rolling upgrade fit into max_connections, equal in each file", () => {
+  test("fit into max_connections even during a rolling upgrade", () => {
     const allowed = numberIn("deploy/postgresql.conf", /max_connections = (\d+)/);
     expect(numberIn("deploy/cluster/patroni.yml", /max_connections: (\d+)/)).toBe(allowed);
     const replicas = numberIn("deploy/kubernetes/overlay/kustomization.yaml", /count: (\d+)/);

@@ -309,7 +309,7 @@ function swapLetters(name: string): string {
   return name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2);
 }
 
-test.each(Object.entries(gives))("%s suggests each name when two of its letters are swapped", async (_, give) => {
+test.each(Object.entries(gives))("%s suggests the right name if two letters are swapped", async (_, give) => {
   const names = (await acceptedNames(give)).filter((name) => name.length > 2);
   const messages = await Promise.all(names.map((name) => messageOf(() => give(named(swapLetters(name))))));
   const suggested = messages.map((message) => /did you mean "(?:[\w[\]]+\.)*(\w+)"/.exec(message)?.[1]);
@@ -320,27 +320,27 @@ test.each(Object.entries(gives))("%s suggests each name when two of its letters 
 describe("the suggestion for an unknown name", () => {
   test.each<[name: string, give: () => unknown, message: string]>([
     [
-      "of an option",
+      "for an option",
       () => createGateway({ routes, ...named("readMaxByte") }),
       'unknown option "readMaxByte", did you mean "readMaxBytes"?',
     ],
     [
-      "with swapped letters",
+      "for swapped letters",
       () => createGateway({ routes, ...named("cros") }),
       'unknown option "cros", did you mean "cors"?',
     ],
     [
-      "of a limit",
+      "for a limit",
       () => createGateway({ routes, limits: named("conections") }),
       'unknown option "limits.conections", did you mean "limits.connections"?',
     ],
     [
-      "of an option for a service",
+      "for a service's option",
       () => createGateway({ routes: (router) => router.service(KitchenSink, {}, named("readMaxByte")) }),
       'unknown option "readMaxByte", did you mean "readMaxBytes"?',
     ],
     [
-      "of an option for an RPC",
+      "for an RPC's option",
       () =>
         createGateway({
           routes: (router) => router.rpc(KitchenSink.method.query, () => ({}), named("readMaxByte")),
@@ -348,22 +348,22 @@ describe("the suggestion for an unknown name", () => {
       'unknown option "readMaxByte", did you mean "readMaxBytes"?',
     ],
     [
-      "of an option of JSON",
+      "for a JSON option",
       () => createGateway({ routes, jsonOptions: named("alwaysEmitImplict") }),
       'unknown option "jsonOptions.alwaysEmitImplict", did you mean "jsonOptions.alwaysEmitImplicit"?',
     ],
     [
-      "of the second issuer",
+      "for an option in the second issuer",
       () => openTokenVerifier({ jwt: [source, { ...source, ...named("audience") }] }, silentLog),
       'unknown option "jwt[1].audience", did you mean "jwt[1].audiences"?',
     ],
     [
-      "of the location of a store",
+      "for a store location's option",
       () => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db", ...named("pathh") }),
       'unknown option "pathh", did you mean "path"?',
     ],
     [
-      "of an option behind OpenTelemetry's hooks",
+      "for an option next to OpenTelemetry's hooks",
       () => createGateway(withOpenTelemetry({ routes, ...named("onRespons") })),
       'unknown option "onRespons", did you mean "onResponse"?',
     ],

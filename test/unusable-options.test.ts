@@ -36,17 +36,17 @@ describe("an unusable option", () => {
   const endpoint = (more: object): unknown => call(createGateway, { routes, endpoints: [{ path: "/a", ...more }] });
   test.each<[name: string, give: () => unknown, message: string]>([
     [
-      "contextValues of a gateway that listens",
+      "contextValues with listen()",
       () => listening({ contextValues: () => undefined }),
       'listen() would ignore the option "contextValues": set the values in admit, or pass gateway.handler to a server',
     ],
     [
-      "fallback of a gateway that listens",
+      "fallback with listen()",
       () => listening({ fallback: () => undefined }),
       'listen() would ignore the option "fallback": add endpoints, or pass gateway.handler to a server',
     ],
     [
-      "fallback of a proxy that listens",
+      "fallback with a proxy's listen()",
       async () => {
         const proxied = { ...upstream, descriptors: descriptorSetOf(KitchenSink.file) };
         const proxy = await createProxy({ upstreams: [proxied], fallback: () => undefined });
@@ -59,25 +59,21 @@ describe("an unusable option", () => {
       'listen() would ignore the option "fallback"',
     ],
     [
-      "engine of a plugin",
+      "engine in a plugin",
       () => call(expressConnectMiddleware, { routes, engine: 1 }),
       'the plugin would ignore the option "engine"',
     ],
     [
-      "fallback of a plugin",
+      "fallback in a plugin",
       () => call(fastifyConnectPlugin, { prefix: "" }, { routes, fallback: 1 }),
       'the plugin would ignore the option "fallback"',
     ],
     [
-      "routes of a module of Nest",
+      "routes in a Nest module",
       () => call(forRoot, { services: [], routes }),
       'ConnectModule.forRoot would ignore the option "routes": list the providers in services',
     ],
-    [
-      "services of a module of Nest that are missing",
-      () => call(forRoot, {}),
-      'ConnectModule.forRoot requires the option "services"',
-    ],
+    ["a Nest module without services", () => call(forRoot, {}), 'ConnectModule.forRoot requires the option "services"'],
     ["an endpoint without a handler", () => endpoint({ open: true }), 'endpoint /a requires the option "handle"'],
     [
       "an endpoint with a handler of another name",
@@ -95,32 +91,32 @@ describe("an unusable option", () => {
       "handle of endpoint /a must be a function, got string",
     ],
     [
-      "an endpoint of a class without a handler",
+      "an endpoint class without a handler",
       () => call(createGateway, { routes, endpoints: [new Page()] }),
       'endpoint /a requires the option "handle"',
     ],
     [
-      "routes that are not a function",
+      "a value for routes that is not a function",
       () => call(createGateway, { routes: {} }),
       "routes must be a function that registers services, got object",
     ],
     [
-      "endpoints that are not an array",
+      "a value for endpoints that is not an array",
       () => call(createGateway, { routes, endpoints: { path: "/a", open: true, handle } }),
       'option "endpoints" of createGateway must be an array, got an object',
     ],
     [
-      "limits that are not an object",
+      "a value for limits that is not an object",
       () => call(createGateway, { routes, limits: 1 }),
       'option "limits" of createGateway must be an object, got number',
     ],
     [
-      "jwt that is not an array",
+      "a value for jwt that is not an array",
       () => call(openTokenVerifier, { jwt: {} }, silentLog),
       'option "jwt" of openTokenVerifier must be an array, got an object',
     ],
     [
-      "open that is not an array",
+      "a value for open that is not an array",
       () => call(createBearerAuth, noVerifier, { realm: "a", open: "shop.v1.Shop" }),
       'option "open" of createBearerAuth must be an array, got string',
     ],
@@ -140,7 +136,7 @@ describe("an unusable option", () => {
       "(/package.Service/Method), got number",
     ],
     [
-      "upstreams that are not an array",
+      "a value for upstreams that is not an array",
       () => call(createProxy, { upstreams: upstream }),
       'option "upstreams" of createProxy must be an array, got an object',
     ],
@@ -150,12 +146,12 @@ describe("an unusable option", () => {
       'createProxy requires the option "upstreams[0].descriptors"',
     ],
     [
-      "an upstream that is an object of options",
+      "an upstream as a plain options object",
       () => call(createProxy, { upstreams: [{ ...upstream, upstream: { addresses: "http://127.0.0.1:1" } }] }),
       "upstreams[0].upstream of createProxy must be an address or the result of createUpstream(), got object",
     ],
     [
-      "tls next to an upstream of createUpstream",
+      "tls in addition to createUpstream()",
       () =>
         createProxy({
           upstreams: [{ ...upstream, upstream: createUpstream({ addresses: "http://[::1]:1" }), tls: {} }],
@@ -173,7 +169,7 @@ describe("an unusable option", () => {
       'upstreams[0] of createProxy would ignore the option "reloadEveryMs": descriptors are neither a file nor reflection',
     ],
     [
-      "the kind of a store that does not exist",
+      "an unknown store kind",
       () => call(openPlantStore, { kind: "postgre", url: "a" }),
       'kind of openPlantStore must be one of sqlite, postgres, got "postgre"',
     ],

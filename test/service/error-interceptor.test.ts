@@ -78,11 +78,11 @@ const servers: readonly { readonly name: string; readonly start: () => Promise<S
 const calls = [
   { name: "a unary handler", stream: false, headers: {} },
   { name: "an interceptor", stream: false, headers: { "fail-early": "1" } },
-  { name: "a stream before its first message", stream: true, headers: {} },
-  { name: "a stream after its first message", stream: true, headers: { "yield-first": "1" } },
+  { name: "a stream handler before its first message", stream: true, headers: {} },
+  { name: "a stream handler after its first message", stream: true, headers: { "yield-first": "1" } },
 ];
 
-describe.each(servers)("in a server of $name, the error interceptor", ({ start }) => {
+describe.each(servers)("the error interceptor in $name", ({ start }) => {
   let server: Server;
   let client: Client<typeof Health>;
   beforeAll(async () => {
@@ -105,7 +105,7 @@ describe.each(servers)("in a server of $name, the error interceptor", ({ start }
     ["an Error", "a string", "a ConnectError with the code Internal"].flatMap((failure) =>
       calls.map((call) => ({ failure, call, thrower: call.name })),
     ),
-  )("hides $failure that $thrower throws, and logs it once", async ({ failure, call }) => {
+  )("hides $failure from $thrower, and logs it once", async ({ failure, call }) => {
     const before = lines().length;
     const { code, rawMessage } = await errorOf(failure, call);
     expect({ code, rawMessage }).toEqual({ code: Code.Internal, rawMessage: "internal error" });
@@ -113,7 +113,7 @@ describe.each(servers)("in a server of $name, the error interceptor", ({ start }
     expect(lines().slice(before)).toMatchObject([{ level: "error", errorCode: "ERR_HANDLER_FAILED", procedure }]);
   });
 
-  test.each(calls)("passes on a ConnectError for callers that $name throws, and logs nothing", async (call) => {
+  test.each(calls)("passes on a ConnectError from $name, and logs nothing", async (call) => {
     const before = lines().length;
     const { code, rawMessage } = await errorOf("a ConnectError for callers", call);
     expect({ code, rawMessage }).toEqual({ code: Code.NotFound, rawMessage: "no such service" });

@@ -10,7 +10,7 @@ test.each([
   { field: `"${"k".repeat(128)}"`, key: "k".repeat(128) },
   { field: `"${String.raw`\"`.repeat(128)}"`, key: '"'.repeat(128) },
   { field: '"!#[]~"', key: "!#[]~" },
-])("readIdempotencyKey returns $key if $field is sent", ({ field, key }) => {
+])('readIdempotencyKey reads the field $field as "$key"', ({ field, key }) => {
   expect(readIdempotencyKey(field)).toBe(key);
 });
 
@@ -40,7 +40,7 @@ test.each([
   `"${String.raw`\\`.repeat(129)}"`,
   `"${" ".repeat(100_000)}`,
   `${" ".repeat(100_000)}x`,
-])("%j is refused by readIdempotencyKey", (field) => {
+])("the field %j is refused by readIdempotencyKey", (field) => {
   expect(() => readIdempotencyKey(field)).toThrow(
     expect.objectContaining({
       code: Code.InvalidArgument,

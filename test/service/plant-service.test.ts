@@ -65,19 +65,19 @@ describe("the plant service", () => {
       received: { subject: "ann", requestId: "r-1" },
     },
     {
-      name: "the subject and the key of a token without an issuer",
+      name: "a subject without an issuer, and the idempotency key",
       values: (context) => context.set(principalKey, ann),
       idempotencyKey: '"key"',
       received: { subject: "ann", requestId: "", idempotencyKey: ":key" },
     },
     {
-      name: "the subject, and the key with the issuer of the token",
+      name: "the subject, and the idempotency key with a hash of the issuer",
       values: (context) => context.set(principalKey, { ...ann, issuer: "https://id.test" }),
       idempotencyKey: '"key"',
       received: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },
     },
     {
-      name: "the key of a call without a principal",
+      name: "the idempotency key without a principal",
       idempotencyKey: '"key"',
       received: { subject: "", requestId: "", idempotencyKey: ":key" },
     },

@@ -29,7 +29,7 @@ test.each([
     documentedMs: 10_000,
     actualMs: fileWatchIntervalMs,
   },
-])('the value in "$sentence" in docs/explanation/storage.md is current', ({ sentence, documentedMs, actualMs }) => {
+])('docs/explanation/storage.md states the current time in "$sentence"', ({ sentence, documentedMs, actualMs }) => {
   expect(page).toContain(sentence);
   expect(actualMs).toBe(documentedMs);
 });

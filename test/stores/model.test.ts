@@ -7,6 +7,6 @@ import { startInThread } from "../support/model/start-thread.ts";
 // The suite `model` runs more commands, also on PostgreSQL, and kills processes.
 const run = { create: createSqlite, sequences: 3, limitMs: waitLimitMs / 2 };
 
-test("a store on SQLite keeps its promises despite terminated threads", async () => {
+test("an SQLite store behaves like the model despite terminated threads", async () => {
   expect(await checkStore({ ...run, startStore: startInThread() })).toBeGreaterThan(0);
 });

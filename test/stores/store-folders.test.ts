@@ -29,7 +29,7 @@ function importsOf(file: string): string[] {
   return imported.filter((path) => !path.startsWith("..") && folderOf(path) !== folderOf(file));
 }
 
-test("store folders import only folders below them, and Citus in one place", () => {
+test("store folders import only lower folders, except that one file imports Citus", () => {
   const wrong = files
     .filter((file) => file !== "index.ts")
     .flatMap((file) => importsOf(file).map((path) => ({ file, path })))
@@ -37,6 +37,6 @@ test("store folders import only folders below them, and Citus in one place", () 
   expect(wrong).toEqual([{ file: "postgres/table-location.ts", path: "citus/index.ts" }]);
 });
 
-test("the stores have no other files outside these folders except their index", () => {
+test("index.ts is the only file outside the store folders", () => {
   expect(files.filter((file) => !Object.hasOwn(allowed, folderOf(file)))).toEqual(["index.ts"]);
 });

@@ -22,9 +22,9 @@ function createFaultyBackend(defersFirst: boolean): Backend {
 }
 
 test.each([
-  { name: "a batch", defersFirst: false },
-  { name: "a batch of deferred deletions", defersFirst: true },
-])("$name that ended twice is logged, and callers keep the first ending", async (row) => {
+  { name: "a deletion", defersFirst: false },
+  { name: "a deferred deletion", defersFirst: true },
+])("$name that ends twice is logged, and its caller gets the first ending", async (row) => {
   const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
   const store = queuedStore(createFaultyBackend(row.defersFirst));
   // The first deletion occupies the queue, so that the others are one batch.
@@ -46,7 +46,7 @@ function logged(): readonly string[] {
   return [...(globalThis.openResources ?? [])].map(({ what }) => what);
 }
 
-test("a test file fails if a store has logged such an error", async () => {
+test("a test file fails if a store has logged a TransitionError", async () => {
   process.emitWarning("a deletion that is ended cannot become deleted", "TransitionError");
   await expect.poll(logged).toContainEqual("a deletion that is ended cannot become deleted");
   for (const one of globalThis.openResources ?? [])

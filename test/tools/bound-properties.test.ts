@@ -12,7 +12,7 @@ function takeInputs({ task }: TestContext): unknown {
   return inputs;
 }
 
-test("a property that holds for all inputs counts them", (context) => {
+test("a true property counts the inputs that were tried", (context) => {
   fc.assert(fc.property(fc.integer(), Number.isInteger), { numRuns: 20 });
   expect(takeInputs(context)).toEqual([{ tried: 20, wanted: 20 }]);
 });
@@ -41,7 +41,7 @@ const sufficient = isNightly ? 10 : 200;
 test.for([
   { inputs: sufficient - 1, name: "fails after too few inputs" },
   { inputs: sufficient, name: "passes after enough inputs" },
-])("a property whose time is over $name instead of continuing", ({ inputs }, context) => {
+])("a property that exceeds its time limit $name, and stops", ({ inputs }, context) => {
   const start = performance.now();
   let tried = 0;
   using clock = vi.spyOn(performance, "now");

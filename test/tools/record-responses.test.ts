@@ -8,17 +8,17 @@ const shownHead = "HTTP/1.1 200 OK\ndate: (masked)\n";
 test.each([
   { name: "a body as its bytes", sent: `${head}\r\n{}`, want: `${shownHead}\n{}\n` },
   {
-    name: "chunks as one, followed by the trailer section",
+    name: "chunks as a single chunk, then the trailer section",
     sent: `${head}transfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nx: y\r\n\r\n`,
     want: `${shownHead}transfer-encoding: chunked\n\n(chunks) abc\n0\\x0d\nx: y\\x0d\n\\x0d\n\n`,
   },
   {
-    name: "an interim response before the final one",
+    name: "an interim response before the final response",
     sent: `HTTP/1.1 100 Continue\r\n\r\n${head}\r\n`,
     want: `HTTP/1.1 100 Continue\n\n${shownHead}\n\n`,
   },
   { name: "bytes that are not a response unchanged", sent: "HTTP/1.1 2", want: "HTTP/1.1 2\n" },
-  { name: "no bytes as an empty string", sent: "", want: "" },
+  { name: "an empty response as an empty string", sent: "", want: "" },
 ])("the recorder renders $name", ({ sent, want }) => {
   expect(renderHttp1(Buffer.from(sent))).toBe(want);
 });

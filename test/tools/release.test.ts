@@ -29,7 +29,7 @@ test.each([
   expect(() => releaseChangelog(text, "0.2.0", "2026-11-21")).toThrow("CHANGELOG.md has no changes under [Unreleased]");
 });
 
-test("a repeated release changes nothing, and fails with unreleased changes", () => {
+test("a repeated release changes nothing, and fails if there are unreleased changes", () => {
   const written = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
   expect(releaseChangelog(written, "0.1.0", "2026-11-21")).toBe(written);
   const more = written.replace("## [0.1.0]", "### Added\n\n- A.\n\n## [0.1.0]");
@@ -97,7 +97,7 @@ test("packages are published after their dependencies", () => {
   );
 });
 
-test("a prerelease gets the tag next, so that npm avoids it", () => {
+test("a prerelease gets the npm tag next", () => {
   const [first] = publicationsOf("1.0.0-rc.1", "/a");
   expect(first?.publish.join(" ")).toBe(
     "npm publish --provenance --access public --tag next /a/plantstore-gateway-1.0.0-rc.1.tgz",
@@ -105,14 +105,14 @@ test("a prerelease gets the tag next, so that npm avoids it", () => {
 });
 
 test.each(["0.1.0", "10.20.30", "1.0.0-rc.1", "1.0.0-0", "1.0.0-alpha-1.x", "1.0.0-0a"])(
-  "%s is accepted by isVersion",
+  'isVersion accepts "%s"',
   (text) => {
     expect(isVersion(text)).toBe(true);
   },
 );
 
 test.each(["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b", "1.0.0+build", " 1.0.0", "1.0.0\n"])(
-  "%j is rejected by isVersion",
+  "isVersion rejects %j as a version",
   (text) => {
     expect(isVersion(text)).toBe(false);
   },

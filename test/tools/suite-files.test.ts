@@ -24,7 +24,7 @@ function suiteOf(file: string): string {
   return /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";
 }
 
-test("every test file belongs to the suite of its path", () => {
+test("every test file belongs to the suite that its path names", () => {
   const want = testFiles.map((file) => `${suiteOf(file)} ${file}`);
   const found = fileSuites
     .filter(({ repeats }) => repeats === undefined)
@@ -61,7 +61,7 @@ function sourceOf(file: string): { folder: string; name: string } {
   return { folder: path.slice(0, -basename(path).length), name: basename(path, ".test.ts") };
 }
 
-test("a test with the name of a source is in the folder of the source's path", () => {
+test("a test named like a source file is in the matching folder", () => {
   const sources = Map.groupBy(globSync("{src,packages/*/src}/**/*.ts", { cwd: projectFolder }), (source) =>
     basename(source, ".ts"),
   );
@@ -81,10 +81,13 @@ test.each(fileSuites)("the suite $name has test files", (suite) => {
   expect(filesOf(suite)).not.toEqual([]);
 });
 
-test.each(fileSuites.flatMap(({ repeats = [] }) => repeats))("%s, which a suite repeats, is a folder", (folder) => {
-  expect(folder).toMatch(/\/$/);
-  expect(existsSync(join(projectFolder, folder))).toBe(true);
-});
+test.each(fileSuites.flatMap(({ repeats = [] }) => repeats))(
+  "the folder %s, which a suite repeats, exists",
+  (folder) => {
+    expect(folder).toMatch(/\/$/);
+    expect(existsSync(join(projectFolder, folder))).toBe(true);
+  },
+);
 
 test.each(suites.filter((suite) => suite.kind === "program"))("the program of the suite $name exists", (suite) => {
   expect(suite.program).toMatch(/^(?:packages\/[a-z-]+\/)?test\/suites\/[a-z0-9-]+\/run[a-z-]*\.ts$/);

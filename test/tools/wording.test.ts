@@ -10,7 +10,7 @@ describe("textsOf", () => {
   test.each([
     { name: "a string of three words", source: 'fail("cannot open it");', texts: ["1 cannot open it"] },
     {
-      name: "a template, without its values",
+      name: "a template without its values",
       source: "throw new Error(\n  `PORT is not ${port} but\n   more`,\n);",
       texts: ["2 PORT is not ${} but more"],
     },
@@ -41,7 +41,7 @@ describe("textsOf", () => {
     expect(textsOfKind("name", source)).toEqual(["1 a", "2 b", "3 C", "3 d", "3 e", "4 F", "4 g", "5 H"]);
   });
 
-  test("finds complete test names with each row's values, and nothing else", () => {
+  test("finds complete test names with the values in each row", () => {
     const source = `const rows = [{ name: "reads an idle socket", text: "none of these words" }];
 describe("a server at work", () => {
   test.each(["a row of one"])("is up and running", () => { expect("not the name").toBe("nor this one"); });
@@ -58,7 +58,7 @@ export const others = [{ name: "closes an idle connection" }];`;
   });
 });
 
-test("titlesOf finds test titles as written, without groups and other calls", () => {
+test("titlesOf finds only the titles that test() and it() get", () => {
   const source = `describe("a server", () => {
   test.each(rows)("refuses $name", () => {});
   test("closes " + what, () => {});
@@ -106,14 +106,14 @@ describe("phrases", () => {
     { name: "are found in a message", kind: "message", text: "the port is no number", found: ["is no"] },
     { name: "are not found in an exception", kind: "comment", text: "It is no longer open.", found: [] },
     {
-      name: "are found if there are two, one of them in capitals",
+      name: "are found twice in a text, regardless of case",
       kind: "test name",
       text: "At once, and forthwith",
       found: ["at once", "forthwith"],
     },
     { name: "are not found in a longer word", kind: "comment", text: "look at oncelers", found: [] },
     { name: "are found in the words of a name", kind: "name", text: "closeAtOnce", found: ["at once"] },
-    { name: "are not found in a part of a word of a name", kind: "name", text: "flatOnce", found: [] },
+    { name: "are not found in a name if they begin within a word", kind: "name", text: "flatOnce", found: [] },
   ] as const;
 
   test.each(rows)("$name", ({ kind, text, found }) => {

@@ -41,7 +41,7 @@ async function deletePlants(location: PlantLocation, ids: readonly bigint[]): Pr
 }
 
 describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty) => {
-  test("migrate creates a store that check accepts; a second run changes nothing", async () => {
+  test("migrate creates a store that check accepts, and changes nothing when repeated", async () => {
     using database = await openEmpty();
     const run = commandsOn(database.url);
     expect((await run("check")).exitCode).not.toBe(0);
@@ -54,7 +54,7 @@ describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty
     expect(await run("check")).toMatchObject({ exitCode: 0 });
   });
 
-  test("export prints what import added and no deletion removed", async () => {
+  test("export prints the imported plants that were not deleted", async () => {
     using database = await openEmpty();
     const run = commandsOn(database.url);
     await run("migrate");

@@ -72,7 +72,7 @@ const moves: readonly {
 ];
 
 describe.each(states)("a deletion that is %s", (state) => {
-  test.each(moves)("becomes $name only if the table says so", ({ move, to }) => {
+  test.each(moves)("becomes $name only if the transition table allows it", ({ move, to }) => {
     const { deletion } = deletionIn(state);
     const before = deletion.token;
     const next = to(before !== undefined);
@@ -83,7 +83,7 @@ describe.each(states)("a deletion that is %s", (state) => {
     if (before !== undefined) expect(deletion.token).toBe(before);
   });
 
-  test.each(Object.values(oneOfEach))("ends as $kind only if the table says so, and only once", (ending) => {
+  test.each(Object.values(oneOfEach))("ends as $kind only once, and only if the table allows it", (ending) => {
     const { endings: allowed, becomeUnknown = [] } = transitions[state];
     const { deletion, got } = deletionIn(state);
     const before = got.length;
@@ -107,7 +107,7 @@ test("these tests cover all states in the table", () => {
   expect(states).toEqual(Object.keys(transitions));
 });
 
-test('no state after doubt leads back or has an ending "not done"', () => {
+test('a deletion in doubt cannot end with an error that means "not deleted"', () => {
   const reached = new Set<DeletionState>(["in-doubt"]);
   for (const state of reached) for (const next of transitions[state].next) reached.add(next);
   expect([...reached]).toEqual(["in-doubt", "deferred-in-doubt"]);
@@ -116,13 +116,13 @@ test('no state after doubt leads back or has an ending "not done"', () => {
   );
 });
 
-test("a deletion in doubt may be marked again with its token", () => {
+test("a deletion in doubt may become in doubt again with the same token", () => {
   const { deletion } = deletionIn("in-doubt");
   deletion.doubt("token");
   expect(deletion).toMatchObject({ state: "in-doubt", token: "token" });
 });
 
-test("a failed batch ends deferred deletions too, unlike a successful one", () => {
+test("a failed batch also ends its deferred deletions, unlike a successful batch", () => {
   for (const failure of [undefined, endings.unavailable("away")]) {
     const [open, deferred, ended] = (["sent", "deferred", "ended"] as const).map((state) => deletionIn(state).deletion);
     endRest(
@@ -155,7 +155,7 @@ test("docs/explanation/storage.md has the code's transition table", async () => 
   await expect(text.replace(table, rows.join(""))).toMatchFileSnapshot(page);
 });
 
-test("docs/explanation/storage.md draws each state, and each ending's error", () => {
+test("docs/explanation/storage.md contains each state, and each ending's error", () => {
   const text = readFileSync(page, "utf8");
   const [, section = ""] = /## The states of a deletion\n([^]*?)\n## /.exec(text) ?? [];
   const drawn = ["queued", "sent", "deferred", "in doubt"].filter((state) => !section.includes(state));

@@ -59,7 +59,7 @@ function openLocked(
 }
 
 describe("deletions of locked plants", () => {
-  test("are attempted in batches up to a maximum, with their own outcomes", async () => {
+  test("are attempted in batches of limited size, and get separate outcomes", async () => {
     const waiting: number[] = [];
     const commit = (batch: readonly Deletion[]): void => {
       waiting.push(locked.waiting);
@@ -87,7 +87,7 @@ describe("deletions of locked plants", () => {
     expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
   });
 
-  test("are refused when too many wait, with the time to retry after", async () => {
+  test("are refused with a retry time when too many wait", async () => {
     const { locked, attempts } = openLocked(deleteAll, { waitingMax: 1 });
     const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
     locked.add(first.pending, never);
@@ -97,7 +97,7 @@ describe("deletions of locked plants", () => {
     expect(attempts).toEqual([[1n]]);
   });
 
-  test("fail after two seconds, no matter how often they are deferred again", async () => {
+  test("fail after two seconds even if they are deferred again", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     let attempted = Promise.withResolvers<void>();
     const attemptedMs: number[] = [];
@@ -156,7 +156,7 @@ describe("deletions of locked plants", () => {
     expect(attempts).toEqual([[2n]]);
   });
 
-  test("are rejected with their attempt's error, and the next ones are attempted", async () => {
+  test("fail with their attempt's error, and later deletions are attempted", async () => {
     const { locked } = openLocked((batch) => {
       if (batch[0]?.id === 1n) return endings.unavailable("gone");
       return deleteAll(batch);
@@ -179,13 +179,13 @@ describe("a deletion in doubt", () => {
     { ending: endings.queueFull(), expected: unknown },
     { ending: endings.outcomeUnknown("lost"), expected: unknown },
     { ending: endings.cancelled(new ConnectError("too late", Code.DeadlineExceeded)), expected: "too late" },
-  ])("that ends as $ending.kind is never reported as certainly not done", async ({ ending, expected }) => {
+  ])("that ends as $ending.kind is never reported as not deleted", async ({ ending, expected }) => {
     const { pending, outcome } = lockedDelete(1n, { token: "token" });
     pending.end(ending);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });
   });
 
-  test("gets its outcome", async () => {
+  test("gets the outcome of its next attempt", async () => {
     const { pending, outcome } = lockedDelete(1n, { token: "token" });
     pending.send();
     pending.end(endings.deleted);

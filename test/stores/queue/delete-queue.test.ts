@@ -75,8 +75,8 @@ function idsFrom(first: number, count: number): bigint[] {
   return Array.from({ length: count }, (_, i) => BigInt(first + i));
 }
 
-describe("a queue of deletions", () => {
-  test("reports each batch when sent and when settled, and the waiting deletions", async () => {
+describe("the deletion queue", () => {
+  test("reports each batch when it is sent and settled, and the number waiting", async () => {
     const batches: unknown[] = [];
     const onBatch: OnBatch = (calls) => {
       batches.push(calls.length);
@@ -101,7 +101,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("forms the next batch in order from deletions that arrived meanwhile", async () => {
+  test("collects the deletions that arrive during a batch into the next batch", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const others = [5n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
@@ -122,13 +122,13 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n], [2n, 3n], [4n]]);
   });
 
-  test("commits up to the maximum number concurrently", () => {
+  test("sends at most inFlightMax batches concurrently", () => {
     const { queue, sentIds } = openQueue({ inFlightMax: 2 });
     for (const id of [1n, 2n, 3n]) void queue.delete(id, deleteCall());
     expect(sentIds()).toEqual([[1n], [2n]]);
   });
 
-  test("refuses deletions beyond its limit, with the time to retry after", async () => {
+  test("refuses deletions above its limit with a retry time", async () => {
     const { queue, sentIds } = openQueue({ waitingMax: 1 });
     void queue.delete(1n, deleteCall());
     void queue.delete(2n, deleteCall());
@@ -216,7 +216,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("reads a call's signal, which creates it, only if it is queued", async () => {
+  test("does not read the signal of a call that is sent immediately", async () => {
     const { queue, endBatch } = openQueue();
     const context = {
       get signal(): AbortSignal {
@@ -228,7 +228,7 @@ describe("a queue of deletions", () => {
     await expect(sent).resolves.toBe(true);
   });
 
-  test("resolves a call cancelled after it was sent with its outcome", async () => {
+  test("resolves a sent call with its outcome even if it is cancelled", async () => {
     const { queue, endBatch } = openQueue();
     const controller = new AbortController();
     const sent = queue.delete(1n, deleteCall({ signal: controller.signal }));
@@ -247,7 +247,7 @@ describe("a queue of deletions", () => {
     await expect(second).resolves.toBe(true);
   });
 
-  test("settles a large batch in order, but lets the event loop run", async () => {
+  test("settles a large batch in order without blocking the event loop", async () => {
     const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200 });
     const answeredIds: bigint[] = [];
     const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && answeredIds.push(id));
@@ -272,7 +272,7 @@ describe("a queue of deletions", () => {
     expect(answeredIds).toEqual([0n, ...ids]);
   });
 
-  test("closes after settling a large batch, although a later one is done", async () => {
+  test("closes only after a large batch is settled, even if a later batch is done", async () => {
     const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const [first, second] = [remove(0n), remove(1n)];
@@ -316,7 +316,7 @@ const step = oneof(
   record({ kind: constantFrom("cancel" as const, "end" as const, "fail" as const), which: nat(50) }),
 );
 
-describe("a queue of deletions under random steps", () => {
+describe("the deletion queue under random steps", () => {
   test("sends each deletion at most once, in order, and settles it once", async () => {
     await assert(
       asyncProperty(

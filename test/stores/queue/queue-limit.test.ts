@@ -144,7 +144,7 @@ function inBursts(size: number, everyMs: number): (nowMs: number) => number {
   return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
 }
 
-describe("a store under three times the load that it can handle", () => {
+describe("a store under triple load", () => {
   const slow = { commitMs: 1.5, deletionMs: 0.5, inFlightMax: 1 };
 
   test.each([
@@ -153,7 +153,7 @@ describe("a store under three times the load that it can handle", () => {
     { name: "commits of 5 ms", store: { ...slow, commitMs: 5 } },
     { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
     { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
-  ])("with $name keeps 90 % of its rate and at most tripled latency", ({ store }) => {
+  ])("with $name keeps 90 % of its rate, and at most triples its latency", ({ store }) => {
     const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
     const below = offer(store, () => 0.9 * canDoPerS);
     const above = offer(store, () => 3 * canDoPerS);
@@ -166,7 +166,7 @@ describe("a store under three times the load that it can handle", () => {
     { name: "with one batch at a time", store: slow, firstPerS: 1_700 },
     { name: "with two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
     { name: "after a low load", store: slow, firstPerS: 300 },
-  ])("$name refuses excess deletions without queueing them, from the start", ({ store, firstPerS }) => {
+  ])("$name refuses excess deletions immediately instead of queueing them", ({ store, firstPerS }) => {
     const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
     const received = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
     expect(received.refusedP99Ms).toBeLessThan(1);
@@ -183,11 +183,11 @@ describe("a store under three times the load that it can handle", () => {
       store: { ...slow, deletionMs: 1, inFlightMax: 2, pauseMs: 100 },
     },
     {
-      name: "a store that was faster",
+      name: "deletions that become slower",
       store: { ...slow, deletionMs: 0.05, later: { deletionMs: 0.5 } },
       firstPerS: 3_000,
     },
-  ])("with $name keeps waits under a second even at sixfold load", ({ store, firstPerS = 0 }) => {
+  ])("with $name keeps waits under a second, even at sixfold load", ({ store, firstPerS = 0 }) => {
     const { deletionMs = store.deletionMs } = "later" in store ? store.later : {};
     const canDoPerS = (store.inFlightMax * 1_000) / deletionMs;
     const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
@@ -196,9 +196,9 @@ describe("a store under three times the load that it can handle", () => {
   });
 
   test.each([
-    { name: "the store becomes even slower", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
-    { name: "the last small batch had a pause", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
-  ])("if $name, keeps waits short", ({ store, firstPerS }) => {
+    { name: "deletions become slower", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
+    { name: "a small batch pauses before the overload", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
+  ])("if $name, keeps waits below 100 ms", ({ store, firstPerS }) => {
     expect(offer(store, (nowMs) => (nowMs < changesAtMs + 50 ? firstPerS : 6_000)).p99Ms).toBeLessThan(100);
   });
 
@@ -212,20 +212,20 @@ describe("a store under three times the load that it can handle", () => {
   test.each([
     { name: "a load below its rate with bursts", store: slow, later: many },
     { name: "no load and then bursts", store: slow, later: inBursts(600, countedFromMs) },
-    { name: "bursts, with one batch at a time", store: slower, later: inBursts(60, 300) },
+    { name: "bursts with one batch at a time", store: slower, later: inBursts(60, 300) },
     {
-      name: "bursts, with two batches at a time",
+      name: "bursts with two batches at a time",
       store: { ...slower, deletionMs: 4, inFlightMax: 2 },
       later: inBursts(60, 300),
     },
-  ])("if an overload is followed by $name, soon stops refusing", ({ store, later }) => {
+  ])("if an overload is followed by $name, stops refusing within two seconds", ({ store, later }) => {
     const endedMs = countedFromMs - 2_000;
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
 
   const lone = { size: 1, durationMs: 1.5, isLast: false };
 
-  test("doubles its limit after pauses until its rate is measurable", () => {
+  test("doubles its limit after a pause until its rate is measurable", () => {
     const limit = new QueueLimit(waitingMax);
     const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
       limit.recordRefusal(nowMs);
@@ -240,7 +240,7 @@ describe("a store under three times the load that it can handle", () => {
     expect(rooms).toEqual([1, 2, 3, 5, 10, 20, 20, 20]);
   });
 
-  test("is overloaded until a second after its last refusal", () => {
+  test("remains overloaded for a second after its last refusal", () => {
     const limit = new QueueLimit(waitingMax);
     const late = { size: 200, durationMs: 100, isLast: false };
     const commit = (batch: typeof late, nowMs: number): number => {
@@ -285,7 +285,7 @@ describe("a store that keeps up", () => {
   test.each([
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
     { name: "a pause of two batches", store: { ...quick, commitMs: 4, pauseMs: 3_000, inFlightMax: 2 }, perS: 5_000 },
-    { name: "a pause of 200 ms of a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
+    { name: "a pause of 200 ms in a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
   ])("with $name refuses no deletion, even during the pause", ({ store, perS }) => {
     expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
   });
@@ -293,15 +293,15 @@ describe("a store that keeps up", () => {
   const slow = { ...quick, deletionMs: 0.5 };
 
   test.each([
-    { name: "each second", store: slow, perSAt: inBursts(600, 1_000) },
-    { name: "each two seconds", store: slow, perSAt: inBursts(600, 2_000) },
+    { name: "every second", store: slow, perSAt: inBursts(600, 1_000) },
+    { name: "every two seconds", store: slow, perSAt: inBursts(600, 2_000) },
     {
-      name: "each second, with two batches at a time",
+      name: "every second, with two batches at a time,",
       store: { ...slow, deletionMs: 1, inFlightMax: 2 },
       perSAt: inBursts(600, 1_000),
     },
     {
-      name: "each half second, when the store becomes fast",
+      name: "every half second, even when commits become faster,",
       store: { ...quick, deletionMs: 1.5, later: { deletionMs: 0.015 } },
       perSAt: inBursts(300, 500),
     },
@@ -318,7 +318,7 @@ describe("a store that keeps up", () => {
   test.each([
     { commit: "4 to 8 ms", durationsMs: [4, 4.5, 9] },
     { commit: "40 to 90 ms", durationsMs: [40, 41, 90] },
-  ])("with commits taking $commit ignores that a larger batch was slower", ({ durationsMs }) => {
+  ])("with commits of $commit keeps its limit after a slower large batch", ({ durationsMs }) => {
     const limit = new QueueLimit(waitingMax);
     for (const [i, durationMs] of durationsMs.entries()) {
       limit.recordCommit({ size: [1, 9, 20][i] ?? 0, durationMs, isLast: false }, 100 * i);
@@ -332,7 +332,7 @@ describe("a store that keeps up", () => {
   test.each([
     { name: "fast batches", between: lone },
     { name: "a pause and an idle queue", between: { ...lone, durationMs: 100, isLast: true } },
-  ])("with two late batches an hour apart and $name in between", ({ between }) => {
+  ])("keeps its limit after two late batches an hour apart, with $name between", ({ between }) => {
     const limit = new QueueLimit(waitingMax);
     for (let s = 0; s < 8; s += 1) limit.recordCommit(lone, s * 1_000);
     limit.recordCommit(late, 8_000);

@@ -36,7 +36,7 @@ function deferOnce(): Commit {
   };
 }
 
-test("a deferred deletion ends in a later batch without lock waits", async () => {
+test("a deferred deletion is attempted again in a batch that does not wait for locks", async () => {
   const { store, batches } = openStore(deferOnce());
   const deleting = store.delete(7n, deleteCall());
   await expect.poll(() => store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 1 });
@@ -91,7 +91,7 @@ test("a store closes its backend only after its deferred deletions have ended", 
   await expect(deleting).resolves.toEqual({ deleted: true, isClosed: false });
 });
 
-test("a deferred deletion fails with its batch", async () => {
+test("a deferred deletion fails if its batch fails", async () => {
   const { store, batches } = openStore((batch) => {
     for (const one of batch) one.defer();
     return endings.unavailable("away");
@@ -101,7 +101,7 @@ test("a deferred deletion fails with its batch", async () => {
   await store.close();
 });
 
-test("a deferred deletion ends without enough time for another attempt", async () => {
+test("a deferred deletion ends if no time remains for another attempt", async () => {
   const { store, batches } = openStore(deferOnce(), {}, { attemptMsMin: 10_000 });
   await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
   expect(batches).toHaveLength(1);
@@ -111,7 +111,7 @@ test("a deferred deletion ends without enough time for another attempt", async (
 test.each([
   { name: "in doubt", token: "token", errorCode: "ERR_OUTCOME_UNKNOWN" },
   { name: "not in doubt", token: undefined, errorCode: "ERR_STORE_UNAVAILABLE" },
-])("a deletion $name ends with $errorCode after two seconds' deferral", async ({ token, errorCode }) => {
+])("a deletion $name ends with $errorCode when deferred for two seconds", async ({ token, errorCode }) => {
   vi.useFakeTimers({ toFake: ["performance"] });
   const { store } = openStore((batch) => {
     for (const one of batch) {

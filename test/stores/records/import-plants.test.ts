@@ -22,7 +22,7 @@ async function* textOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
 }
 
 describe("importing plants", () => {
-  test("sums the counts over batches, and reports each batch once durable", async () => {
+  test("sums the counts over batches, and reports each durable batch", async () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     await using database = await openInBatches(folder.file("plants.db"));
@@ -37,7 +37,7 @@ describe("importing plants", () => {
     ]);
   });
 
-  test("counts skipped deleted plants over all batches, or restores them with restore", async () => {
+  test("counts the deleted plants that it skips, or restores them if requested", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 20_999n } });

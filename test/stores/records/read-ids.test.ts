@@ -15,11 +15,11 @@ async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-describe("reading ids", () => {
+describe("readIds()", () => {
   test.each([
-    { name: "one id per line", text: "1\n-2\n0\n", want: [1n, -2n, 0n] },
+    { name: "lines with one id each", text: "1\n-2\n0\n", want: [1n, -2n, 0n] },
     { name: "a last line without a line feed", text: "1\n2", want: [1n, 2n] },
-    { name: "CRLF", text: "1\r\n2\r\n", want: [1n, 2n] },
+    { name: "CRLF line ends", text: "1\r\n2\r\n", want: [1n, 2n] },
     { name: "empty lines", text: "\n1\n\r\n\n2\n\n", want: [1n, 2n] },
     { name: "an empty file", text: "", want: [] },
     {
@@ -27,7 +27,7 @@ describe("reading ids", () => {
       text: "-9223372036854775808\n9223372036854775807\n",
       want: [-(2n ** 63n), 2n ** 63n - 1n],
     },
-  ])("with $name succeeds", async ({ text, want }) => {
+  ])("accepts $name in its input", async ({ text, want }) => {
     await expect(read(text)).resolves.toEqual(want);
   });
 
@@ -40,7 +40,7 @@ describe("reading ids", () => {
     { name: "a plus sign", text: "+1\n", message: 'line 1 is not a plant id: "+1"' },
     { name: "a space before the id", text: " 1\n", message: 'line 1 is not a plant id: " 1"' },
     { name: "a minus sign alone", text: "-\n", message: 'line 1 is not a plant id: "-"' },
-    { name: "a leading zero of a negative", text: "-01\n", message: 'line 1 is not a plant id: "-01"' },
+    { name: "a leading zero in a negative id", text: "-01\n", message: 'line 1 is not a plant id: "-01"' },
     { name: "two minus signs", text: "--1\n", message: 'line 1 is not a plant id: "--1"' },
     { name: "two ids on one line", text: "1,2\n", message: 'line 1 is not a plant id: "1,2"' },
     { name: "a fraction", text: "1.0\n", message: 'line 1 is not a plant id: "1.0"' },
@@ -54,7 +54,7 @@ describe("reading ids", () => {
     },
     { name: "64 digits", text: `${"7".repeat(64)}\n`, message: /^line 1 is not a plant id: "7{64}"$/ },
     { name: "a very long line", text: `1\n${"7".repeat(100_000)}`, message: /^line 2 is not a plant id: "7{64}…"$/ },
-  ])("refuses $name with the line number", async ({ text, message }) => {
+  ])("refuses $name, and reports the line number", async ({ text, message }) => {
     await expect(read(text)).rejects.toThrow(InvalidLineError);
     await expect(read(text)).rejects.toThrow(message);
     await expect(read(text, 1)).rejects.toThrow(message);
@@ -87,7 +87,7 @@ describe("reading ids", () => {
     expect(received).toEqual(Array<bigint>(10_000).fill(5n));
   });
 
-  test("reads all ids however the text is chunked", async () => {
+  test("reads all ids regardless of chunk boundaries", async () => {
     await assert(
       asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
         expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);

@@ -46,7 +46,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("returns other endings for used idempotency keys, without deleting plants", () => {
+  test("deletes no further plant for a used idempotency key", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -68,14 +68,14 @@ describe("committing a batch", () => {
 
   test.each([
     {
-      name: "is unused when its record was dropped",
+      name: "if its record was dropped",
       sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
     },
     {
-      name: "is unused when another record has the number of its record",
+      name: "if another record has its record's number",
       sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
     },
-  ])("an idempotency key $name, and then belongs to the new deletion", ({ sql }) => {
+  ])("treats an idempotency key as unused $name, and assigns it to the new deletion", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(sql);
@@ -88,7 +88,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("finds a record's key although a trigger has changed its time", () => {
+  test("finds an idempotency key even if a trigger has changed its record's time", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
@@ -99,7 +99,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("keeps a plant if a trigger silently skips its key", () => {
+  test("keeps a plant if a trigger silently skips its idempotency key", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
@@ -112,7 +112,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("continues the records' batch numbers", () => {
+  test("continues the batch numbers in existing records", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
@@ -173,7 +173,7 @@ const protections: readonly { name: string; sql: string }[] = [
 const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
 
 describe("a batch with protected plants", () => {
-  test.each(protections)("with $name deletes only the other plants, with matching records", ({ sql }) => {
+  test.each(protections)("with $name deletes and records only the other plants", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
@@ -260,7 +260,7 @@ test("a batch whose commit fails for one plant is split in half", () => {
   db.close();
 });
 
-test("a batch with a refused plant is split there into two commits", () => {
+test("a batch is split into two commits at a refused plant", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");

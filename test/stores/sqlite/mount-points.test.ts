@@ -20,7 +20,7 @@ const lines = [
 ];
 const mountInfo = lines.join("\n");
 
-describe("a real path", () => {
+describe("mountPointOf()", () => {
   test.each([
     { path: "/data/plants.db", mountPoint: "/data/plants.db" },
     { path: "/data/plants.db-wal", mountPoint: "/data" },
@@ -33,12 +33,12 @@ describe("a real path", () => {
     { path: "/data/größe.db", mountPoint: "/data/größe.db" },
     { path: "/srv/plants.db", mountPoint: "/srv" },
     { path: "/srv/sub/folder/plants.db", mountPoint: "/srv/sub" },
-  ])("mountPointOf returns $mountPoint for the path $path in mountinfo", ({ path, mountPoint }) => {
+  ])('returns "$mountPoint" for the path "$path"', ({ path, mountPoint }) => {
     expect(mountPointOf(mountInfo, path)).toBe(mountPoint);
     expect(mountPointOf(lines.toReversed().join("\n"), path)).toBe(mountPoint);
   });
 
-  test("mountPointOf returns the root without mounts", () => {
+  test("returns the root if there are no mounts", () => {
     expect(mountPointOf("", "/data/plants.db")).toBe("/");
   });
 });

@@ -31,16 +31,16 @@ const rows: readonly { name: string; errcode: number; text: string; isTemporary:
 ];
 
 describe("the problem for an SQLite error", () => {
-  test.each(rows)('for $name says "$text" (isTemporary: $isTemporary)', ({ errcode, text, isTemporary }) => {
+  test.each(rows)('is "$text" for $name (isTemporary: $isTemporary)', ({ errcode, text, isTemporary }) => {
     expect(fileProblemOf(sqliteFault(errcode))).toEqual({ text, isTemporary });
     expect(isLocked(sqliteFault(errcode))).toBe(text.includes("holds the lock"));
     expect(isConstraintFault(sqliteFault(errcode))).toBe(false);
   });
 
   test.each([
-    { name: "an error that is not from SQLite", fault: new TypeError("no such thing"), text: "no such thing" },
-    { name: "a value that is not an error", fault: "gone", text: "gone" },
-  ])("$name is permanent", ({ fault, text }) => {
+    { name: "another error", fault: new TypeError("no such thing"), text: "no such thing" },
+    { name: "a thrown string", fault: "gone", text: "gone" },
+  ])("is permanent for $name in place of an SQLite error", ({ fault, text }) => {
     expect(fileProblemOf(fault)).toEqual({ text, isTemporary: false });
     expect(isLocked(fault)).toBe(false);
   });
@@ -50,7 +50,7 @@ describe("the problem for an SQLite error", () => {
     { name: "SQLITE_IOERR_FSYNC", errcode: 1034, isTemporary: true },
     { name: "SQLITE_FULL", errcode: 13, isTemporary: true },
     { name: "SQLITE_CORRUPT", errcode: 11, isTemporary: false },
-  ])("for $name at a checkpoint names the log (isTemporary: $isTemporary)", ({ errcode, isTemporary }) => {
+  ])("names the log for $name at a checkpoint (isTemporary: $isTemporary)", ({ errcode, isTemporary }) => {
     expect(checkpointProblemOf(sqliteFault(errcode))).toEqual({
       text: `its write-ahead log cannot be copied into the file: ${fileProblemOf(sqliteFault(errcode)).text}`,
       isTemporary,

@@ -4,9 +4,9 @@ import { lockPollMs, runInTransaction, untilUnlocked } from "../../../src/stores
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 test.each([
-  { name: "", end: "" },
-  { name: ", even if SQLite has already rolled it back", end: "ROLLBACK" },
-])("a failed transaction$name is rolled back, and releases the file", ({ end }) => {
+  { name: "a failed transaction", end: "" },
+  { name: "a failed transaction that SQLite has rolled back", end: "ROLLBACK" },
+])("$name leaves no change, and releases the file", ({ end }) => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("file"));
   using other = new DatabaseSync(folder.file("file"));
@@ -37,7 +37,7 @@ test("untilUnlocked waits for the lock, then fails because the file is locked", 
   expect(attempts).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
 });
 
-test("an error other than a lock is thrown immediately", () => {
+test("untilUnlocked throws any error other than a lock immediately", () => {
   let attempts = 0;
   const fail = (): never => {
     attempts++;

@@ -179,7 +179,7 @@ test.each([
     code: "throw storeUnavailable(problemOf(fault).text);",
     instead: "throw fault;",
     runs: "test/stores/contract/postgres-store.test.ts",
-    fails: "rejects calls of has without the error of the database",
+    fails: "rejects has calls without the database's error",
   },
 ])("a test names $forgotten if a new RPC lacks it", { timeout: buildLimitMs }, async (row) => {
   const { file, code, instead = "", runs, fails } = row;

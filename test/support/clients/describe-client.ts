@@ -45,12 +45,12 @@ export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnder
       { what: "no token", id: 2n, token: undefined, want: "16 a bearer token is required" },
       { what: "a wrong token", id: 2n, token: tokens.unknown, want: "16 the token is not valid" },
       { what: "an id beyond a double", id: longId, token: tokens.good, want: `5 plant ${longId} not found` },
-      { what: "the least id", id: -(2n ** 63n), token: tokens.good, want: `5 plant ${-(2n ** 63n)} not found` },
-    ])("with $what gets the status and message", async ({ id, token, want }) => {
+      { what: "the smallest id", id: -(2n ** 63n), token: tokens.good, want: `5 plant ${-(2n ** 63n)} not found` },
+    ])("a call with $what gets the expected status and message", async ({ id, token, want }) => {
       expect(await client.deletePlant(id, token)).toBe(want);
     });
 
-    test("fails when its deadline passes", async () => {
+    test("a call fails when its deadline passes", async () => {
       expect(await client.deletePlant(situations.slow, tokens.good, 400)).toMatch(onDeadline);
     });
 

@@ -49,7 +49,7 @@ export function describeExample({ language, program, environment }: ExampleClien
       expect(await run(cleartext)).toBe("there is no plant 42\n");
     });
 
-    test("has the lines that docs/how-to/clients.md shows, in their order", () => {
+    test("contains the lines that docs/how-to/clients.md shows, in the same order", () => {
       const lines = text.split("\n").map((line) => line.trim());
       const shown = documentedLines(language);
       expect(lines.filter((line) => shown.includes(line))).toEqual(shown);

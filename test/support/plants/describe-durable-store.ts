@@ -74,7 +74,7 @@ function withDatabase(open: OpenStore): OpenWithDatabase {
 }
 
 function testReopened(open: OpenDurable): void {
-  test("has what it acknowledged, with idempotency keys' outcomes", async () => {
+  test("keeps acknowledged deletions, and the outcomes for their idempotency keys", async () => {
     await using opened = await open([1n, 2n, 3n]);
     const keyed = deleteCall({ idempotencyKey: "key" });
     const outcomes = [opened.store.delete(1n, keyed), opened.store.delete(2n, deleteCall())];
@@ -133,12 +133,12 @@ function testRestarted(open: OpenWithDatabase): void {
 }
 
 function testQueue(open: OpenWithDatabase): void {
-  test("is counted, up to a limit of 16,384", async () => {
+  test("the queue's limit is 16,384 deletions", async () => {
     await using opened = await open([]);
     expect(opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
   });
 
-  test("deletes nothing when its call is cancelled", async () => {
+  test("a cancelled call deletes nothing", async () => {
     // A store sends at most two concurrent batches from each of its queues.
     const others = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
     await using opened = await open([...others, 21n]);
@@ -160,7 +160,7 @@ function testQueue(open: OpenWithDatabase): void {
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
 
-  test("keeps its plant and gets a retry time when the queue overflows", async () => {
+  test("an overflowing queue refuses deletions with a retry time", async () => {
     const ids = Array.from({ length: overflowingPlants }, (_, i) => BigInt(i + 1));
     await using opened = await open(ids);
     const { queues = 1 } = opened.database;
@@ -181,7 +181,7 @@ function testQueue(open: OpenWithDatabase): void {
 }
 
 function testProtected(open: OpenWithDatabase): void {
-  test.each(protections)("is kept by %s; other plants in its batch are deleted and recorded", async (way) => {
+  test.each(protections)("is kept by %s, and the other plants in its batch are deleted", async (way) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     const kept = [5n, 12n];
     await using opened = await open(ids);
@@ -222,7 +222,7 @@ function testLocked(open: OpenWithDatabase): void {
     await expect(locked).resolves.toBe(true);
   });
 
-  test("is deleted for one of its callers, who all wait until it is unlocked", async () => {
+  test("is deleted for only one of several callers that wait until it is unlocked", async () => {
     await using opened = await openLocked([1n], [1n]);
     // The first ones are sent alone, and the others in one batch.
     const deletions = Array.from({ length: 5 }, () => opened.store.delete(1n, deleteCall()));
@@ -235,7 +235,7 @@ function testLocked(open: OpenWithDatabase): void {
 }
 
 function testUnavailable(open: OpenWithDatabase, calls: Calls): void {
-  test.each(Object.entries(calls))("rejects calls of %s without the error of the database", async (_, call) => {
+  test.each(Object.entries(calls))("rejects %s calls without the database's error", async (_, call) => {
     await using opened = await open([3n]);
     await opened.database.run("DROP TABLE plants");
     await expect(call(opened.store)).rejects.toMatchObject(unavailable);

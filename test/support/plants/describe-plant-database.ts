@@ -49,7 +49,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([int64Min, -1n, 0n, 5n, 2n ** 53n + 1n, int64Max]);
     });
 
-    test("counts existing plants, also duplicates within one batch, and imports each once", async () => {
+    test("imports each plant once, and counts duplicates as existing plants", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       await expect(importInto(opened.database, [[2n, 3n, 3n], [3n]])).resolves.toEqual([
@@ -79,7 +79,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         deleted: [-(2n ** 63n), 0n],
         fresh: 9n,
       },
-    ])("skips deleted plants among ids $where, but not adjacent ones", async ({ ids, deleted, fresh }) => {
+    ])("skips deleted plants among ids $where, and imports adjacent ids", async ({ ids, deleted, fresh }) => {
       await using opened = await open();
       await importInto(opened.database, [ids]);
       for (const id of deleted) await opened.store.delete(id, deleteCall());
@@ -91,7 +91,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual(presentAndFresh.toSorted((one, other) => (one < other ? -1 : 1)));
     });
 
-    test("restores deleted plants with restore, and they can be deleted again", async () => {
+    test("restores deleted plants if requested, and can delete them again", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 3n]]);
       await opened.store.delete(1n, deleteCall());
@@ -139,7 +139,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([1n, 2n, 3n, 4n]);
     });
 
-    test("does not restore a deleted plant that is imported with new ones", async () => {
+    test("does not restore a deleted plant that is imported with new plants", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       await opened.store.delete(1n, deleteCall());
@@ -147,7 +147,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([2n, 5n]);
     });
 
-    test("accepts an empty batch, and exports no chunk without plants", async () => {
+    test("accepts an empty batch, and exports no empty chunk", async () => {
       await using opened = await open();
       await expect(collect(opened.database.exportPlants())).resolves.toEqual([]);
       await expect(importInto(opened.database, [[], [1n]])).resolves.toEqual([
@@ -156,7 +156,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       ]);
     });
 
-    test("exports many plants in chunks, each once", async () => {
+    test("exports many plants exactly once, in chunks", async () => {
       await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i * 3 - 30_000));
       await importInto(opened.database, [ids]);
@@ -165,7 +165,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(runs.flat()).toEqual(ids);
     });
 
-    test("exports a snapshot, whatever is deleted meanwhile", async () => {
+    test("exports a snapshot despite deletions during the export", async () => {
       await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i));
       await importInto(opened.database, [ids]);
@@ -216,7 +216,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(listed).toHaveLength(1);
     });
 
-    describe("a recorded subject and request id", () => {
+    describe("a subject and a request id", () => {
       const opened = openForAllRows();
       let next = 1n;
       beforeAll(() => importInto(opened().database, [Array.from({ length: 100 }, (_, i) => BigInt(i + 1))]));
@@ -225,12 +225,12 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         { name: "U+0000", text: "a\0b", kept: "a\uFFFDb" },
         { name: "lone surrogates", text: "a\uD83Cb\uDF31", kept: "a\uFFFDb\uFFFD" },
         { name: "a character beyond 16 bits", text: "🌱", kept: "🌱" },
-        { name: "the syntax of arrays and JSON", text: '{NULL,"\\"}\n\t,\'', kept: '{NULL,"\\"}\n\t,\'' },
+        { name: "array and JSON syntax", text: '{NULL,"\\"}\n\t,\'', kept: '{NULL,"\\"}\n\t,\'' },
         { name: "an empty string", text: "", kept: "" },
         { name: "1,024 characters", text: "é".repeat(1_024), kept: "é".repeat(1_024) },
         { name: "1,025 characters", text: "é".repeat(1_025), kept: `${"é".repeat(1_023)}…` },
         { name: "a surrogate pair across the limit", text: "🌱".repeat(600), kept: `${"🌱".repeat(511)}\uFFFD…` },
-      ])("with $name is stored, as are others in its batch", async ({ text, kept }) => {
+      ])("with $name are recorded, and do not affect other deletions", async ({ text, kept }) => {
         const { database, store } = opened();
         const ids = [next++, next++, next++, next++];
         const call = deleteCall({ subject: text, requestId: text });

@@ -87,7 +87,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(outcomes.filter((deleted) => deleted)).toHaveLength(1);
   });
 
-  test("returns each outcome among many concurrent deletions", async () => {
+  test("returns each call's outcome among many concurrent deletions", async () => {
     const existing = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
     await using opened = await open(existing);
     // Odd ids never existed. Every fourth id is not requested.
@@ -109,8 +109,8 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(await opened.plants()).toEqual([]);
   });
 
-  describe("with the same idempotency key", () => {
-    test("deletes for the first call, whose outcome repeated calls get", async () => {
+  describe("an idempotency key", () => {
+    test("makes repeated calls return the first call's outcome", async () => {
       await using opened = await open([1n, 2n]);
       const call = deleteCall({ idempotencyKey: "key" });
       for (let repeats = 0; repeats < 3; repeats++) await expect(opened.store.delete(1n, call)).resolves.toBe(true);
@@ -140,7 +140,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await opened.plants()).toEqual([2n]);
     });
 
-    testOfStore("treats a key as unused after a call that found no plant", async () => {
+    testOfStore("is unused after a call that found no plant", async () => {
       await using opened = await open([1n]);
       const call = deleteCall({ idempotencyKey: "key" });
       await expect(opened.store.delete(9n, call)).resolves.toBe(false);
@@ -149,7 +149,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
     });
 
-    test("returns the same outcome for concurrent repeated calls only", async () => {
+    test("gives the same outcome only to concurrent calls with the same key", async () => {
       await using opened = await open([7n]);
       const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
       const outcomes = await Promise.all(
@@ -160,7 +160,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await opened.plants()).toEqual([]);
     });
 
-    testOfStore("deletes only one plant when one key is used for many at the same time", async () => {
+    testOfStore("deletes only one plant if concurrent calls for many plants use it", async () => {
       const ids = Array.from({ length: 60 }, (_, i) => BigInt(i));
       await using opened = await open([...ids, 100n]);
       const before = opened.store.delete(100n, deleteCall());
@@ -175,7 +175,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       );
     });
 
-    testOfStore("deletes the existing plant when one key is used for two at the same time", async () => {
+    testOfStore("deletes the existing plant if concurrent calls for two plants use it", async () => {
       await using opened = await open([1n, 2n]);
       const before = opened.store.delete(1n, deleteCall());
       const call = deleteCall({ idempotencyKey: "key" });
@@ -190,7 +190,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await opened.plants()).toEqual([]);
     });
 
-    test("returns each outcome among many concurrent calls with and without keys", async () => {
+    test("does not mix up outcomes among concurrent calls with and without keys", async () => {
       const existing = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
       await using opened = await open(existing);
       const requested = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
@@ -206,7 +206,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n && id % 3n !== 0n));
     });
 
-    test("does not change keys", async () => {
+    test("may contain any characters", async () => {
       const keys = ['a"b\\c,{}', "NULL", "null", "{}", "'; --", "k".repeat(128)];
       const ids = keys.map((_, i) => BigInt(i));
       const alone = ids.map((id) => id + 100n);
@@ -234,7 +234,7 @@ function testClose(open: OpenStore): void {
     await expect(opened.store.close()).resolves.toBeUndefined();
   });
 
-  test.each(Object.entries(askingCalls))("makes each later %s call fail, also before it resolves", async (_, call) => {
+  test.each(Object.entries(askingCalls))("makes each later %s call fail, even while closing", async (_, call) => {
     await using opened = await open([3n]);
     const closed = opened.store.close();
     await expect(call(opened.store)).rejects.toMatchObject(unavailable);
@@ -245,7 +245,7 @@ function testClose(open: OpenStore): void {
 }
 
 function testProblem(open: OpenStore): void {
-  test("is undefined until the store is closed", async () => {
+  test("the problem is undefined until the store is closed", async () => {
     await using opened = await open([1n]);
     expect(opened.store.problem).toBeUndefined();
     await opened.store.delete(1n, deleteCall());
@@ -256,7 +256,7 @@ function testProblem(open: OpenStore): void {
 }
 
 function testIsChecking(open: OpenStore): void {
-  test("is false once a deletion is done", async () => {
+  test("isChecking is false after a deletion", async () => {
     await using opened = await open([1n]);
     await opened.store.delete(1n, deleteCall());
     expect(opened.store.isChecking ?? false).toBe(false);
@@ -264,7 +264,7 @@ function testIsChecking(open: OpenStore): void {
 }
 
 function testNeedsRestart(open: OpenStore): void {
-  test("is false while there is no problem", async () => {
+  test("needsRestart is false while there is no problem", async () => {
     await using opened = await open([1n]);
     await opened.store.delete(1n, deleteCall());
     expect(opened.store.needsRestart ?? false).toBe(false);
@@ -288,14 +288,14 @@ function testWaiting(open: OpenStore): void {
 const healthy = { hasSecondName: false, areCheckpointsStalled: false };
 
 function testFile(open: OpenStore): void {
-  test("has a single name and working checkpoints if it has a file", async () => {
+  test("the store's file has a single name and working checkpoints", async () => {
     await using opened = await open([1n]);
     expect(opened.store.file ?? healthy).toEqual(healthy);
   });
 }
 
 function testConnections(open: OpenStore): void {
-  test("are in use only while there are deletions", async () => {
+  test("connections are unused when no deletion is running", async () => {
     await using opened = await open([1n]);
     await opened.store.delete(1n, deleteCall());
     // A health check may use one meanwhile.

@@ -22,7 +22,7 @@ async function untilRecorded(database: StoreDatabase, plants: readonly bigint[])
 
 /** The facts about stores that keep deletion records for a limited time. */
 export function testRetention(open: OpenWithDatabase): void {
-  test("are dropped with their keys when older than the limit; younger ones stay", async () => {
+  test("are dropped with their idempotency keys only after the retention time", async () => {
     await using opened = await open([1n, 2n, 3n, 4n, 5n]);
     await opened.store.delete(1n, deleteCall());
     await deleteWith(opened.store, 2n, "old");
@@ -45,7 +45,7 @@ export function testRetention(open: OpenWithDatabase): void {
     }
   });
 
-  test("are dropped again after each start", async () => {
+  test("are dropped after every start", async () => {
     await using opened = await open([1n, 2n, 3n, 12n, 13n]);
     await deleteWith(opened.store, 1n, "key");
     let { store } = opened;
@@ -64,7 +64,7 @@ export function testRetention(open: OpenWithDatabase): void {
     }
   });
 
-  test("dropped by one store free their keys for another open store", async () => {
+  test("free their idempotency keys for all open stores when they are dropped", async () => {
     await using opened = await open([1n, 2n, 3n]);
     await deleteWith(opened.store, 1n, "old");
     await opened.database.age(daysOld);
