@@ -149,7 +149,7 @@ function toSingular(name: string): string {
 
 const flags = rows.flatMap(({ path, flags: own }) => own.map(({ name }) => ({ path, name })));
 
-test.each(flags)("the flag --$name is named like its setting $path unless it is listed", ({ path, name }) => {
+test.each(flags)("the flag --$name is named like its setting $path unless listed", ({ path, name }) => {
   expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
 });
 

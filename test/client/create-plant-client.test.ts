@@ -120,7 +120,7 @@ test.each([
   expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
-test("delete sends the caller's idempotency key, and fails if another plant has used it", async () => {
+test("delete sends the caller's idempotency key, which only one plant can use", async () => {
   await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
   const plants = plantsOf(server);
   const options = { idempotencyKey: 'mine: "\\"' };
@@ -150,7 +150,7 @@ test("delete sends no idempotency key if the option is null", async () => {
   expect(keys).toEqual([undefined]);
 });
 
-test("delete without an idempotency key does not retry, and warns about repeated calls", async () => {
+test("delete without an idempotency key does not retry, and its error warns", async () => {
   let attempts = 0;
   const store = fakeStore({
     delete: () => {
@@ -185,7 +185,7 @@ test("close also closes the connection for calls without an idempotency key", as
   await expect.poll(() => proxy.open).toBe(0);
 });
 
-test("a call fails at its deadline, and its message allows to repeat it", async () => {
+test("a call fails at its deadline, with advice to repeat it", async () => {
   const never = fakeStore({ delete: () => new Promise(() => undefined) });
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
     code: "DEADLINE_EXCEEDED",

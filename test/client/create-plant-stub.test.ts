@@ -97,7 +97,7 @@ test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: 
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
 
-test("a call keeps its idempotency key in retries, and without a key does not retry", async () => {
+test("a call retries with the same idempotency key, or not at all", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {

@@ -69,7 +69,7 @@ describe("a cancelled call", () => {
     expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
-  test("is aborted in the store after a reset, and the connection stays open", async () => {
+  test("is aborted in the store after a reset of its stream", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);

@@ -246,7 +246,7 @@ describe("a hostile credential", () => {
       path: () => "/plants/7",
       body: (token: string) => Buffer.from(`access_token=${token}`),
     },
-  ])("is ignored in $name, even if it is valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
+  ])("is ignored in $name, even if valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
     const token = await provider.sign();
     const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
     const request = {

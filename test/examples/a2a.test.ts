@@ -48,7 +48,7 @@ describe("an A2A response", () => {
     expect([status, headers.get("content-type")]).toEqual([httpStatus, "application/a2a+json"]);
   });
 
-  test("to a streaming call sends Server-Sent Events, and ends after the last one", async () => {
+  test("to a streaming call is Server-Sent Events, and ends after them", async () => {
     const message = { messageId: "1", role: "ROLE_USER", parts: [{ text: "water 1" }] };
     const response = await call("/message:stream", { ...version, accept: "*/*" }, { message });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -81,7 +81,7 @@ describe("a request", () => {
   });
 });
 
-test("the agent card lists both bindings, and is not sent again if unchanged", async () => {
+test("the agent card lists both bindings, and has an ETag", async () => {
   const path = "/.well-known/agent-card.json";
   const response = await call(path, {});
   expect(await response.json()).toMatchObject({

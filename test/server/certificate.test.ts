@@ -125,7 +125,7 @@ test.each([
   expect(socket.authorized).toBe(true);
 });
 
-test("an expired certificate is replaced by any other certificate, even an expired one", async () => {
+test("an expired certificate is replaced even by another expired certificate", async () => {
   using folder = createTempFolder();
   put(folder, createCertificate("plants", past));
   await using server = await serve(folder);

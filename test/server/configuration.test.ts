@@ -56,7 +56,7 @@ test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ varia
 );
 
 test.each(["\n", "\r\n"])(
-  "readConfiguration removes the line break %j after a value, and trimmedSettings lists the setting",
+  "readConfiguration removes the line break %j, and trimmedSettings lists the setting",
   (end) => {
     const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
     expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });

@@ -216,6 +216,6 @@ test.each([
   { kind: "memory" },
   { kind: "sqlite", path: "plants.db" },
   { kind: "postgres", url: "postgres://db/p" },
-] as const)("watchDatabase watches no file for a $kind URL that is not from a file", async (location) => {
+] as const)("watchDatabase watches no file for a $kind URL without files", async (location) => {
   expect(await watchDatabase(location, silentLog)).toEqual({ location, files: [] });
 });

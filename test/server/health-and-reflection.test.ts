@@ -41,9 +41,13 @@ test.each([
 });
 
 test.each([
-  { name: "that is unavailable", store: { problem: "the disk is full" }, obstacles: ["store"] },
-  { name: "that checks its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
-])("/readyz responds 503 with the obstacle for a store $name and has a problem", async ({ store, obstacles }) => {
+  { name: "the store is unavailable", store: { problem: "the disk is full" }, obstacles: ["store"] },
+  {
+    name: "the store checks its file",
+    store: { problem: "it is checked", isChecking: true },
+    obstacles: ["store-check"],
+  },
+])("while $name, /readyz responds 503 with the obstacle", async ({ store, obstacles }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { address, port } = server.address;
   const response = await fetch(`http://${address}:${port}/readyz`);
@@ -55,7 +59,7 @@ test.each([
 test.each([
   { length: 509, code: Code.NotFound },
   { length: 510, code: Code.ResourceExhausted },
-])("the health service accepts 509 characters in a service name, not more ($length)", async ({ length, code }) => {
+])("the health service accepts at most 509 characters ($length)", async ({ length, code }) => {
   await using server = await startPlantServer();
   const checked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
   await expect(checked).rejects.toMatchObject({ code });

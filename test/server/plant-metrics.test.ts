@@ -296,7 +296,7 @@ test("labels never contain ids, paths, tokens or subjects that clients send", as
   expect(text).not.toContain(token);
 });
 
-test("the service port does not serve /metrics, and the admin address only that", async () => {
+test("only the admin address serves /metrics, and it serves nothing else", async () => {
   const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: good });
   expect(await exchange(server, "1.1", get("/metrics"))).toMatchObject({ httpStatus: 404 });
   expect(await exchange(adminOf(server), "1.1", get("/plants/1"))).toMatchObject({ httpStatus: 404 });

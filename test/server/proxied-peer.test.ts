@@ -172,7 +172,7 @@ async function deleteThrough(
 }
 
 describe.each(wires)("$name", (wire) => {
-  test("the audit line has the client behind a trusted proxy, or else the peer", async () => {
+  test("the audit line has a trusted proxy's client, or else the peer", async () => {
     for (const [addresses, want] of [
       [["127.0.0.1"], "203.0.113.7"],
       [["192.0.2.1"], "127.0.0.1"],

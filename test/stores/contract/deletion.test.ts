@@ -107,7 +107,7 @@ test("these tests cover all states in the table", () => {
   expect(states).toEqual(Object.keys(transitions));
 });
 
-test('a deletion in doubt cannot end with an error that means "not deleted"', () => {
+test("a deletion in doubt cannot end as certainly not deleted", () => {
   const reached = new Set<DeletionState>(["in-doubt"]);
   for (const state of reached) for (const next of transitions[state].next) reached.add(next);
   expect([...reached]).toEqual(["in-doubt", "deferred-in-doubt"]);
@@ -116,7 +116,7 @@ test('a deletion in doubt cannot end with an error that means "not deleted"', ()
   );
 });
 
-test("a deletion in doubt may become in doubt again with the same token", () => {
+test("a deletion in doubt may be marked again with its token", () => {
   const { deletion } = deletionIn("in-doubt");
   deletion.doubt("token");
   expect(deletion).toMatchObject({ state: "in-doubt", token: "token" });

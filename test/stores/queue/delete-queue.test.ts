@@ -76,7 +76,7 @@ function idsFrom(first: number, count: number): bigint[] {
 }
 
 describe("the deletion queue", () => {
-  test("reports each batch when it is sent and settled, and the number waiting", async () => {
+  test("reports each sent and settled batch, and the number waiting", async () => {
     const batches: unknown[] = [];
     const onBatch: OnBatch = (calls) => {
       batches.push(calls.length);
@@ -272,7 +272,7 @@ describe("the deletion queue", () => {
     expect(answeredIds).toEqual([0n, ...ids]);
   });
 
-  test("closes only after a large batch is settled, even if a later batch is done", async () => {
+  test("closes only after an earlier large batch is settled", async () => {
     const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const [first, second] = [remove(0n), remove(1n)];

@@ -36,7 +36,7 @@ function deferOnce(): Commit {
   };
 }
 
-test("a deferred deletion is attempted again in a batch that does not wait for locks", async () => {
+test("a deferred deletion is attempted again in a batch without lock waits", async () => {
   const { store, batches } = openStore(deferOnce());
   const deleting = store.delete(7n, deleteCall());
   await expect.poll(() => store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 1 });

@@ -68,14 +68,14 @@ describe("committing a batch", () => {
 
   test.each([
     {
-      name: "if its record was dropped",
+      name: "whose record was dropped",
       sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
     },
     {
-      name: "if another record has its record's number",
+      name: "whose record number belongs to another record",
       sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
     },
-  ])("treats an idempotency key as unused $name, and assigns it to the new deletion", ({ sql }) => {
+  ])("assigns an idempotency key $name to the new deletion", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(sql);
@@ -88,7 +88,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("finds an idempotency key even if a trigger has changed its record's time", () => {
+  test("finds an idempotency key even after a trigger changed its record", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions

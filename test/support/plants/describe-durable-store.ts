@@ -181,7 +181,7 @@ function testQueue(open: OpenWithDatabase): void {
 }
 
 function testProtected(open: OpenWithDatabase): void {
-  test.each(protections)("is kept by %s, and the other plants in its batch are deleted", async (way) => {
+  test.each(protections)("is kept by %s, unlike the other plants in its batch", async (way) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     const kept = [5n, 12n];
     await using opened = await open(ids);
@@ -222,7 +222,7 @@ function testLocked(open: OpenWithDatabase): void {
     await expect(locked).resolves.toBe(true);
   });
 
-  test("is deleted for only one of several callers that wait until it is unlocked", async () => {
+  test("is deleted for only one of several waiting callers", async () => {
     await using opened = await openLocked([1n], [1n]);
     // The first ones are sent alone, and the others in one batch.
     const deletions = Array.from({ length: 5 }, () => opened.store.delete(1n, deleteCall()));

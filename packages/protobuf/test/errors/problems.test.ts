@@ -29,7 +29,7 @@ test.each([
 });
 
 test.each([undefined, "ERR_NOTHING_OF_OURS", "toString", "ERR_OPTIONS", 7])(
-  "an error with the unknown errorCode %s has its code's standard HTTP status",
+  "an error with the unknown errorCode %s has the standard HTTP status",
   (errorCode) => {
     expect(httpStatusOf(Object.assign(new ConnectError("no", Code.InvalidArgument), { errorCode }))).toBe(400);
   },

@@ -205,7 +205,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
 test.each<{ name: string; bytes: readonly number[]; way: Way }>([
   { name: "a declared number", bytes: [shade, 1], way: "fast" },
   { name: "an undeclared number", bytes: [shade, 3], way: "fallback" },
-])("the binary reader reads a closed enum with $name on the $way path", ({ bytes, way }) => {
+])("a closed enum with $name is read on the $way path", ({ bytes, way }) => {
   expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
 });
 

@@ -63,7 +63,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
 test.each([
   ["large", 52_000],
   ["small", 10],
-])("a %s message's bytes do not change when the next message is written", (_, length) => {
+])("writing the next message does not change a %s message's bytes", (_, length) => {
   const write = createBinaryWriter(FieldMaskSchema, undefined);
   const first = write(create(FieldMaskSchema, { paths: Array.from({ length }, () => "aaa") }));
   const before = Buffer.from(first);

@@ -179,7 +179,7 @@ test.each([
   if (jsonNames.length < 3) expect(readJson(odd, text)).toEqual(message);
 });
 
-test("an Any cannot contain a message with a value in the field @type", () => {
+test("an Any cannot contain a message that sets a field @type", () => {
   const odd = defineOdd(["@type", "b"]);
   const typeUrl = "type.googleapis.com/Odd";
   expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
@@ -188,7 +188,7 @@ test("an Any cannot contain a message with a value in the field @type", () => {
   expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
 });
 
-test("a field with the JSON name @type uses its proto name in an Any", () => {
+test("in an Any, the field @type uses its proto name", () => {
   const odd = defineOdd(["@type", "b"]);
   expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
   const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });

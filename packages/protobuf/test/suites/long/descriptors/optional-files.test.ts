@@ -19,7 +19,7 @@ test.each(optionalFiles)("even if an unused import is $name, a service is read",
   expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
 });
 
-test.each(optionalFiles)("if the file with its type is $name, a service is not read", ({ files, problem }) => {
+test.each(optionalFiles)("if its type's file is $name, a service is not read", ({ files, problem }) => {
   const needing = [withNeedingService, ...files];
   if (problem === undefined) expect(servicesOf(...needing)).toEqual(["a.Whole"]);
   else expect(() => servicesOf(...needing)).toThrow(problem);
@@ -36,7 +36,7 @@ test("an options file cannot define a type that a service uses", () => {
   expect(() => servicesOf(claiming, wholeService)).toThrow("a.Text is defined more than once");
 });
 
-test("an options file does not replace an unused type in a service's file", () => {
+test("an options file does not replace a type in a service's file", () => {
   const unused: FileInit = { ...wholeService, messageType: [...(wholeService.messageType ?? []), { name: "Unused" }] };
   const claiming: FileInit = { name: "options.proto", package: "a", messageType: [{ name: "Unused" }] };
   const { services, types } = readDescriptorSet(setOfFiles([claiming, unused]));
@@ -48,7 +48,7 @@ test("a placeholder is ignored if the set has the file itself", () => {
   expect(servicesOf(placeholder, wholeService, placeholder)).toEqual(["a.Whole"]);
 });
 
-test("a file with more than 200,000 types is refused even if no service uses it", () => {
+test("an unused file with more than 200,000 types is refused", () => {
   const messageType = Array.from({ length: 200_001 }, (_, at) => ({ name: `M${at}` }));
   const large: FileInit = { name: "options.proto", syntax: "proto3", messageType };
   expect(() => servicesOf(wholeService, large)).toThrow("there must be at most 200000 types");

@@ -29,7 +29,7 @@ function createFile(name: string, messages: number): FileDescriptorProto {
 test.each([
   { name: "one large file", files: [createFile("a", 5_000)] },
   { name: "many files", files: Array.from({ length: 500 }, (_, at) => createFile(`a${at}`, 10)) },
-])("a set with $name is parsed in steps of at most 64 KiB", ({ files }) => {
+])("a set with $name is parsed in steps below 64 KiB", ({ files }) => {
   const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files }));
   const steps = parseFiles(bytes);
   const parsedBytes: number[] = [];

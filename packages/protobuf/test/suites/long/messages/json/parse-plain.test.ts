@@ -79,13 +79,10 @@ describe("parsePlain() and countStrings()", () => {
     expect(parseWhole(text, false)).toBeUndefined();
   });
 
-  test.each(["[1.0]", "[1e0]", "[-0.0]"])(
-    "for %s, fall back to the exact reader if integers must be canonical",
-    (text) => {
-      expect(parseWhole(text, true)).toBeUndefined();
-      expect(parseWhole("[1.5]", true)).toEqual([1.5]);
-    },
-  );
+  test.each(["[1.0]", "[1e0]", "[-0.0]"])("for %s, fall back to the exact reader with canonical integers", (text) => {
+    expect(parseWhole(text, true)).toBeUndefined();
+    expect(parseWhole("[1.5]", true)).toEqual([1.5]);
+  });
 });
 
 test("an escaped name is read correctly after a name of one backslash", () => {
