@@ -41,7 +41,7 @@ function descriptorsWith(name: string, messages: readonly string[]): ServiceDesc
   return { services, types, omitted: new Map(), restricted: new Set(), hiddenRpcs: new Set(), labels: new Set() };
 }
 
-test("a type of several upstreams is taken from the first", () => {
+test("the first upstream that declares a type defines it", () => {
   const all = [
     descriptorsWith("first.proto", ["Note"]),
     descriptorsWith("second.proto", ["Note", "Page"]),

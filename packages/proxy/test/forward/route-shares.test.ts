@@ -22,11 +22,11 @@ function share(context: Partial<RouteContext> = {}): RouteShares {
   );
 }
 
-test("routes of different upstreams that do not overlap are all served", () => {
+test("routes that do not overlap are all served", () => {
   expect(share()).toEqual({ rules: [], omit: [], conflicts: [[], []] });
 });
 
-test("routes at the path of an endpoint are left out", () => {
+test("a route at an endpoint's path is omitted", () => {
   const { conflicts, omit } = share({ reservedPaths: new Set(["/v1/books"]) });
   expect(conflicts).toEqual([
     [],
@@ -35,7 +35,7 @@ test("routes at the path of an endpoint are left out", () => {
   expect(omit).toEqual(["library.v1.LibraryService.ListBooks", "library.v1.LibraryService.CreateBook"]);
 });
 
-test("a route at a rule's path is omitted, not the RPC's others", () => {
+test("a route at the path of a configured rule is omitted", () => {
   const rule = { selector: "a.B.C", pattern: { case: "post", value: "/v1/shelves:get" } } as const;
   const { conflicts, rules, omit } = share({ rules: [rule] });
   expect(conflicts).toEqual([["route POST /v1/shelves:get belongs to a rule of the configuration"], []]);

@@ -20,7 +20,7 @@ function mayBeNew(paths: UnknownPaths, path: string): boolean {
   return paths.mayBeNew(path);
 }
 
-test("an unknown path may be new in a known package or prefix", () => {
+test("an unknown path below a known package or prefix may be a new route", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService]);
   expect(mayBeNew(paths, "/greenhouse.v1.OtherService/Call")).toBe(true);
@@ -31,7 +31,7 @@ test("an unknown path may be new in a known package or prefix", () => {
   expect(mayBeNew(paths, "/")).toBe(false);
 });
 
-test("only the paths of the current services may be new", () => {
+test("packages and prefixes of removed services are forgotten", () => {
   const paths = new UnknownPaths();
   const successors: readonly DescService[] = [GreenhouseService, LibraryService, GreenhouseService];
   for (const service of successors) {
@@ -44,14 +44,14 @@ test("only the paths of the current services may be new", () => {
   }
 });
 
-test("only paths below the prefix start like a route", () => {
+test("routes below a path prefix are known only with the prefix", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService], "/api");
   expect(mayBeNew(paths, "/api/sensors/7/unknown")).toBe(true);
   expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(false);
 });
 
-test("one unknown path may be new in five seconds, each time again", () => {
+test("at most one unknown path per five seconds may be a new route", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService]);
   for (let times = 0; times < 3; times++) {
@@ -63,7 +63,7 @@ test("one unknown path may be new in five seconds, each time again", () => {
   }
 });
 
-test("a path that cannot be new does not use the five seconds", () => {
+test("a path outside known prefixes does not count towards the rate limit", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService]);
   expect(mayBeNew(paths, "/favicon.ico")).toBe(false);

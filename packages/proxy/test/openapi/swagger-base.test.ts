@@ -182,7 +182,7 @@ describe("openapi with openapiv2_swagger", () => {
     });
   });
 
-  test("prefers the first file, and describes all files' credentials", async () => {
+  test("uses the info of the first file and the credentials of all", async () => {
     const second: Fields = [
       [2, [[1, "Library"]]],
       [
@@ -228,7 +228,7 @@ describe("openapi with openapiv2_swagger", () => {
     });
   });
 
-  test("prefers the base file, and flags to both", async () => {
+  test("flags override the base file, which overrides the option", async () => {
     const set = withSwagger("swagger.binpb", swagger);
     const { printed } = await runOpenApi(set, "--base", write("b.json", JSON.stringify(base)), "--server", "/x");
     expect(JSON.parse(printed)).toMatchObject({
@@ -239,9 +239,13 @@ describe("openapi with openapiv2_swagger", () => {
   });
 
   test.each<{ name: string; fields: Fields; want: object }>([
-    { name: "a base path alone is the path of the server", fields: [[4, "/v1"]], want: { servers: [{ url: "/v1" }] } },
     {
-      name: "a host has the scheme of the document",
+      name: "a base path without a host becomes the server URL",
+      fields: [[4, "/v1"]],
+      want: { servers: [{ url: "/v1" }] },
+    },
+    {
+      name: "a host without schemes becomes a URL without a scheme",
       fields: [[3, "a.example"]],
       want: { servers: [{ url: "//a.example" }] },
     },

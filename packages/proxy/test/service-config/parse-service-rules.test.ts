@@ -30,7 +30,7 @@ test.each([
   ["YAML of google.api.Http", yaml.slice(yaml.indexOf("  rules:")).replaceAll(/^ {2}/gm, "")],
   ["JSON", JSON.stringify({ type: "google.api.Service", http: { rules } })],
   ["JSON of google.api.Http", JSON.stringify({ rules })],
-])("%s is accepted by parseServiceRules", (_, text) => {
+])("parseServiceRules accepts %s with HTTP rules", (_, text) => {
   expect(parseServiceRules(text).map((rule) => toJson(HttpRuleSchema, create(HttpRuleSchema, rule)))).toEqual(rules);
 });
 
@@ -44,6 +44,6 @@ test.each([
   ["", "the member http, which holds the rules, is missing"],
   ['{"http": ', "JSON"],
   ['{"rules": [], "rules": []}', "rules"],
-])("%j is rejected by parseServiceRules", (text, message) => {
+])("parseServiceRules rejects the text %j with the reason", (text, message) => {
   expect(() => parseServiceRules(text)).toThrow(message);
 });

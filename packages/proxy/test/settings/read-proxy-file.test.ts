@@ -179,7 +179,7 @@ describe("proxy.yaml", () => {
       problem: expect.stringContaining('such as https://api.example, got "api.example"'),
     },
     {
-      name: "scopes with two spaces between them",
+      name: "a scope list with two spaces in a row",
       text: `${upstream}authentication: { scopes: { shop.v1.*: "a  b" } }\n`,
       problem:
         'proxy.yaml:4:40: authentication.scopes.shop.v1.* must be scopes of printable ASCII without quotes and backslashes, separated by a space, got "a  b"',
@@ -222,11 +222,11 @@ describe("proxy.yaml", () => {
       text: `${upstream}cors: { origins: ["*"], allowedHeaders: [a b] }\n`,
       problem: 'proxy.yaml:4:42: cors.allowedHeaders[0] must be the name of a header field, got "a b"',
     },
-  ])("with $name is refused with line and column", ({ text, problem }) => {
+  ])("$name is refused with line and column", ({ text, problem }) => {
     expect(problemsOf(text)).toEqual(problem);
   });
 
-  test("reports all mistakes together, including flags'", () => {
+  test("errors in the file and in flags are reported together", () => {
     expect(problemsOf(`${upstream}docs: 1\ncors: {}\n`, { port: "x" })).toBe(
       [
         '--port must be between 0 and 65535, got "x"',
@@ -236,7 +236,7 @@ describe("proxy.yaml", () => {
     );
   });
 
-  test("has at most 100 mistakes listed", () => {
+  test("at most 100 errors are listed", () => {
     const listed = problemsOf(upstream + unknownKeys(100)).split("\n");
     expect(listed).toHaveLength(100);
     expect(listed.at(-1)).toContain("proxy.yaml:103:1: unknown99 is not a setting; accepted here: ");
@@ -246,7 +246,7 @@ describe("proxy.yaml", () => {
     ]);
   });
 
-  test("has a setting found by its path even if checked later", () => {
+  test("problemAt returns the line of a setting that is checked later", () => {
     const { problemAt } = read(`${upstream}listen:\n  tls: { cert: a }\n`, { host: "::" });
     expect(
       ["listen.tls.cert", "listen.tls.key", "listen.host", "upstreams[0].addresses[0]"].map(
@@ -264,7 +264,7 @@ describe("proxy.yaml", () => {
 describe("secrets", () => {
   const withToken = (source: string): string => `${upstream}authentication:\n  tokens: [${source}]\n`;
 
-  test("come from files, without the final line break, and from variables", () => {
+  test("are read from files without the final line break, or from environment variables", () => {
     vi.stubEnv("PROXY_TEST_TOKEN", "from the environment");
     const file = join(mkdtempSync(join(tmpdir(), "secret-")), "token");
     writeFileSync(file, "from a file\n");
@@ -280,12 +280,12 @@ describe("secrets", () => {
     },
     { source: "{ file: /none }", problem: "requires a readable file: ENOENT: no such file or directory, open '/none'" },
     { source: "{ file: a, env: b }", problem: "must be { file: PATH } or { env: NAME }" },
-  ])("are not printed when $source is refused", ({ source, problem }) => {
+  ])("are not printed in an error for the source `$source`", ({ source, problem }) => {
     expect(problemsOf(withToken(source))).toBe(`proxy.yaml:5:12: authentication.tokens[0] ${problem}`);
   });
 });
 
-describe("an invalid value that may be a secret", () => {
+describe("an invalid value of a setting for secrets", () => {
   test.each([
     { text: "authentication: s3cret", problem: "4:17: authentication must be a mapping, got text" },
     { text: "authentication: { tokens: s3cret }", problem: "4:27: authentication.tokens must be a list, got text" },
@@ -306,7 +306,7 @@ describe("an invalid value that may be a secret", () => {
       text: "  reflectionHeader: { x-a: { env: PROXY_TEST_TOKEN } }",
       problem: "4:28: upstreams[0].reflectionHeader.x-a has a value with a character that HTTP does not allow",
     },
-  ])("in $text is not printed", ({ text, problem }) => {
+  ])("is not printed, given `$text`", ({ text, problem }) => {
     vi.stubEnv("PROXY_TEST_TOKEN", "s3cret\u2026");
     expect(problemsOf(`${upstream}${text}\n`)).toBe(`proxy.yaml:${problem}`);
   });

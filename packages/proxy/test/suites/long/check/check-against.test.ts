@@ -67,7 +67,7 @@ async function check(...args: readonly string[]): Promise<ProgramResult> {
 const inFirst = ["--service", "c0.*"];
 
 describe("check --against", () => {
-  test("reports each change with its place and what a client sees", async () => {
+  test("reports each change with its location and its effect on clients", async () => {
     expect(await check(now, "--against", old, ...inFirst)).toEqual({
       exitCode: 1,
       stderr: "",
@@ -94,7 +94,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     });
   });
 
-  test("prints annotations of GitHub Actions with --github, below the folder of --source-root", async () => {
+  test("with --github, prints GitHub Actions annotations with paths below --source-root", async () => {
     const args = ["--against", old, "--github", "--source-root", "some proto:s/"];
     expect(await check(now, ...args, ...inFirst)).toEqual({
       exitCode: 1,
@@ -111,7 +111,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     });
   });
 
-  test("prints why the gateway would not start as an annotation with --github", async () => {
+  test("with --github, prints the reason why the gateway would not start", async () => {
     const { exitCode, stdout } = await check(now, "--against", old, "--github", "--service", "c3.*");
     expect([exitCode, stdout]).toEqual([
       1,
@@ -121,7 +121,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     ]);
   });
 
-  test("prints changes and accepted changes as JSON with --json", async () => {
+  test("with --json, prints changes and accepted changes as JSON", async () => {
     const accept = folder.write("one.txt", "route-removed c0.S.Call POST /call");
     const { stdout } = await check(now, "--against", old, "--accept", accept, "--json", ...inFirst);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -144,7 +144,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     });
   });
 
-  test("accepts the changes of a file, and reports lines that accept nothing", async () => {
+  test("accepts the changes listed in a file, and reports unused lines", async () => {
     const accept = folder.write(
       "all.txt",
       "# Version 2\nroute-removed c0.S.Call POST /call\r\n\n  enum-value-renamed c0.Color.RED # a typo\nfield-removed c0.Req.x\n",
@@ -168,12 +168,12 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/\n\n0 changes break clients, 0 may; 0 accepted\.$/)]);
   });
 
-  test("exits with 0 if a change only may break clients", async () => {
+  test("exits with 0 if no change certainly breaks clients", async () => {
     const { exitCode, stdout } = await check(now, "--against", old, "--service", "c1.*");
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 1 may; 0 accepted.\n")]);
   });
 
-  test("reports a lost label of an RPC as a removal with --visibility", async () => {
+  test("with --visibility, reports an RPC that became hidden as removed", async () => {
     const args = ["--against", old, "--service", "c2.*"];
     const reported = "error: visibility-narrowed c2.S.Call\n";
     expect(await check(now, ...args)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining(reported) });
@@ -195,21 +195,18 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
       service: "files.v1.*",
       stderr: "",
     },
-  ])(
-    "for $definition, warns without protovalidate only if rules are not compared",
-    async ({ set, service, stderr }) => {
-      const hook = `import { registerHooks } from "node:module";
+  ])("without protovalidate, prints the expected warning for $definition", async ({ set, service, stderr }) => {
+    const hook = `import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
         if (name.startsWith("@bufbuild/protovalidate")) throw new Error("not installed");
         return next(name, context);
       } });`;
-      const args = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`, main, "check", set()];
-      args.push("--against", set(), "--service", service);
-      expect(await runProgram(process.execPath, args)).toMatchObject({ exitCode: 0, stderr });
-    },
-  );
+    const args = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`, main, "check", set()];
+    args.push("--against", set(), "--service", service);
+    expect(await runProgram(process.execPath, args)).toMatchObject({ exitCode: 0, stderr });
+  });
 
-  test("applies the rules, omissions and visibility of the command to both versions", async () => {
+  test("applies --rules, --omit and --visibility to both versions", async () => {
     const rules = folder.write("rules.json", JSON.stringify({ rules: [{ selector: "c3.S.Call", get: "/call" }] }));
     const { exitCode, stdout } = await check(now, "--against", old, "--rules", rules, "--service", "c3.*");
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 0 may; 0 accepted.")]);
@@ -218,24 +215,24 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
   });
 });
 
-describe("input that is not valid", () => {
+describe("check --against with invalid input", () => {
   const files = folder.write("files.binpb", descriptorSetOf(file_files_v1_files));
   const text = folder.write("text.binpb", 'syntax = "proto3";');
   const missing = folder.file("missing.txt");
 
   test.for<{ name: string; args: () => readonly string[]; problem: string }>([
     {
-      name: "a set of another package",
+      name: "a descriptor set of another package",
       args: () => [files, "--against", old],
       problem: `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, and the definition has files.v1`,
     },
     {
-      name: "an old set without the service of --service",
+      name: "an old descriptor set without the service of --service",
       args: () => [files, "--against", old, "--service", "files.v1.*"],
       problem: `${folder.file("old.binpb")} has no service that matches --service`,
     },
     {
-      name: "an old set that is text",
+      name: "an old descriptor set that is text",
       args: () => [files, "--against", text],
       problem: `${text} is not a binary descriptor set: it is text.`,
     },
@@ -255,18 +252,22 @@ describe("input that is not valid", () => {
       problem: `cannot read ${missing}: `,
     },
     {
-      name: "two formats",
+      name: "two output formats",
       args: () => [now, "--against", old, "--json", "--github"],
       problem: "--json and --github cannot be combined",
     },
-    { name: "--accept alone", args: () => [now, "--accept", missing], problem: "--accept requires --against" },
-    { name: "--github alone", args: () => [now, "--github"], problem: "--github requires --against" },
     {
-      name: "--source-root alone",
+      name: "--accept without --against",
+      args: () => [now, "--accept", missing],
+      problem: "--accept requires --against",
+    },
+    { name: "--github without --against", args: () => [now, "--github"], problem: "--github requires --against" },
+    {
+      name: "--source-root without --against",
       args: () => [now, "--source-root", "."],
       problem: "--source-root requires --against",
     },
-  ])("$name is refused with the exit code 2", async ({ args, problem }) => {
+  ])("exits with 2 and the reason, given $name", async ({ args, problem }) => {
     const { exitCode, stdout, stderr } = await check(...args());
     expect([exitCode, stdout, stderr.slice(0, problem.length)]).toEqual([2, "", problem]);
   });
@@ -278,7 +279,7 @@ function definition(packageName: string, field: string): string {
   return `syntax = "proto3"; package ${packageName}; ${service}\nmessage M { string ${field} = 1; }\n`;
 }
 
-describe("a git revision", () => {
+describe("a git revision for --against", () => {
   const repository = createTempFolder();
   afterAll(() => repository[Symbol.dispose]());
   const programs = { PATH: [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter) };
@@ -300,7 +301,7 @@ describe("a git revision", () => {
     expect(await run("buf", "build", "-o", "now.binpb")).toMatchObject({ exitCode: 0 });
   }, 60_000);
 
-  test("is compiled by buf, whatever the folder contains now", async () => {
+  test("is compiled by buf from the committed files", async () => {
     const { exitCode, stdout } = await run(process.execPath, main, "check", "now.binpb", "--against", "HEAD");
     expect([exitCode, stdout]).toEqual([
       1,
@@ -308,7 +309,7 @@ describe("a git revision", () => {
     ]);
   });
 
-  test("is compiled in the current folder of the repository", async () => {
+  test("is compiled in the same folder of the repository as the current one", async () => {
     const inner = { folder: repository.file("inner"), environment: programs };
     const args = [main, "check", "../now.binpb", "--against", "HEAD", "--service", "b.S"];
     const { exitCode, stdout } = await runProgram(process.execPath, args, inner);
@@ -318,7 +319,7 @@ describe("a git revision", () => {
     ]);
   });
 
-  test("needs buf, which the error names if it is not installed", async () => {
+  test("is refused if buf is not installed", async () => {
     const environment = { PATH: dirname((await run("which", "git")).stdout) };
     const args = [main, "check", "now.binpb", "--against", "HEAD"];
     expect(await runProgram(process.execPath, args, { folder: repository.path, environment })).toMatchObject({
@@ -327,7 +328,7 @@ describe("a git revision", () => {
     });
   });
 
-  test("without a definition that compiles is refused with buf's reason", async () => {
+  test("is refused with buf's error if its definition does not compile", async () => {
     repository.write("a.proto", "no");
     await run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "Two");
     const { exitCode, stderr } = await run(process.execPath, main, "check", "now.binpb", "--against", "HEAD");

@@ -71,7 +71,7 @@ test("check counts a valid definition's services and bindings", async () => {
   });
 });
 
-test("check counts the RPCs without a rule", async () => {
+test("check counts the RPCs without an HTTP rule", async () => {
   const { printed } = await check(everything, "--service", KitchenSink.typeName);
   expect(printed).toMatch(
     /\nThe gateway would start: 1 service with \d+ REST bindings\.\n1 RPC without a rule: callable as JSON with POST/,
@@ -88,7 +88,7 @@ test("check lists grpc-gateway options that a description does not use", async (
   );
 });
 
-test("the program runs check, or prints usage for wrong arguments", async () => {
+test("plantstore-proxy runs check, and prints usage for wrong arguments", async () => {
   const file = join(projectFolder, "packages/proxy/src/command/main.ts");
   expect(await runProgram(process.execPath, [file, "check", orders])).toMatchObject({
     exitCode: 0,
@@ -102,21 +102,21 @@ test("the program runs check, or prints usage for wrong arguments", async () => 
   }
 });
 
-test("toRestOptions enables the named options for every service", () => {
+test("toRestOptions enables the options for every service", () => {
   const { service, ...others } = toRestOptions(new Set(["lenient", "fullyDecodeReservedExpansion"]));
   const ofAll = { profile: "strict", fullyDecodeReservedExpansion: true };
   expect([service?.(KitchenSink), others]).toEqual([{ lenient: true }, ofAll]);
   expect(toRestOptions(new Set(), "google")).toMatchObject({ profile: "google" });
 });
 
-describe("a definition that is not valid", () => {
+describe("a definition with an invalid HTTP rule", () => {
   const rules = [
     { selector: unbound, get: "/a/{nope}" },
     { selector: "kitchensink.v1.KitchenSink.Root", get: "/b/{ids}" },
     { selector: "kitchensink.v1.KitchenSink.Close", get: "/b/{" },
   ];
 
-  test("is reported with every problem that createGateway throws, one per line", async () => {
+  test("is refused with one line per problem that createGateway throws", async () => {
     const { exitCode, printed } = await check(everything, ...withRules(...rules), "--service", KitchenSink.typeName);
     let thrown = "";
     try {
@@ -138,7 +138,7 @@ describe("a definition that is not valid", () => {
     expect(exitCode).toBe(1);
   });
 
-  test("is accepted when options exclude the invalid rule", async () => {
+  test("is accepted when flags exclude the invalid rule", async () => {
     const args = withRules(rules[0] ?? {});
     expect((await check(everything, ...args)).exitCode).toBe(1);
     expect((await check(everything, ...args, "--omit", unbound)).exitCode).toBe(0);
@@ -163,7 +163,7 @@ test("--rules accepts JSON and YAML service configs, ignoring other services' ru
   }
 });
 
-test("rules with duplicate members are rejected", async () => {
+test("--rules rejects JSON with duplicate members", async () => {
   const rules = write("twice.json", `{"rules": [{"selector": "${unbound}", "get": "/a", "get": "/b"}]}`);
   const { exitCode, errorOutput } = await check(everything, "--rules", rules);
   expect([exitCode, errorOutput]).toEqual([2, expect.stringContaining("cannot read the HTTP rules of ")]);
@@ -186,17 +186,17 @@ describe("plantstore-proxy check", () => {
   test.each([
     { name: "an empty file", content: "", message: 'is empty. Create it with "buf build' },
     { name: "a .proto file", content: 'syntax = "proto3";', message: "it is text. Create it" },
-    { name: "a set as JSON", content: '{"file": []}', message: "it is text" },
+    { name: "JSON", content: '{"file": []}', message: "it is text" },
     { name: "text that begins with line breaks", content: "\n\n\nhello, world\n", message: "it is text" },
     {
       name: "another binary file",
       content: new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
       message: "it does not start with a FileDescriptorProto",
     },
-    { name: "a compressed set", content: gzipSync(set), message: "it is compressed with gzip" },
-    { name: "half a set", content: set.subarray(0, set.length / 2), message: "it is truncated or not protobuf" },
+    { name: "compressed", content: gzipSync(set), message: "it is compressed with gzip" },
+    { name: "truncated", content: set.subarray(0, set.length / 2), message: "it is truncated or not protobuf" },
     {
-      name: "a set without services",
+      name: "a file without services",
       content: descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
       message: "declares no services",
     },
@@ -210,7 +210,7 @@ describe("plantstore-proxy check", () => {
       content: setWith(["M"]),
       message: "cannot check the definition: ",
     },
-  ])("with $name in a file exits with 2 and a message", async ({ content, message }) => {
+  ])("exits with 2 and a message if the set is $name", async ({ content, message }) => {
     const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
@@ -251,12 +251,12 @@ describe("plantstore-proxy check", () => {
     { name: "two file arguments", args: [orders, orders], message: "usage: plantstore-proxy check SET " },
     { name: "an unknown flag", args: [orders, "--strict"], message: 'unknown flag "--strict" of "check"' },
     {
-      name: "an unknown option of rest",
+      name: "an unknown --rest option",
       args: [orders, "--rest", "loose"],
       message: "--rest must be one of lenient, ",
     },
     {
-      name: "an unknown profile of rest",
+      name: "an unknown --rest-profile",
       args: [orders, "--rest-profile", "gogle"],
       message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"',
     },
@@ -266,16 +266,16 @@ describe("plantstore-proxy check", () => {
       message: "has no service that matches --service",
     },
     {
-      name: "rules larger than 4 MiB",
+      name: "a rules file larger than 4 MiB",
       args: [orders, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
       message: "large.yaml is larger than 4194304 bytes",
     },
     {
-      name: "rules with an alias",
+      name: "YAML rules with an alias",
       args: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
       message: "/a.yaml: line 2, column 10: *a is an alias",
     },
-  ])("with $name exits with 2 and a message", async ({ args, message }) => {
+  ])("exits with 2 and a message, given $name", async ({ args, message }) => {
     const { exitCode, printed, errorOutput } = await check(...args);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
@@ -309,7 +309,7 @@ function sameNames(): string {
   return write("same.binpb", toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files })));
 }
 
-test("--mcp lists RPCs that are not tools, and equal names", async () => {
+test("--mcp lists RPCs that cannot be tools, and tools with equal names", async () => {
   const { exitCode, printed } = await check(sameNames(), "--mcp", "a.*", "--mcp", "c.*");
   expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([
     0,

@@ -73,11 +73,11 @@ beforeAll(async () => {
   }
 }, 60_000);
 
-describe("a git revision", () => {
+describe("a git revision for --against", () => {
   test.for([
-    { name: "of the repository's folder", at: outer },
-    { name: "of a folder in the repository", at: inner },
-  ])("$name is compiled with the packages in the current node_modules", async ({ at }) => {
+    { name: "in the repository's root folder", at: outer },
+    { name: "in a subfolder", at: inner },
+  ])("is compiled with the packages in the current node_modules, $name", async ({ at }) => {
     const { exitCode, stdout, stderr } = await check(at, "HEAD");
     expect([exitCode, stderr]).toEqual([1, ""]);
     expect(stdout).toContain("shop.proto:5: error: field-json-name-changed shop.v1.Item.id\n");
@@ -92,7 +92,7 @@ describe("a git revision", () => {
     expect(readdirSync(join(inner, packageProto))).toContain("google");
   });
 
-  test("without the current folder is refused with the name of the folder", async () => {
+  test("is refused if the current folder does not exist in it", async () => {
     expect(await check(inner, "HEAD~1")).toEqual({
       exitCode: 2,
       stdout: "",

@@ -98,7 +98,7 @@ const connections: readonly {
   },
 ];
 
-test.each(connections)("$name, every kind of call succeeds", async (connection) => {
+test.each(connections)("unary and streaming calls succeed $name", async (connection) => {
   await using server = await startServer(connection.listen);
   await using transport = createGrpcTransport(connection.options(server.port));
   const client = createClient(GreenhouseService, transport);
@@ -120,7 +120,7 @@ test.each(connections)("$name, every kind of call succeeds", async (connection) 
   rmSync(socketPath, { force: true });
 });
 
-test("metadata passes in both directions, and errors keep all members", async () => {
+test("metadata is sent in both directions, and errors keep code, message and details", async () => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(GreenhouseService, transport);
@@ -152,19 +152,22 @@ test("metadata passes in both directions, and errors keep all members", async ()
 test.each([
   { bytes: 1023, flags: 0 },
   { bytes: 1024, flags: 1 },
-])("a message with $bytes bytes has the flags $flags with sendCompression", async ({ bytes, flags }) => {
-  let sent: number | undefined;
-  await using server = await startScriptedServer({
-    ...respondWatered,
-    frame: (_, { type, payload }) => {
-      if (type === frameType.data) sent ??= payload[0];
-    },
-  });
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
-  // A tag and a two-byte length precede the string.
-  await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
-  expect(sent).toBe(flags);
-});
+])(
+  "with sendCompression, a message with $bytes bytes has the envelope flags $flags in the request",
+  async ({ bytes, flags }) => {
+    let sent: number | undefined;
+    await using server = await startScriptedServer({
+      ...respondWatered,
+      frame: (_, { type, payload }) => {
+        if (type === frameType.data) sent ??= payload[0];
+      },
+    });
+    await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
+    // A tag and a two-byte length precede the string.
+    await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
+    expect(sent).toBe(flags);
+  },
+);
 
 test("interceptors run in order, and can change the request", async () => {
   await using server = await startServer({ host, port: 0 });
@@ -194,9 +197,9 @@ test("interceptors run in order, and can change the request", async () => {
 });
 
 test.each([
-  { name: "a certificate of another authority", tls: { ca: clientCertificate.cert }, reason: "self-signed" },
+  { name: "a certificate from an unknown CA", tls: { ca: clientCertificate.cert }, reason: "self-signed" },
   {
-    name: "a certificate for another name",
+    name: "a certificate for another host name",
     tls: { ca: certificate.cert, servername: "elsewhere.example" },
     reason: "elsewhere.example",
   },
@@ -211,7 +214,7 @@ test.each([
   });
 });
 
-test("messages above the limit are rejected in both directions", async () => {
+test("messages over the size limit are rejected in both directions", async () => {
   await using server = await startServer({ host, port: 0 });
   const baseUrl = `http://${host}:${server.port}`;
   await using transport = createGrpcTransport({ baseUrl, readMaxBytes: 1000, writeMaxBytes: 5000 });
@@ -241,7 +244,7 @@ test("aborting the signal cancels a stream", async () => {
   turns.dispatchEvent(new Event("go"));
 });
 
-test("a call's input is read and closed in its async context", async () => {
+test("the request stream is read and closed in the caller's async context", async () => {
   await using greenhouse = await startGreenhouse({});
   const { address, port } = greenhouse.address;
   await using transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
@@ -263,7 +266,7 @@ test("a call's input is read and closed in its async context", async () => {
   expect(contexts.filter(([name, store]) => store !== name)).toEqual([]);
 });
 
-test("a disposed transport rejects new calls, and calls in flight finish", async () => {
+test("a disposed transport rejects new calls, and finishes calls in flight", async () => {
   await using server = await startServer({ host, port: 0 });
   const transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(GreenhouseService, transport);
@@ -284,7 +287,7 @@ const delay: Interceptor = (next) => async (request) => {
 test.each([
   { name: "without interceptors", interceptors: [] },
   { name: "with an interceptor that delays the call", interceptors: [delay] },
-])("a call with a 25-day timeout $name does not time out immediately", async ({ interceptors }) => {
+])("a 25-day timeout does not expire immediately $name", async ({ interceptors }) => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
   const client = createClient(GreenhouseService, transport);
@@ -297,13 +300,13 @@ const waitForAbort: Interceptor = (next) => async (request) => {
   return await next(request);
 };
 
-test("a call in an interceptor fails at its deadline", async () => {
+test("a call fails at its deadline while an interceptor waits", async () => {
   await using transport = createGrpcTransport({ baseUrl: "http://x", interceptors: [waitForAbort] });
   const call = createClient(GreenhouseService, transport).waterBed({}, { timeoutMs: 1 });
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
 
-test("each option's minimum is accepted", () => {
+test("createGrpcTransport accepts the minimum of each option", () => {
   const least = { compressMinBytes: 0, readMaxBytes: 1, writeMaxBytes: 1, defaultTimeoutMs: 0, keepaliveMs: 1 };
   expect(createGrpcTransport({ baseUrl: "http://x", connections: 1, ...least })).toBeDefined();
 });
@@ -324,11 +327,11 @@ test.each([
     error: RangeError,
   })),
   { options: { baseUrl: "https://x", tls: { cert: "none", key: "none" } }, error: Error },
-])("$options cannot create a gRPC transport", ({ options, error }) => {
+])("createGrpcTransport rejects the options $options with an error", ({ options, error }) => {
   expect(() => createGrpcTransport(options)).toThrow(error);
 });
 
-test("a bidirectional stream to grpc-js returns messages, and then its error", async () => {
+test("a bidirectional stream from grpc-js yields messages, then the error", async () => {
   const server = new GrpcServer();
   const identity = {
     requestSerialize: same,

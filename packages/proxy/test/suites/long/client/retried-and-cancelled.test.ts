@@ -55,7 +55,7 @@ const failures = [
 const large = "x".repeat(100_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
-test.each(failures)("a stream that is $how loses no message before a large one", async ({ failFrame }) => {
+test.each(failures)("a stream that is $how sends all messages again, including a large one", async ({ failFrame }) => {
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
   let acknowledged = 0;
@@ -105,7 +105,7 @@ test.each(failures)("a stream that is $how after discarding messages is not retr
   expect(server.requests).toBe(1);
 });
 
-test("the input is not read beyond the window or after the response", async () => {
+test("the request stream is not read while the window is full, or after the response", async () => {
   const responder = Promise.withResolvers<() => void>();
   let receivedBytes = 0;
   await using server = await startScriptedServer({
@@ -143,7 +143,7 @@ async function watch(greenhouse: Client<typeof GreenhouseService>, signal: Abort
   await messages.next();
 }
 
-test("streams that are not read do not block other calls", async () => {
+test("response streams that nobody reads do not block other calls", async () => {
   const windowBytes = 262_144;
   const streams = 6;
   await using server = await startScriptedServer({
@@ -212,7 +212,7 @@ test("responses to hundreds of cancelled calls keep the connection open", async 
   expect(server.connections).toBe(1);
 });
 
-test("the client reconnects with pauses to a server that allows no streams", async () => {
+test("the client reconnects with a backoff to a server that allows no streams", async () => {
   await using server = await startScriptedServer({
     opening: [settingFrame(streamsMax, 0)],
     frame: ({ socket }, { type }) => {
@@ -229,13 +229,13 @@ test("the client reconnects with pauses to a server that allows no streams", asy
 
 test.each([
   {
-    when: "immediately",
+    when: "synchronous error",
     close: () => {
       throw new Error("not now");
     },
   },
-  { when: "later", close: () => Promise.reject(new Error("not now")) },
-])("an input that throws $when while closing delays no call", async ({ close }) => {
+  { when: "rejected promise", close: () => Promise.reject(new Error("not now")) },
+])("a request stream with a failing return() delays no other call ($when)", async ({ close }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -302,7 +302,7 @@ test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: re
     want: ["Internal: the response is not a valid greenhouse.v1.Reading"],
     isReset: true,
   },
-])("a stream $name has the expected result", async ({ more, want, isReset = false }) => {
+])("a response stream $name yields the expected messages and error", async ({ more, want, isReset = false }) => {
   const { server, reset } = await startStreams(more);
   await using _ = server;
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -311,7 +311,7 @@ test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: re
   if (isReset) expect(await within(reset, "RST_STREAM")).toBe(8);
 });
 
-test("an error with invalid details keeps header fields as a wire error", async () => {
+test("an error with invalid details keeps its header fields", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
       const trailer = [
@@ -329,7 +329,7 @@ test("an error with invalid details keeps header fields as a wire error", async 
   expect(error instanceof ConnectError && error.metadata.get("x-head")).toBe("1");
 });
 
-test("a cancelled call returns no more messages from a received response", async () => {
+test("a cancelled call yields no more messages of a response that has arrived", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcResponse(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
   });
@@ -342,7 +342,7 @@ test("a cancelled call returns no more messages from a received response", async
   await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
 });
 
-test("an input error after the response does not fail the call", async () => {
+test("a request stream that throws after the response does not fail the call", async () => {
   const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
@@ -379,7 +379,7 @@ async function* throwing(): AsyncGenerator<{ sensor: string }> {
 }
 
 test.each([{ hasHeader: false }, { hasHeader: true }])(
-  "an input error fails the call (response header received: $hasHeader)",
+  "a request stream that throws fails the call (response header received: $hasHeader)",
   async ({ hasHeader }) => {
     await using server = await startScriptedServer({
       frame: (connection, { type, streamId }) => {
@@ -396,7 +396,7 @@ test.each([{ hasHeader: false }, { hasHeader: true }])(
 test.each([
   { name: "has ended", isFinite: true, count: 0 },
   { name: "has not ended", isFinite: false, count: 1 },
-])("an input that $name at the response is closed $count times, unread", async (testCase) => {
+])("after the response, a request stream that $name is closed $count times and not read", async (testCase) => {
   const responded = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, flags }) => {
@@ -429,7 +429,7 @@ test.each([
 test.each([
   { how: "succeeds", status: "0" },
   { how: "fails", status: "5" },
-])("the input for a call that $how is closed if still open", async ({ status }) => {
+])("an open request stream is closed when its call $how", async ({ status }) => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
       if (type !== frameType.headers) return;
@@ -460,13 +460,13 @@ const program = `
 
 test.each([
   {
-    name: "its transport is disposed of",
+    name: "the transport is disposed of",
     code: `await greenhouse.waterBed({}); await transport[Symbol.asyncDispose](); console.log("disposed");`,
     output: "disposed\n",
   },
-  { name: "its calls have finished", code: `await greenhouse.waterBed({});`, output: "" },
+  { name: "all calls have finished", code: `await greenhouse.waterBed({});`, output: "" },
   {
-    name: "its call was cancelled before there was a connection",
+    name: "the call is cancelled before a connection exists",
     code: `
       const controller = new AbortController();
       const call = greenhouse.waterBed({}, { signal: controller.signal });
@@ -475,7 +475,7 @@ test.each([
       await call.catch(({ code }) => console.log(code));`,
     output: `${Code.Canceled}\n`,
   },
-])("once $name, a process exits", async ({ code, output }) => {
+])("the process exits when $name", async ({ code, output }) => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcResponse(id, watered)),
   });
@@ -526,7 +526,7 @@ test("a call with waitForReady is sent once its name resolves", async () => {
   );
 });
 
-test("a call that waits for ready fails when its transport is closed", async () => {
+test("a call with waitForReady fails when its transport is closed", async () => {
   const transport = createGrpcTransport({ baseUrl: "unix:/none/late.sock", waitForReady: true });
   const call = createClient(GreenhouseService, transport).waterBed({});
   await transport[Symbol.asyncDispose]();

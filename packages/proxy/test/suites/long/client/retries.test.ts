@@ -80,24 +80,24 @@ interface RetryCase {
 }
 
 const retryCases: readonly RetryCase[] = [
-  { name: "an attempt that succeeds", steps: [ok], want: "ok", attempts: 1 },
-  { name: "a server that recovers", steps: [unavailable, unavailable, ok], want: "ok", attempts: 3 },
+  { name: "a success", steps: [ok], want: "ok", attempts: 1 },
+  { name: "two failures and a success", steps: [unavailable, unavailable, ok], want: "ok", attempts: 3 },
   {
-    name: "a first failure, whose wait has no multiplier",
+    name: "one failure with a backoff multiplier of 1000",
     steps: [unavailable, ok],
     retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
     want: "ok",
     attempts: 2,
   },
-  { name: "a server that does not recover", steps: [unavailable], want: "Unavailable", attempts: 4 },
+  { name: "repeated failures", steps: [unavailable], want: "Unavailable", attempts: 4 },
   {
-    name: "a server of grpcio that stops, whose status CANCELLED is in the policy",
+    name: "the status CANCELLED as a retryable code",
     steps: [fails(1), ok],
     retry: { ...policy, retryableCodes: [Code.Unavailable, Code.Canceled] },
     want: "ok",
     attempts: 2,
   },
-  { name: "a code that is not retryable", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
+  { name: "a non-retryable code", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   {
     name: "an error without a policy",
     steps: [unavailable, ok],
@@ -107,21 +107,21 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a pushback of 0", steps: [failWithPushback("0"), ok], retry: slowPolicy, want: "ok", attempts: 2 },
   {
-    name: "a pushback of 0 each time",
+    name: "repeated pushbacks of 0",
     steps: [failWithPushback("0")],
     retry: slowPolicy,
     want: "Unavailable",
     attempts: 4,
   },
   {
-    name: "a failure after a pushback, which resets the multiplier",
+    name: "a failure that follows a pushback of 0",
     steps: [failWithPushback("0"), unavailable, ok],
     retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
     want: "ok",
     attempts: 3,
   },
   {
-    name: "a budget that two failures exhaust",
+    name: "two failures with a retry budget of 4 tokens",
     steps: [unavailable, unavailable, ok],
     retry: { ...policy, budget: { maxTokens: 4, tokenRatio: 1 } },
     want: "Unavailable",
@@ -136,20 +136,20 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a pushback of 100 days", steps: [failWithPushback("8640000000"), ok], want: "Unavailable", attempts: 1 },
   {
-    name: "a response that has begun",
+    name: "a failure after the response header",
     steps: [sends((id) => grpcResponse(id, watered, [["grpc-status", "14"]])), ok],
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "a response that is reset",
+    name: "a reset after the response header",
     steps: [(connection, id) => connection.send(headersFrame(id, grpcHead), resetFrame(id, 7)), ok],
     want: "Unavailable",
     attempts: 1,
   },
   { name: "a lost connection", steps: [({ socket }) => socket.destroy(), ok], want: "ok", attempts: 2 },
   {
-    name: "a load balancer without servers",
+    name: "a trailers-only error of a load balancer",
     steps: [
       sends((id) => [
         headersFrame(id, [
@@ -164,21 +164,21 @@ const retryCases: readonly RetryCase[] = [
     attempts: 2,
   },
   {
-    name: "a method that the policy excludes",
+    name: "a failure of an RPC outside the policy",
     steps: [unavailable, ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "a method that the policy excludes, with a pushback",
+    name: "a failure with a pushback of an RPC outside the policy",
     steps: [failWithPushback("0"), ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "a response that has begun, with a pushback",
+    name: "a failure after the response header, with a pushback",
     steps: [
       sends((id) =>
         grpcResponse(id, watered, [
@@ -192,13 +192,13 @@ const retryCases: readonly RetryCase[] = [
     attempts: 1,
   },
   {
-    name: "a code that is not retryable, with a pushback",
+    name: "a non-retryable code with a pushback",
     steps: [fails(5, ["grpc-retry-pushback-ms", "0"]), ok],
     want: "NotFound",
     attempts: 1,
   },
   {
-    name: "attempts that are each refused once",
+    name: "one refused stream per attempt",
     steps: [refused, unavailable, refused, ok],
     retry: { ...policy, maxAttempts: 2 },
     want: "ok",
@@ -238,7 +238,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 }
 
 test.each(retryCases)(
-  "$name leads to $attempts attempts, then to $want for the caller",
+  "a call with $name returns $want to the caller (attempts: $attempts)",
   async ({ steps, retry = policy, options, want, attempts }) => {
     await using server = await startSteps(steps);
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });
@@ -270,7 +270,7 @@ test("a call that waits for its next attempt fails at its deadline", async () =>
   expect(server.requests).toBe(1);
 });
 
-test("successful calls refill the budget", async () => {
+test("successful calls refill the retry budget", async () => {
   await using server = await startSteps([unavailable, ok, unavailable, ok]);
   const budget = { maxTokens: 4, tokenRatio: 1 };
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: { ...policy, budget } });
@@ -307,7 +307,7 @@ test("cancelling a call that waits for its next attempt fails it immediately", a
   expect(await call).toBe("Canceled");
 });
 
-test("a call that is cancelled while another is refused is not retried", async () => {
+test("a cancelled call is not retried when another call is refused", async () => {
   await using upstream = createUpstream({ addresses: "unix:/none/late.sock" });
   const controller = new AbortController();
   const input = {
@@ -325,7 +325,7 @@ test("a call that is cancelled while another is refused is not retried", async (
   expect(await Promise.all([failing, cancelled].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
 });
 
-test("a call between attempts is not sent after its transport is closed", async () => {
+test("a call that waits for a retry is not sent after its transport is closed", async () => {
   const { retry, failed } = watchPolicy(policy);
   await using server = await startSteps([unavailable]);
   const transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
@@ -348,7 +348,7 @@ async function* twoReadings(): AsyncGenerator<{ sensor: string }> {
   yield { sensor: "b" };
 }
 
-test("every attempt sends its number, all messages, and the remaining time", async () => {
+test("every attempt sends its number, all messages and the remaining timeout", async () => {
   const attempts: { before: unknown; timeoutMs: number; body: Buffer }[] = [];
   const server = createHttp2Server();
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
@@ -387,7 +387,7 @@ test("every attempt sends its number, all messages, and the remaining time", asy
   server.close();
 });
 
-test("a trailers-only success is a stream without messages", async () => {
+test("a trailers-only success returns a stream without messages", async () => {
   await using server = await startSteps([unavailable, fails(0)]);
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: policy });
   const sensors: string[] = [];
@@ -405,7 +405,7 @@ const failure: FailedCall = {
   attemptsSincePushback: 1,
 };
 
-test("waits grow exponentially up to a maximum, ±20 %", () => {
+test("the retry backoff grows exponentially up to its maximum, with ±20 % jitter", () => {
   const retries = new Retries({
     ...policy,
     maxAttempts: 5,
@@ -431,7 +431,7 @@ test("waits grow exponentially up to a maximum, ±20 %", () => {
   }
 });
 
-describe("a call is retried only if all conditions hold", () => {
+describe("the decision to retry a failed call", () => {
   const yesAndNo = [true, false];
   const pushbacks = [
     { pushback: null, allowsRetry: true, waitMs: undefined },
@@ -451,7 +451,7 @@ describe("a call is retried only if all conditions hold", () => {
   const budget = { maxTokens: 4, tokenRatio: 0.001 };
 
   test.each(combinations)(
-    "pushback $pushback, retryable code: $isRetryable, method allowed: $isAllowed, attempts left: $hasAttempts, budget left: $hasBudget",
+    "all conditions are required (pushback $pushback, retryable: $isRetryable, allowed: $isAllowed, attempts left: $hasAttempts, budget left: $hasBudget)",
     ({ pushback, allowsRetry, waitMs, isRetryable, isAllowed, hasAttempts, hasBudget }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       if (!hasBudget) for (const _ of [1, 2]) retries.failed(failure);
@@ -469,7 +469,7 @@ describe("a call is retried only if all conditions hold", () => {
   );
 
   test.each(combinations.filter(({ hasBudget, hasAttempts }) => hasBudget && hasAttempts))(
-    "pushback $pushback, retryable code: $isRetryable, method allowed: $isAllowed: the failure counts if it is retryable or the pushback forbids a retry",
+    "a retryable failure or a forbidding pushback removes tokens (pushback $pushback, retryable: $isRetryable, allowed: $isAllowed)",
     ({ pushback, allowsRetry, isRetryable, isAllowed }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       retries.failed({
@@ -491,7 +491,7 @@ describe("a call is retried only if all conditions hold", () => {
   });
 });
 
-test("below half its budget, no call is retried until successes refill it", () => {
+test("no call is retried while less than half the retry budget remains", () => {
   const retries = new Retries({ ...policy, budget: { maxTokens: 4, tokenRatio: 0.5 } });
   const isRetried = (): boolean => retries.failed(failure) !== undefined;
   for (let i = 0; i < 10; i++) retries.succeeded();
@@ -506,7 +506,7 @@ test("below half its budget, no call is retried until successes refill it", () =
   expect(isRetried()).toBe(true);
 });
 
-test("the default budget has 100 tokens, and a success adds 0.1", () => {
+test("the default retry budget has 100 tokens, and a success adds 0.1", () => {
   const retries = new Retries(policy);
   const isRetried = (): boolean => retries.failed(failure) !== undefined;
   expect(Array.from({ length: 100 }, isRetried).lastIndexOf(true)).toBe(48);
@@ -523,7 +523,7 @@ const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: t
 test.each([
   { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
   { ...most, retryableCodes: Array<Code>(16).fill(16), budget: { maxTokens: 1_000, tokenRatio: 1_000 } },
-])("a policy with the limits %j is accepted", (retry) => {
+])("a retry policy with values at the limits is accepted, given %j", (retry) => {
   expect(new Retries(retry)).toBeDefined();
 });
 
@@ -544,7 +544,7 @@ test.each([
   { budget: { maxTokens: 1_001, tokenRatio: 1 } },
   { budget: { maxTokens: 10, tokenRatio: -1 } },
   { budget: { maxTokens: 10, tokenRatio: 1_001 } },
-])("a policy with $0 is rejected", (invalid) => {
+])("a retry policy with a value out of range is rejected, given $0", (invalid) => {
   const retry = { ...policy, ...invalid };
   expect(() => createGrpcTransport({ baseUrl: "http://x", retry })).toThrow(RangeError);
 });

@@ -62,7 +62,7 @@ function goAway(lastStreamId: number): Frame {
   return frame(frameType.goAway, 0, 0, payload);
 }
 
-test("a server that allows one stream gets one call at a time", async () => {
+test("a server that allows one stream receives calls one after another", async () => {
   let open = 0;
   let most = 0;
   await using server = await startScriptedServer({
@@ -156,19 +156,16 @@ test("the next call after a lost connection opens a new one", async () => {
   expect(server.connections).toBe(4);
 });
 
-test.each([0, -1, Number.POSITIVE_INFINITY])(
-  "the timeout %d disables the deadline, even if there is a default",
-  async (timeoutMs) => {
-    const limited: boolean[] = [];
-    await using server = await nodeServer({}, (headers) => limited.push("grpc-timeout" in headers));
-    await using client = clientOf(server.baseUrl, { defaultTimeoutMs: 5_000 });
-    await client.greenhouse.waterBed({});
-    await client.greenhouse.waterBed({}, { timeoutMs });
-    expect(limited).toEqual([true, false]);
-    const call = client.greenhouse.waterBed({}, { timeoutMs: Number.NaN });
-    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
-  },
-);
+test.each([0, -1, Number.POSITIVE_INFINITY])("timeoutMs %d disables the default deadline", async (timeoutMs) => {
+  const limited: boolean[] = [];
+  await using server = await nodeServer({}, (headers) => limited.push("grpc-timeout" in headers));
+  await using client = clientOf(server.baseUrl, { defaultTimeoutMs: 5_000 });
+  await client.greenhouse.waterBed({});
+  await client.greenhouse.waterBed({}, { timeoutMs });
+  expect(limited).toEqual([true, false]);
+  const call = client.greenhouse.waterBed({}, { timeoutMs: Number.NaN });
+  await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
+});
 
 test("calls to an unreachable server fail immediately without reconnecting during backoff", async () => {
   // A long interval, so that the result does not depend on the periodic check.
@@ -202,13 +199,13 @@ test.each([
   { name: "at its deadline", options: { timeoutMs: 50 }, abort: false, want: Code.DeadlineExceeded },
   { name: "when its signal is aborted", options: {}, abort: true, want: Code.Canceled },
   {
-    name: "when its signal is aborted, with interceptors",
+    name: "when its signal is aborted during an interceptor",
     options: {},
     abort: true,
     intercepts: true,
     want: Code.Canceled,
   },
-])("$name, a call to a silent server fails and resets its stream", async ({ options, abort, intercepts, want }) => {
+])("a call to a silent server fails and resets its stream $name", async ({ options, abort, intercepts, want }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const controller = new AbortController();
@@ -274,7 +271,7 @@ test("a client without calls sends no PING", async () => {
   expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
 });
 
-test("a request passes a one-octet window octet by octet", async () => {
+test("a request is sent in single bytes through a window of one byte", async () => {
   const sizes = new Set<number>();
   await using server = await startScriptedServer({
     opening: [settingFrame(4, 1)],
@@ -295,7 +292,7 @@ test("a request passes a one-octet window octet by octet", async () => {
   expect([...sizes]).toEqual([1]);
 });
 
-test("responses larger than the window arrive without any WINDOW_UPDATE for 0", async () => {
+test("responses larger than the connection window arrive completely", async () => {
   const note = "y".repeat(40_000);
   await using server = await nodeServer({});
   await using client = clientOf(server.baseUrl);
@@ -326,7 +323,7 @@ async function nodeServer(
 }
 
 test.each([0, 31, 64, 128, 300, 4096, 65_536])(
-  "nghttp2 decodes every call's fields with a table for %i bytes",
+  "nghttp2 decodes the header fields with a HPACK table limit of %i bytes",
   async (headerTableSize) => {
     await using server = await nodeServer({ settings: { headerTableSize } });
     await using client = clientOf(server.baseUrl);
@@ -344,7 +341,7 @@ test.each([0, 31, 64, 128, 300, 4096, 65_536])(
 const stable = new StableFields([":method", "POST", ":path", "/a/b", "te", "trailers", "user-agent", "u"]);
 const other = new StableFields([":method", "POST", ":path", "/a/c", "te", "trailers", "user-agent", "u"]);
 
-test("a repeated header section takes four octets until its table is resized", () => {
+test("a repeated header section is four bytes until the HPACK table is resized", () => {
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(10_000);
   const lengths: number[] = [];
@@ -374,14 +371,14 @@ encoder.applyTableSize(4096);
 test.each([
   { what: "header sections", encode: (i: number) => encoder.encode(new StableFields([":path", `/head/${i}`])) },
   { what: "deadlines", encode: (i: number) => encodeRequestFields(noFields, i, 0) },
-])("encoding many different $what does not retain memory", async ({ encode }) => {
+])("the encoder retains no memory for many different $what in requests", async ({ encode }) => {
   const count = 5_000;
   const before = await heldBytes();
   for (let i = 0; i < count; i++) expect(encode(i).byteLength).toBeGreaterThan(0);
   expect(((await heldBytes()) - before) / count).toBeLessThan(50);
 });
 
-test("credentials are encoded as never indexed, other fields as not indexed", () => {
+test("HPACK encodes credentials as never indexed, and other fields without indexing", () => {
   expect(encodeVarying(["authorization", "Bearer x"])[0]).toBe(0x1f);
   expect(encodeVarying(["x-a", "1"])[0]).toBe(0x00);
   expect(() => encodeVarying(["x-a", "1\r\n"])).toThrow(TypeError);

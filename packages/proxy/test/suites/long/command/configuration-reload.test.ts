@@ -69,7 +69,7 @@ async function metric({ adminUrl }: ProxyProcess, name: string): Promise<readonl
   return samples.filter((sample) => sample.name === name).map(({ value }) => value);
 }
 
-test("a changed file is used without a gap, and running calls finish", async () => {
+test("a changed file is applied without rejecting calls, and running calls finish", async () => {
   configure(addresses[0], "");
   await using proxy = await startProxyProcess(["--config", file]);
   const slow = read(proxy, 8);
@@ -86,7 +86,7 @@ test("a changed file is used without a gap, and running calls finish", async () 
   expect(upstreams.map(({ labels }) => labels["upstream"])).toEqual([addresses[1]]);
 });
 
-test("a refused file keeps the previous configuration, and is logged and measured", async () => {
+test("an invalid file is logged and counted, and the previous configuration stays in use", async () => {
   configure(addresses[0], "");
   await using proxy = await startProxyProcess(["--config", file]);
   const successful = (): Promise<readonly number[]> => metric(proxy, "gateway_file_reload_successful");
@@ -177,7 +177,7 @@ test("upstreams with the same address have separate metrics, also after a reload
   expect(await labels()).toEqual(want);
 });
 
-test("an upstream that is configured as before keeps its connection", async () => {
+test("an upstream with unchanged settings keeps its connection after a reload", async () => {
   configure(addresses[0], "");
   await using proxy = await startProxyProcess(["--config", file]);
   await read(proxy, 1);
@@ -204,7 +204,7 @@ test("SIGHUP while waiting for descriptors reads them from the changed file", as
   expect(await response.text()).toBe('{"sensor":"1","degreesCelsius":3}');
 });
 
-test("a reload keeps unchanged authentication and rate counts, even without the issuer", async () => {
+test("a reload keeps unchanged authentication and rate limits while the issuer is unreachable", async () => {
   using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
   const admission = `authentication: { jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }] }
 rateLimit: { perPrincipal: 0.01 }

@@ -123,7 +123,7 @@ docs: false`,
   expect(proxy.command.stdout() + proxy.command.stderr()).not.toMatch(/hunter2|a-token-of/);
 });
 
-test("an issuer's JWTs are accepted, and open RPCs need none", async () => {
+test("an issuer's JWTs are accepted, and open RPCs need no token", async () => {
   using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
   await using proxy = await start(
     "jwt.yaml",
@@ -147,7 +147,7 @@ trustedProxies: [127.0.0.1]`,
   expect(await call("/beds/1:water", "192.0.2.3", "none", "POST")).toBe(501);
 });
 
-test("methodConfig sets single methods' timeouts and retries", async () => {
+test("methodConfig sets the timeout and retries of single RPCs", async () => {
   await using proxy = await start(
     "methods.yaml",
     "",
@@ -167,7 +167,7 @@ test("methodConfig sets single methods' timeouts and retries", async () => {
   expect(performance.now() - startedAtMs).toBeLessThan(10_000);
 });
 
-test("rest.services sets single services' profile and options", async () => {
+test("rest.services sets the profile and options of single services", async () => {
   await using proxy = await start(
     "services.yaml",
     "",
@@ -181,9 +181,9 @@ test("rest.services sets single services' profile and options", async () => {
 });
 
 test.each([
-  { name: "in production not to the client", environment: { NODE_ENV: "production" }, isNamed: false },
-  { name: "otherwise also to the client", environment: {}, isNamed: true },
-])("a refused request names its setting in the access log, $name", async ({ environment, isNamed }) => {
+  { name: "except the response in production", environment: { NODE_ENV: "production" }, isNamed: false },
+  { name: "outside production", environment: {}, isNamed: true },
+])("the access log and the response name the exceeded limit, $name", async ({ environment, isNamed }) => {
   await using proxy = await start("named.yaml", "", "accessLog: errors\nrequestBytes: 1024", environment);
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ note: "x".repeat(1024) });
@@ -192,7 +192,7 @@ test.each([
   await proxy.command.find(/"errorCode":"ERR_BODY_TOO_LARGE","setting":"requestBytes"/);
 });
 
-test("--check warns and passes when the tokenHashesFile is empty", async () => {
+test("--check warns about an empty tokenHashesFile, and exits with 0", async () => {
   const tokenHashesFile = folder.file("hashes");
   writeFileSync(tokenHashesFile, "");
   const file = configure("hashes.yaml", "", `authentication: { tokenHashesFile: ${tokenHashesFile} }`);
@@ -201,7 +201,7 @@ test("--check warns and passes when the tokenHashesFile is empty", async () => {
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining(tokenHashesFile) });
 });
 
-describe("a file that is not valid", () => {
+describe("the configuration file", () => {
   writeFileSync(folder.file("one"), `${token}\n`);
   writeFileSync(folder.file("two"), `${token}-second,${token}-third\n`);
   const main = `${projectFolder}/packages/proxy/src/command/main.ts`;
@@ -251,14 +251,14 @@ describe("a file that is not valid", () => {
       problem: ":8:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs",
     },
     { others: "listen: { tls: { cert: a } }", problem: ':8:1: mapping keys must be unique, got "listen" again' },
-  ])("with $others is reported with its line by --check", async ({ others, problem }) => {
+  ])("an invalid setting is reported with its line by --check, given `$others`", async ({ others, problem }) => {
     const file = configure("wrong.yaml", "", others);
     const { exitCode, stdout, stderr } = await check(file);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
     expect(stderr).toContain(`${file}${problem}`);
   });
 
-  test("ends the start with --wait, which retries only unreadable descriptors", async () => {
+  test("an invalid HTTP rule stops the start, even with wait: true", async () => {
     const rules = folder.file("rules.yaml");
     writeFileSync(rules, `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
     const file = configure("wait.yaml", "", `wait: true\nrest: { rules: [${rules}] }`);
@@ -267,13 +267,13 @@ describe("a file that is not valid", () => {
     expect(stderr).toContain("cannot start the proxy: invalid HTTP rules:");
   });
 
-  test("is not needed for --check --json, which prints services and routes", async () => {
+  test("--check --json prints services and routes", async () => {
     // Unlike validate, this accepts descriptors from reflection.
     const { exitCode, stdout } = await check(configure("json.yaml", "", "validateReflected: true"), "--json");
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { services: ["greenhouse.v1.GreenhouseService"] }]);
   });
 
-  test("is not needed for --check, which prints methodConfig timeouts", async () => {
+  test("--check prints methodConfig timeouts", async () => {
     const methods = `methodConfig: [{ name: [{ method: GetReading, service: ${GreenhouseService.typeName} }], timeout: 0.3s }]`;
     const { stdout } = await check(configure("timeouts.yaml", "", methods));
     expect(stdout.trimEnd().split("\n").slice(-2)).toEqual([
@@ -285,7 +285,7 @@ describe("a file that is not valid", () => {
   test.each([
     { open: `/${GreenhouseService.typeName}/GetReading`, listed: `${GreenhouseService.typeName}.GetReading` },
     { open: "other.v1.Service", listed: "none" },
-  ])("is not needed for --check, which lists $listed as open", async ({ open, listed }) => {
+  ])("--check lists the RPCs that need no credential ($listed)", async ({ open, listed }) => {
     writeFileSync(folder.file("check-token"), token);
     const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
 authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${open}] }
@@ -296,7 +296,7 @@ authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${op
     );
   });
 
-  test("is described by the JSON Schema that the command prints", async () => {
+  test("the schema command prints the file's JSON Schema", async () => {
     const { exitCode, stdout } = await runProgram(process.execPath, [main, "schema"]);
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { properties: { upstreams: { type: "array" } } }]);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ConflictLog } from "../../../../src/command/conflict-log.ts";
 
-test("ConflictLog logs each conflict when it appears, and counts those above 20", () => {
+test("ConflictLog logs each new conflict, and the number of conflicts above 20", () => {
   const lines: string[] = [];
   const log = new ConflictLog({ print: () => undefined, printError: (line) => void lines.push(line) });
   const record = (...conflicts: readonly (readonly string[])[]): readonly string[] => {

@@ -8,7 +8,7 @@ function openLog(): { readonly log: FailureLog; readonly logged: string[] } {
   return { log: new FailureLog(terminal), logged };
 }
 
-test("a failure is logged once in ten seconds, even among other failures", () => {
+test("a repeated failure is logged once in ten seconds", () => {
   let nowMs = 0;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
   const { log, logged } = openLog();
@@ -29,14 +29,14 @@ test("at most a hundred failures are logged in ten seconds", () => {
 
 test.each([
   {
-    name: "the messages of an error and its causes, without repetitions",
+    name: "the distinct messages of an error and its causes",
     error: withCauses("one", "two", "one"),
     want: "one: two",
   },
-  { name: "at most five messages", error: withCauses("1", "2", "3", "4", "5", "6"), want: "1: 2: 3: 4: 5" },
-  { name: "a single line", error: new Error("one\n  two"), want: "one two" },
+  { name: "at most the first five messages", error: withCauses("1", "2", "3", "4", "5", "6"), want: "1: 2: 3: 4: 5" },
+  { name: "a single line without line breaks", error: new Error("one\n  two"), want: "one two" },
   { name: "text without control characters", error: new Error("one\u001B]0;two\u0007\u009B"), want: "one ]0;two " },
-  { name: "an empty string if it is not an Error", error: "text", want: "" },
+  { name: "an empty string for a thrown string", error: "text", want: "" },
 ])("describeCauses returns $name", ({ error, want }) => {
   expect(describeCauses(error)).toBe(want);
 });

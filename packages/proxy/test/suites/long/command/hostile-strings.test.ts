@@ -138,7 +138,7 @@ async function outputOf(args: readonly string[]): Promise<string> {
   return lines.join("\n");
 }
 
-test("the definition has every kind of string, and is valid", async () => {
+test("the definition in this test is valid and contains every kind of string", async () => {
   expect(paths).toEqual(expect.arrayContaining([".file.syntax", ".rule.pattern.value", ".rule.body"]));
   serve("", String);
   expect(await outputOf(["check", set])).toContain("The gateway would start");
@@ -152,7 +152,7 @@ const changes = [
 ];
 
 test.each(paths.flatMap((path) => changes.map((each) => ({ path, ...each }))))(
-  "output has no control characters when $path $how some",
+  "the output contains no control characters if $path $how a hostile string",
   async ({ path, change }) => {
     serve(path, change);
     const common = ["--upstream", address, "--check", "--mcp", "*", "--docs"];

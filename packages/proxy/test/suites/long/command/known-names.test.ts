@@ -68,7 +68,7 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
     want: 'upstreams[0].services[0] must match a service of the descriptors, got "grenhouse.v1.*", did you mean greenhouse.v1.*?',
   },
   {
-    name: "a misspelled service of a flag",
+    name: "a misspelled service in a flag",
     args: () => ["--upstream", "http://127.0.0.1:1", "--descriptors", set, "--service", "typo"],
     want: '--service must match a service of the descriptors, got "typo"',
   },
@@ -78,7 +78,7 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
     want: 'upstreams[0].services[0] must match a service of the descriptors, got "typo"',
   },
   {
-    name: "misspelled selectors of a service config in YAML",
+    name: "a misspelled selector in a YAML service config",
     args: () =>
       configure(
         [`descriptors: ${set}`],
@@ -94,7 +94,7 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
       'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "greenhouse.v1.Other.Get"',
   },
   {
-    name: "a misspelled selector of rules in JSON",
+    name: "a misspelled selector in JSON rules",
     args: () =>
       configure(
         [`descriptors: ${set}`],
@@ -103,7 +103,7 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
     want: `DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "${served}.X"`,
   },
   {
-    name: "a misspelled selector of JSON that is not YAML",
+    name: "a misspelled selector in JSON that is not YAML",
     args: () =>
       configure(
         [`descriptors: ${set}`],
@@ -114,7 +114,7 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
       ),
     want: `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`,
   },
-])("$name is refused with its place and the nearest name", async ({ args, want }) => {
+])("$name is rejected with its line and the nearest name", async ({ args, want }) => {
   const { exitCode, errors } = await check(...args());
   expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
 });
@@ -152,7 +152,7 @@ test.each<{ name: string; selectors: readonly string[]; exitCode: number; errors
   },
   { name: "with a wildcard are refused", selectors: [`${served}.*`], exitCode: 2, errors: [mistaken(`${served}.*`)] },
   { name: "without a service are refused", selectors: ["WaterBed"], exitCode: 2, errors: [mistaken("WaterBed")] },
-])("by the start and by the command check, unknown selectors $name", async ({ selectors, exitCode, errors }) => {
+])("unknown selectors $name by serve and check", async ({ selectors, exitCode, errors }) => {
   const items = selectors.map((selector, at) => `  - selector: ${JSON.stringify(selector)}\n    get: /x/${at}\n`);
   const rules = withRules("selectors.yaml", `http:\n  rules:\n${items.join("")}`);
   const want = { exitCode, errors: errors.join("\n") };
@@ -160,7 +160,7 @@ test.each<{ name: string; selectors: readonly string[]; exitCode: number; errors
   expect(await run("check", set, "--rules", folder.file("selectors.yaml"))).toEqual(want);
 });
 
-test("by the start and by the command check, selectors of declared packages that are not selected are logged", async () => {
+test("serve and check log selectors of packages that --service excludes", async () => {
   const selectors = ["greenhouse.v1.GreenhouseService.WaterBed", "greenhouse.v1.GreenhouseService.WaterBd"];
   const items = selectors.map((selector, at) => `  - { selector: ${selector}, get: /x/${at} }\n`);
   const both = folder.write("both.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse, OrderService.file));
@@ -172,7 +172,7 @@ test("by the start and by the command check, selectors of declared packages that
 
 const ruleFor = (selector: string, path: string): string => `- { selector: greenhouse.v1.${selector}, get: ${path} }\n`;
 
-test("names that the descriptors declare are accepted, even if visibility hides them", async () => {
+test("names of hidden services and RPCs are accepted", async () => {
   const rules = `rules:\n${ruleFor("Maintenance.Rinse", "/rinse")}${ruleFor("GreenhouseService.GetReading", "/reading")}`;
   const services = "services: [greenhouse.v1.GreenhouseService, greenhouse.v1.Maintenance]";
   const token = folder.write("token", "a-token-of-sufficient-length");
@@ -193,7 +193,7 @@ test("names that the descriptors declare are accepted, even if visibility hides 
   });
 });
 
-test("names are reported and accepted with reflection, which may add services", async () => {
+test("with reflection, unknown names are logged instead of rejected", async () => {
   const upstream = await startReflectedUpstream(
     serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] }),
   );
@@ -213,7 +213,7 @@ function countOf(text: string, part: string): number {
   return text.split(part).length - 1;
 }
 
-test("names are checked in the content that is served, even if a file changes during the start or a reload", async () => {
+test("names are checked against the served descriptors, even if the file changes meanwhile", async () => {
   const key = await createSigningKey("RS256", "1");
   using issuer = await startIdentityProvider(key);
   const descriptors = folder.file("replaced.binpb");

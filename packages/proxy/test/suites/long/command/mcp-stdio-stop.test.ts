@@ -52,7 +52,7 @@ describe("MCP on standard input", () => {
     for (const each of results) expect(each).toMatchObject({ result: { structuredContent: { sensor: "slow" } } });
   });
 
-  test("a last line without a line feed is read at the end", async () => {
+  test("a last line without a line feed is read when the input ends", async () => {
     const client = openStdio(createGreenhouse(), { stop: { requested: never, timeoutMs: hourMs } });
     client.send({ jsonrpc: "2.0", id: 1, method: "ping" });
     client.input.end(JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }));
@@ -101,7 +101,7 @@ describe("MCP on standard input", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("calls that wait for a slow reader share one output listener", async () => {
+  test("calls that wait for a slow client share one listener on the output", async () => {
     const client = openStdio(createGreenhouse(), { reads: false });
     for (let id = 1; id <= runningMax; id++) client.send(call(id, "GetReading", { sensor: "x".repeat(50_000) }));
     await expect.poll(() => client.output.writableLength).toBeGreaterThan((runningMax - 2) * 50_000);
@@ -137,7 +137,7 @@ describe("MCP on standard input", () => {
     expect(client.output.writableLength + client.output.readableLength).toBeGreaterThan(1024 * 1024);
   });
 
-  test("a client that does not read refusals is no longer served", async () => {
+  test("the server stops if the client does not read its responses", async () => {
     const errors: string[] = [];
     const options = { stop: { requested: never, timeoutMs: 20 }, reads: false, errors };
     const client = openStdio(createGreenhouse(), options);
@@ -166,7 +166,7 @@ function start(flags: readonly string[], upstream = "http://127.0.0.1:1"): Child
 describe("the command with --mcp-stdio", () => {
   const ping = JSON.stringify({ jsonrpc: "2.0", id: "p".repeat(200), method: "ping" });
 
-  test("stops without a delay when its input ends immediately", async () => {
+  test("exits without a delay when its input is empty", async () => {
     const running = start(["--drain-delay-ms", String(hourMs)]);
     running.stdin?.end();
     expect(await within(once(running, "exit"), "the exit")).toEqual([0, null]);
@@ -186,7 +186,7 @@ describe("the command with --mcp-stdio", () => {
     expect(await within(once(running, "exit"), "the exit")).toEqual([0, null]);
   });
 
-  test("writes running calls' results after its input ended", async () => {
+  test("writes the results of running calls after its input ended", async () => {
     const called = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse({

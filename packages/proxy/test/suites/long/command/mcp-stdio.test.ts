@@ -7,7 +7,7 @@ import { proxyCommand } from "../../../../src/command/program.ts";
 import { call, createGreenhouse, openStdio } from "./stdio-peer.ts";
 
 describe("MCP on standard input and output", () => {
-  test("responds to each request in one line, with both revision kinds", async () => {
+  test("responds to each request in one line, in stateful and stateless revisions", async () => {
     await using client = openStdio(createGreenhouse());
     client.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25" } });
     expect(await client.read()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25" } });
@@ -30,7 +30,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 1, result: { structuredContent: { messages: [{}, {}] } } });
   });
 
-  test("cancels a notified call, and writes nothing more for it", async () => {
+  test("cancels a call on notifications/cancelled, and writes no response", async () => {
     const greenhouse = createGreenhouse();
     await using client = openStdio(greenhouse);
     client.send(call("x", "WatchReadings", { sensor: "endless", count: 1 }));
@@ -41,7 +41,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 2, result: {} });
   });
 
-  test("reads cancellations for running and queued requests while 32 calls run", async () => {
+  test("cancels running and queued requests while 32 calls run", async () => {
     await using client = openStdio(createGreenhouse());
     for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
     for (const id of [33, 34]) client.send(call(id, "GetReading", { sensor: String(id) }));
@@ -79,19 +79,19 @@ describe("MCP on standard input and output", () => {
       error: { code: -32602, message: "unknown tool" },
       id: 7,
     },
-  ])("for $name returns an error", async ({ line, error, id }) => {
+  ])("returns an error for $name in a request", async ({ line, error, id }) => {
     await using client = openStdio(createGreenhouse());
     client.send(line);
     expect(await client.read()).toMatchObject({ error, ...(id !== undefined && { id }) });
   });
 
-  test("sends the environment's token with each call", async () => {
+  test("sends the token from the environment with each call", async () => {
     await using client = openStdio(createGreenhouse(), { token: "secret" });
     client.send(call(1, "GetReading", { sensor: "token" }));
     expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
   });
 
-  test.each([1, "$'"])("reports a refusal with the id %j of the request", async (id) => {
+  test.each([1, "$'"])("a refused request with the id %j gets an error with this id", async (id) => {
     const gateway = createGreenhouse((authorization) => {
       if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
     });
@@ -100,7 +100,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toEqual({ jsonrpc: "2.0", id, error: { code: -32600, message: "who are you" } });
   });
 
-  test("stops after a line that is too long, and reports it", async () => {
+  test("reports a line that is too long, and stops", async () => {
     const errors: string[] = [];
     const client = openStdio(createGreenhouse(), { errors });
     const chunk = "x".repeat(1024 * 1024);
@@ -116,7 +116,7 @@ describe("MCP on standard input and output", () => {
       fetch: async () =>
         new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })),
     },
-  ])("for an exchange $name returns an error", async ({ fetch }) => {
+  ])("returns an error for a fetch $name by the gateway", async ({ fetch }) => {
     await using client = openStdio({ fetch });
     client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     client.send({ jsonrpc: "2.0", id: "a", method: "ping" });
@@ -128,19 +128,22 @@ describe("MCP on standard input and output", () => {
   });
 });
 
-test.each(["", "two words", "line\n", "ümlaut"])("the MCP_TOKEN %j is invalid, and not printed", async (token) => {
-  vi.stubEnv("MCP_TOKEN", token);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const errors: string[] = [];
-  const exitCode = await proxyCommand(
-    ["--upstream", "http://127.0.0.1:1", "--reflection", "--mcp", "*", "--mcp-stdio"],
-    {
-      print: () => undefined,
-      printError: (text) => void errors.push(text),
-      stopRequested: () => Promise.resolve("SIGTERM"),
-      onHangup: () => undefined,
-    },
-  );
-  const message = "MCP_TOKEN must be a bearer token of letters, digits and -._~+/, or be unset";
-  expect([exitCode, errors]).toEqual([2, [message]]);
-});
+test.each(["", "two words", "line\n", "ümlaut"])(
+  "the invalid MCP_TOKEN %j is rejected and not printed",
+  async (token) => {
+    vi.stubEnv("MCP_TOKEN", token);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const errors: string[] = [];
+    const exitCode = await proxyCommand(
+      ["--upstream", "http://127.0.0.1:1", "--reflection", "--mcp", "*", "--mcp-stdio"],
+      {
+        print: () => undefined,
+        printError: (text) => void errors.push(text),
+        stopRequested: () => Promise.resolve("SIGTERM"),
+        onHangup: () => undefined,
+      },
+    );
+    const message = "MCP_TOKEN must be a bearer token of letters, digits and -._~+/, or be unset";
+    expect([exitCode, errors]).toEqual([2, [message]]);
+  },
+);

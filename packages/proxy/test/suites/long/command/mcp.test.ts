@@ -56,7 +56,7 @@ async function start(rules: ForwardRules = {}, ignoreUnknownFields = true): Prom
   };
 }
 
-describe("the proxy", () => {
+describe("a proxy with MCP tools", () => {
   test("lists and calls an upstream's tools", async () => {
     await using proxied = await start();
     expect(JSON.parse(await proxied.exchange(statelessRequest("tools/list")))).toMatchObject({
@@ -74,8 +74,8 @@ describe("the proxy", () => {
   });
 
   test.each([
-    { name: "closes the inputs of tools if it refuses unknown fields", ignores: false, want: 3 },
-    { name: "leaves the inputs of tools open if it ignores unknown fields", ignores: true, want: 0 },
+    { name: "input schemas forbid additional properties if unknown fields are refused", ignores: false, want: 3 },
+    { name: "input schemas allow additional properties if unknown fields are ignored", ignores: true, want: 0 },
   ])("$name", async ({ ignores, want }) => {
     await using proxied = await start({}, ignores);
     const text = await proxied.exchange(statelessRequest("tools/list"));
@@ -86,17 +86,33 @@ describe("the proxy", () => {
   const rename = { authorization: "x-caller-token" };
 
   test.each<{ name: string; requestHeader?: ForwardRules; want: string | null }>([
-    { name: "does not forward the token of a client", want: null },
-    { name: "does not forward it for a wildcard", requestHeader: { allow: ["*"] }, want: null },
-    { name: "does not forward it under another name", requestHeader: { rename }, want: null },
+    { name: "does not forward the client's token by default", want: null },
+    { name: "does not forward the client's token if allow is a wildcard", requestHeader: { allow: ["*"] }, want: null },
     {
-      name: "does not forward it for a pattern",
+      name: "does not forward the client's token if only rename names its field",
+      requestHeader: { rename },
+      want: null,
+    },
+    {
+      name: "does not forward the client's token if allow is a pattern",
       requestHeader: { allow: [/^authorization$/, "x-*"], rename },
       want: null,
     },
-    { name: "renames it if allow names the field", requestHeader: { allow: ["authorization"], rename }, want: token },
-    { name: "forwards it if allow names the field", requestHeader: { allow: ["Authorization"] }, want: token },
-    { name: "sends its own credential", requestHeader: { set: () => ({ authorization: "Basic x" }) }, want: "Basic x" },
+    {
+      name: "renames the client's token if allow names its field",
+      requestHeader: { allow: ["authorization"], rename },
+      want: token,
+    },
+    {
+      name: "forwards the client's token if allow names its field",
+      requestHeader: { allow: ["Authorization"] },
+      want: token,
+    },
+    {
+      name: "sends the proxy's own credential",
+      requestHeader: { set: () => ({ authorization: "Basic x" }) },
+      want: "Basic x",
+    },
   ])("$name", async ({ requestHeader, want }) => {
     await using proxied = await start(requestHeader);
     await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));

@@ -180,7 +180,7 @@ test("a service with reflection is served over REST with docs and metrics", asyn
   expect(metrics).toContain(`rpc_client_call_duration_seconds_count{${called},rpc_response_status_code="OK"} 1`);
 });
 
-test("options select services, rules, deadlines and origins, and disable the docs", async () => {
+test("flags select services, rules, timeouts and origins, and disable the docs", async () => {
   await using upstream = await startUpstream();
   const rules = write(
     "rules.yaml",
@@ -233,7 +233,7 @@ test("a rule for / replaces the redirect to the docs page", async () => {
   expect([await statusOf("--rules", rules), await statusOf()]).toEqual([200, 302]);
 });
 
-test("TLS is used for callers, reloaded on SIGHUP, and for the upstream", async () => {
+test("callers and the upstream use TLS, and SIGHUP reloads the certificate", async () => {
   await using upstream = await startUpstream({ tls: { ...upstreamPem, requestCert: true, ca: pem.cert } });
   const [cert, key, ca] = [write("cert.pem", pem.cert), write("key.pem", pem.key), write("ca.pem", upstreamPem.cert)];
   const args = [
@@ -310,7 +310,7 @@ test("SIGHUP reads reflection again", async () => {
   await expect.poll(() => running.errors).toEqual([expect.stringContaining("server reflection failed: [unavailable]")]);
 });
 
-test("with --wait, the proxy serves once there are descriptors", async () => {
+test("with --wait, the proxy serves once the upstream provides descriptors", async () => {
   const file = folder.file("later.binpb");
   await using upstream = await startUpstream();
   const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--wait", "--admin-port", "0"];
@@ -329,7 +329,7 @@ test("with --wait, the proxy serves once there are descriptors", async () => {
   expect(body.match(/^# TYPE http_server_request_duration_seconds/gm)).toHaveLength(1);
 });
 
-test("with --wait, SIGTERM stops the proxy before there are descriptors", async () => {
+test("with --wait, SIGTERM stops a proxy that still waits for descriptors", async () => {
   await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("never"), "--wait");
   await expect.poll(() => running.errors.length).toBe(1);
   // Waits until a second attempt has failed for the same reason.
@@ -383,7 +383,7 @@ test("a call longer than a second finishes after SIGTERM", async () => {
   await stopped;
 });
 
-test("a draining proxy is unready, but serves connections until its delay ends", async () => {
+test("a draining proxy is not ready, but serves new connections until the delay ends", async () => {
   await using upstream = await startUpstream();
   const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--admin-port", "0"];
   await using running = proxy(...args, "--drain-delay-ms", "3000");
@@ -421,7 +421,7 @@ test("a call that does not finish is aborted after the drain timeout", async () 
   release.resolve();
 });
 
-test("the cause for upstream failures is logged once, and hidden from callers", async () => {
+test("the cause of upstream failures is logged once, and hidden from callers", async () => {
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses)];
   await using running = proxy(...args, "--admin-port", "0");
   const url = await running.serving;
@@ -494,7 +494,7 @@ test("misspelled service and RPC names are reported with the nearest name", asyn
   });
 });
 
-test("visibility labels that no definition uses are reported with used ones", async () => {
+test("a visibility label that no definition uses is reported with the labels in use", async () => {
   const file = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
   const warning = 'the visibility label "internal" has no effect: the definitions use INTERNAL';
@@ -507,7 +507,7 @@ test("visibility labels that no definition uses are reported with used ones", as
   );
 });
 
-test("descriptors without annotations are reported, because REST has no routes", async () => {
+test("descriptors without HTTP annotations are reported", async () => {
   const file = write("bare.binpb", descriptorSetOf(file_grpc_health_v1_health));
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
   expect((await run(...args)).errorOutput).toMatch(/no service to proxy; grpc\.health\.v1\.Health is not selected$/);
@@ -516,7 +516,7 @@ test("descriptors without annotations are reported, because REST has no routes",
   expect(errorOutput).toMatch(/^no RPC has a REST route: .*; use --descriptors .*, or --rules$/);
 });
 
-test("--check reports a key that does not match or is missing", async () => {
+test("--check reports a TLS key that does not match or is missing", async () => {
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("checked.binpb", greenhouses), "--check"];
   const certificate = write("checked-cert.pem", pem.cert);
   const tls = (key: string): string[] => ["--tls-cert", certificate, "--tls-key", key];
@@ -541,7 +541,7 @@ test.each(
     { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
   ]),
 )(
-  "for $option, a certificate that $reason is rejected by --check",
+  "--check rejects a certificate that $reason, given by $option",
   async ({ option, certificate: { cert, key }, reason }) => {
     const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
     const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
@@ -563,7 +563,7 @@ test.each(
   },
 );
 
-test("--check reports a malformed authority after a valid one", async () => {
+test("--check reports a malformed CA certificate after a valid one", async () => {
   const broken = pem.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
   const args = ["--upstream", "https://127.0.0.1:1", "--descriptors", write("broken.binpb", greenhouses), "--check"];
   expect(await run(...args, "--upstream-tls-ca", write("broken.pem", pem.cert + broken))).toMatchObject({
@@ -592,7 +592,7 @@ describe("an unreachable upstream of two", () => {
   test.each([
     { option: [], ready: { status: 200, body: { status: "ready", degraded } } },
     { option: ["--require-all"], ready: { status: 503, body: { status: "not ready", obstacles: degraded } } },
-  ])("is named by /readyz with $option, and the other upstream is served", async ({ option, ready }) => {
+  ])("is reported by /readyz, and the other upstream is served (flags $option)", async ({ option, ready }) => {
     await using upstream = await startUpstream();
     await using running = proxy(...args(upstream, "--admin-port", "0", ...option));
     const url = await running.serving;
@@ -612,7 +612,7 @@ describe("an unreachable upstream of two", () => {
     expect(running.errors).toHaveLength(2);
   });
 
-  test("makes --check exit with 1 after printing the other's services", async () => {
+  test("makes --check print the other upstream's services and exit with 1", async () => {
     await using upstream = await startUpstream();
     const { exitCode, printed, errorOutput } = await run(...args(upstream, "--check"));
     expect([exitCode, printed]).toEqual([1, expect.stringContaining("greenhouse.v1.GreenhouseService.GetReading")]);
@@ -620,7 +620,7 @@ describe("an unreachable upstream of two", () => {
   });
 });
 
-test("--check prints what would be served, or why nothing would", async () => {
+test("--check prints the routes, or the reason why none can be served", async () => {
   await using upstream = await startUpstream();
   const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--check", "--admin-port", "0"];
   expect(await run(...args)).toEqual({
@@ -655,7 +655,7 @@ Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
   ]);
 });
 
-describe("the program", () => {
+describe("plantstore-proxy serve", () => {
   const set = write("set.binpb", descriptorSetOf(file_orders_v1_orders));
   const local = ["--upstream", "http://127.0.0.1:1"];
   test.each<{ args: readonly string[]; message: string; exitCode?: number }>([
@@ -751,13 +751,16 @@ describe("the program", () => {
       message: "server reflection failed: [unavailable] cannot connect",
       exitCode: 1,
     },
-  ])("with $args exits with 2, or 1 if it cannot start", async ({ args, message, exitCode = 2 }) => {
-    const result = await run(...args);
-    expect(result).toMatchObject({ exitCode, printed: "" });
-    expect(result.errorOutput).toContain(message);
-  });
+  ])(
+    "exits with 2 for invalid flags, or 1 for a failed start, given $args",
+    async ({ args, message, exitCode = 2 }) => {
+      const result = await run(...args);
+      expect(result).toMatchObject({ exitCode, printed: "" });
+      expect(result.errorOutput).toContain(message);
+    },
+  );
 
-  test("a port in use is reported with exit code 1", async () => {
+  test("exits with 1 and a message if the port is in use", async () => {
     await using other = await startUpstream();
     const port = other.address.slice(other.address.lastIndexOf(":") + 1);
     const result = await run(...local, "--descriptors", set, "--port", port);
@@ -767,9 +770,9 @@ describe("the program", () => {
 });
 
 test.each([
-  { signals: ["SIGTERM"], exitCode: 0, when: "once its calls have finished" },
+  { signals: ["SIGTERM"], exitCode: 0, when: "after its calls" },
   { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "immediately" },
-] as const)("the program survives SIGHUP, and exits on $signals, $when", async ({ signals, exitCode }) => {
+] as const)("the proxy survives SIGHUP, and exits $when on $signals", async ({ signals, exitCode }) => {
   const received = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using upstream = await startUpstream({}, () => {

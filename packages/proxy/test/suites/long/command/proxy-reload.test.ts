@@ -63,7 +63,7 @@ test.each<{
   problem: RegExp;
 }>([
   {
-    name: "of a file that is not a descriptor set",
+    name: "with a file that is not a descriptor set",
     source: () => ["--descriptors", file],
     breakSource: () => replaceFile("no descriptors"),
     fixSource: () => replaceFile(descriptors),
@@ -71,21 +71,21 @@ test.each<{
       /they are not a binary google\.protobuf\.FileDescriptorSet; the previous descriptors of these upstreams stay in use$/,
   },
   {
-    name: "of a missing file",
+    name: "with a missing file",
     source: () => ["--descriptors", file],
     breakSource: () => renameSync(file, `${file}.away`),
     fixSource: () => renameSync(`${file}.away`, file),
     problem: /ENOENT: no such file or directory/,
   },
   {
-    name: "of reflection without a service to proxy",
+    name: "with reflection that lists no service to proxy",
     source: () => ["--reflection"],
     breakSource: () => list(ServerReflection),
     fixSource: () => list(GreenhouseService, ServerReflection),
     problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
   },
   {
-    name: "of one of several upstreams without a service to proxy",
+    name: "with one of several upstreams that lists no service to proxy",
     source: () => [
       "--reflection",
       "--require-all",
@@ -100,7 +100,7 @@ test.each<{
     fixSource: () => list(GreenhouseService, ServerReflection),
     problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
   },
-])("descriptors $name leave the previous ones in use and are logged", async (testCase) => {
+])("a reload $name is logged, and the previous descriptors stay in use", async (testCase) => {
   writeFileSync(file, descriptors);
   list(GreenhouseService, ServerReflection);
   const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", address];

@@ -147,7 +147,7 @@ describe("a proxy with publicUrl and scopes", () => {
     { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
     { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
     { name: "a REST call", request: { httpMethod: "POST", path: "/beds/7:water", header: [] }, document: "/shop" },
-  ])("challenges $name with the URL's document", async ({ request, document }) => {
+  ])("challenges $name with the metadata URL of its resource", async ({ request, document }) => {
     const { httpStatus, challenge } = await ask(proxy, "1.1", request);
     expect([httpStatus, challenge]).toEqual([
       401,
@@ -178,7 +178,7 @@ describe("a proxy with publicUrl and scopes", () => {
       call: "WaterBed",
     },
     {
-      name: "gRPC, for a stream",
+      name: "gRPC with a stream",
       version: "2",
       request: rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], watch),
       scope: "beds:read",
@@ -186,8 +186,8 @@ describe("a proxy with publicUrl and scopes", () => {
     },
     { name: "MCP", version: "1.1", request: callTool(water), scope: "beds:water", call: "WaterBed" },
     { name: "MCP over HTTP/2", version: "2", request: callTool(read), scope: "beds:read", call: "GetReading" },
-    { name: "MCP, for a stream", version: "1.1", request: callTool(watch), scope: "beds:read", call: "WatchReadings" },
-  ])("forwards calls over $name only with the scope", async ({ version, request, scope, call }) => {
+    { name: "MCP with a stream", version: "1.1", request: callTool(watch), scope: "beds:read", call: "WatchReadings" },
+  ])("a call over $name is forwarded only with the required scope", async ({ version, request, scope, call }) => {
     const other = scope === "beds:read" ? "beds:water" : "beds:read";
     const refused = await ask(proxy, version, request, await issuer.sign({ scope: other }));
     const isGrpc = refused.grpcStatus !== null;
@@ -201,7 +201,7 @@ describe("a proxy with publicUrl and scopes", () => {
   });
 });
 
-test("a proxy without scopes accepts tokens without scopes, publishing no metadata", async () => {
+test("a proxy without scopes accepts tokens without scopes, and publishes no metadata", async () => {
   await using proxy = await startProxyProcess(["--config", configure("", "mcp: { tools: [greenhouse.v1.*] }")]);
   const path = "/.well-known/oauth-protected-resource/mcp";
   const { httpStatus, challenge } = await ask(proxy, "1.1", { httpMethod: "GET", path, header: [] });
@@ -210,7 +210,7 @@ test("a proxy without scopes accepts tokens without scopes, publishing no metada
   expect(calls).toEqual(["WaterBed"]);
 });
 
-test("a reload applies new scopes, and reports names without an RPC", async () => {
+test("a reload applies new scopes, and reports names that match no RPC", async () => {
   const file = configure("  scopes: { greenhouse.v1.*: a }");
   await using proxy = await startProxyProcess(["--config", file]);
   const token = await issuer.sign({ scope: "b" });
@@ -248,7 +248,7 @@ describe("createRequiredScopes", () => {
     { procedure: "/shop.v1.Orders/Delete", scope: "orders" },
     { procedure: "/shop.v1.OrdersTwo/Delete", scope: "shop" },
     { procedure: "/shop.v2.Orders/GetOne", scope: "any" },
-  ])("returns $scope for $procedure, by the most specific name", ({ procedure, scope }) => {
+  ])("returns the scopes of the most specific name for $procedure ($scope)", ({ procedure, scope }) => {
     expect(scopesOf(procedure)).toEqual(scope.split(" "));
   });
 

@@ -243,7 +243,7 @@ const names = [...Object.keys(effects), ...Object.keys(validationEffects)];
 useUpstreams();
 
 describe("each setting of the configuration file", () => {
-  test("has a comparison", () => {
+  test("has a test case in this file", () => {
     // Mappings only have members.
     const values = settingRows().filter(({ type }) => !/^(?:list of )?mappings?$/.test(type));
     expect(names.toSorted()).toEqual(values.map(({ path }) => path).toSorted());

@@ -37,7 +37,7 @@ function documentedArgs(first: string, second: string): readonly string[] {
   return words.map((word) => word.replace("dns:shelves:50051", first).replace("dns:orders:50051", second));
 }
 
-test("the page's upstreams serve their patterns, and conflicts are reported", async () => {
+test("the documented upstreams serve their services, and conflicts are reported", async () => {
   const [a, b] = [await start(shelves), await start(orders)];
   await using proxy = await startProxyProcess([...documentedArgs(a.address, b.address), "--port", "0"]);
   const conflicts = async (): Promise<readonly number[]> => {
@@ -84,7 +84,7 @@ const both = [...(one ?? []), ...(two ?? []), "--reflection"];
 
 test.each([
   {
-    name: "no names of services",
+    name: "no names",
     flags: [],
     want: [
       "upstreams[0].services is required because upstreams[1] uses reflection, too; add --service 'dns:a:1=PACKAGE.*'",
@@ -106,11 +106,11 @@ test.each([
     ],
   },
   {
-    name: "the address of no upstream",
+    name: "an address that no upstream has",
     flags: ["--service", "dns:c:3=c.*"],
     want: ['plantstore-proxy: --service must have the address of an upstream before "=", got "dns:c:3"'],
   },
-])("flags for two upstreams with $name are refused", async ({ flags, want }) => {
+])("flags for two upstreams are refused with $name in --service", async ({ flags, want }) => {
   const { exitCode, errors } = await run([...both, ...flags]);
   expect(exitCode).toBe(2);
   expect(errors.split("\n")).toEqual(expect.arrayContaining(want));

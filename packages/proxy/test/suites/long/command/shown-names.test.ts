@@ -50,7 +50,7 @@ const small = "requestBytes: 1000000\nheaderBytes: 8192";
 const large = "requestBytes: 2000000\nheaderBytes: 65536\n";
 const all = `${large}rest: { options: [lenient, mapsInQuery, ignoreBodies, sameValueAsPath] }`;
 
-test("a refused request names only options that are settings", async () => {
+test("the error for a refused request names only settings of the command", async () => {
   await using upstream = await startKitchenSink();
   const baseUrl = `http://${upstream.address.address}:${upstream.address.port}`;
   const startWith = async (set: string): Promise<TestProxy> => {

@@ -37,7 +37,7 @@ upstreams:
 `,
 };
 
-test("a reload refuses files that became pipes, and SIGTERM still works", async () => {
+test("a reload rejects files that were replaced by pipes", async () => {
   for (const [name, content] of Object.entries(contents)) writeFileSync(folder.file(name), content);
   await using proxy = await startProxyProcess(["--config", folder.file("proxy.yaml")]);
   const { process: child, stderr, stdout } = proxy.command;

@@ -4,6 +4,6 @@ import { toUrl } from "../../../../src/command/to-url.ts";
 test.each([
   { address: "127.0.0.1", want: "http://127.0.0.1:8080" },
   { address: "::1", want: "http://[::1]:8080" },
-])("a server on $address has $want as its URL", ({ address, want }) => {
+])("toUrl returns $want for the address $address and port 8080", ({ address, want }) => {
   expect(toUrl("http", { address, port: 8080 })).toBe(want);
 });

@@ -73,12 +73,12 @@ const undefinedProblem = (...rpcs: readonly string[]): string =>
 
 test.each<{ name: string; service?: DescService; settings: readonly string[]; problems: readonly string[] }>([
   {
-    name: "all scopes are required without authentication.scopes",
+    name: "scopes in the definition are reported as unchecked without authentication.scopes",
     settings: authentication,
     problems: [restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"), undefinedProblem("ControlClimate")],
   },
   {
-    name: "scopes that authentication.scopes requires are accepted",
+    name: "scopes that authentication.scopes requires are not reported",
     settings: [
       ...authentication,
       `  scopes: { ${served}.*: read watch, ${served}.WaterBed: water, ${served}.RecordReadings: other }`,
@@ -86,27 +86,27 @@ test.each<{ name: string; service?: DescService; settings: readonly string[]; pr
     problems: [restrictedProblem("RecordReadings")],
   },
   {
-    name: "one of two scopes is not sufficient",
+    name: "one of two required scopes is reported as unchecked",
     settings: [...authentication, `  scopes: { ${served}.*: watch, ${served}.WaterBed: water record }`],
     problems: [restrictedProblem("WatchReadings", "RecordReadings")],
   },
   {
-    name: "scopes of open RPCs are not required",
+    name: "scopes of open RPCs are not reported",
     settings: [...authentication, `  open: [/${served}/WaterBed, /${served}/WatchReadings, /${served}/ControlClimate]`],
     problems: [restrictedProblem("RecordReadings")],
   },
   {
-    name: "scopes of open services are not required",
+    name: "scopes of open services are not reported",
     settings: [...authentication, `  open: [${served}]`],
     problems: [],
   },
   {
-    name: "an option that is not valid is refused",
+    name: "an invalid scope option is refused",
     service: invalid,
     settings: [...authentication, `  scopes: { ${served}.*: water }`],
     problems: [restrictedProblem("WaterBed")],
   },
-  { name: "no scopes are required without authentication", settings: [], problems: [] },
+  { name: "no scopes are reported without authentication", settings: [], problems: [] },
 ])("$name", async ({ service = scoped, settings, problems }) => {
   // The other service has no scopes.
   const { exitCode, errors } = await check([OrderService, service], settings);
@@ -114,7 +114,7 @@ test.each<{ name: string; service?: DescService; settings: readonly string[]; pr
   expect(errors).toEqual(problems.map((problem) => expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)));
 });
 
-test("with reflection, RPCs with other scopes are logged, and their calls fail", async () => {
+test("with reflection, RPCs with unchecked scopes are logged, and their calls fail", async () => {
   const upstream = await startReflectedUpstream(scoped);
   onTestFinished(() => upstream.stop());
   const settings = [
@@ -151,7 +151,7 @@ test("with reflection, RPCs with other scopes are logged, and their calls fail",
     .toContain(`authentication.scopes does not require the scopes of /${served}/WatchReadings`);
 });
 
-test("RPCs in new descriptors with other scopes fail", async () => {
+test("calls fail if reloaded descriptors require unchecked scopes", async () => {
   const upstream = await startReflectedUpstream(scopedGreenhouse({}));
   onTestFinished(() => upstream.stop());
   const settings = [
@@ -179,7 +179,7 @@ test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
   { name: "a file stop the start before an upstream with reflection", from: "file", isFirst: true },
   { name: "a file stop the start after an upstream with reflection", from: "file", isFirst: false },
   { name: "reflection are logged next to another upstream with reflection", from: "reflection", isFirst: false },
-])("unchecked RPCs of $name", async ({ from, isFirst }) => {
+])("RPCs with unchecked scopes from $name", async ({ from, isFirst }) => {
   await using greenhouse = await startReflectedUpstream(scoped);
   await using other = await startReflectedUpstream(shelves);
   const descriptors = from === "file" ? write("mixed.binpb", descriptorSetOf(scoped.file)) : from;
@@ -200,7 +200,7 @@ test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
   );
 });
 
-test("a reload whose scopes the start would refuse keeps the previous configuration each time", async () => {
+test("a reload with unchecked scopes keeps the previous configuration", async () => {
   await using upstream = await startReflectedUpstream(scoped);
   await using other = await startReflectedUpstream(shelves);
   const reflected = `- { addresses: ["${other.address}"], descriptors: reflection, services: [shelves.*] }`;

@@ -31,7 +31,7 @@ async function register(account: object): Promise<readonly [number, unknown]> {
   return [response.status, await response.json()];
 }
 
-test("--validate refuses requests that violate rules", async () => {
+test("--validate rejects requests that violate validation rules", async () => {
   await expect(register(validAccount)).resolves.toEqual([200, { count: 1 }]);
   await expect(register({ ...validAccount, name: "A" })).resolves.toMatchObject([
     400,
@@ -39,7 +39,7 @@ test("--validate refuses requests that violate rules", async () => {
   ]);
 });
 
-test("the description with --validate has the rules", async () => {
+test("OpenAPI includes the validation rules with --validate", async () => {
   const response = await fetch(`${proxy.baseUrl}/openapi.json`);
   await expect(response.json()).resolves.toMatchObject({
     components: { schemas: { Account: { properties: { name: { minLength: 2 } } } } },

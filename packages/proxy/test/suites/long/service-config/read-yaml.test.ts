@@ -99,7 +99,7 @@ test.each<[text: string, want: unknown]>([
   ["%YAML 1.1\n---\n[yes, 0777]\n", ["yes", 777]],
   // `__proto__` is an ordinary member, not the prototype.
   ["__proto__: {a: 1}\n", Object.fromEntries([["__proto__", { a: 1 }]])],
-])("%j is parsed by readYaml", (text, want) => {
+])("readYaml parses the text %j as expected", (text, want) => {
   expect(readYaml(text)).toEqual(want);
   expect(JSON.stringify(readYaml(text))).toBe(JSON.stringify(want));
 });
@@ -119,7 +119,7 @@ test.each<[text: string, message: string]>([
   ["a: b: c", "line 1, column 4: "],
   ["a: [b\nc: d", "line 2, column 1: "],
   ['a: "\\q"', "line 1, column 5: "],
-])("%j is rejected by readYaml", (text, message) => {
+])("readYaml rejects the text %j with its position", (text, message) => {
   expect(() => readYaml(text)).toThrow(message);
 });
 
@@ -134,12 +134,12 @@ test.each<[name: string, nest: (levels: number) => string, position: string]>([
     (levels) => Array.from({ length: levels }, (_, level) => `${" ".repeat(Math.min(level, 200))}a:\n`).join(""),
     "line 101, column 101",
   ],
-])("readYaml accepts %s nested 100 levels deep, and reports deeper ones", (_, nest, position) => {
+])("readYaml accepts %s nested 100 levels deep, and rejects deeper nesting", (_, nest, position) => {
   expect(() => readYaml(nest(100))).not.toThrow();
   expect(() => readYaml(nest(101))).toThrow(`${position}: ${tooDeep}`);
   expect(() => readYaml(nest(50_000))).toThrow(`${position}: ${tooDeep}`);
 });
 
-test("readYaml rejects keys that are nested too deep", () => {
+test("readYaml rejects a mapping key nested more than 100 levels deep", () => {
   expect(() => readYaml(`? ${"[".repeat(50_000)}`)).toThrow(`line 1, column 102: ${tooDeep}`);
 });
