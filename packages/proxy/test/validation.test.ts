@@ -43,7 +43,7 @@ const transports = {
   "Connect in JSON": () => createConnectTransport({ baseUrl: proxy.baseUrl, httpVersion: "2" }),
 };
 
-test.for(Object.entries(transports))("over %s, invalid requests do not reach the service", async ([, open]) => {
+test.for(Object.entries(transports))("invalid requests over %s do not reach the service", async ([, open]) => {
   const client = createClient(SignupService, open());
   const calls = [
     client.register(short),
@@ -61,14 +61,14 @@ test.for(Object.entries(transports))("over %s, invalid requests do not reach the
   await expect(client.register(validAccount)).resolves.toMatchObject({ count: expect.any(Number) });
 });
 
-test("on REST, an invalid request gets 400", async () => {
+test("an invalid request over REST gets 400", async () => {
   const body = JSON.stringify(short);
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${proxy.baseUrl}/accounts`, { method: "POST", headers, body });
   expect([response.status, await response.json()]).toMatchObject([400, { code: 3 }]);
 });
 
-test("bytes that are not a message get InvalidArgument", async () => {
+test("a malformed request message gets InvalidArgument", async () => {
   const response = await fetch(`${proxy.baseUrl}/signup.v1.SignupService/Register`, {
     method: "POST",
     headers: { "content-type": "application/proto", "connect-protocol-version": "1" },
@@ -77,7 +77,7 @@ test("bytes that are not a message get InvalidArgument", async () => {
   expect([response.status, await response.json()]).toMatchObject([400, { code: "invalid_argument" }]);
 });
 
-test("validation is refused for descriptors from reflection", async () => {
+test("createProxy rejects validation with descriptors from reflection", async () => {
   const validation = await openValidation();
   const upstreams = [{ upstream: "http://127.0.0.1:9", descriptors: "reflection" as const }];
   await expect(createProxy({ upstreams, validation })).rejects.toMatchObject({ code: "ERR_OPTIONS" });

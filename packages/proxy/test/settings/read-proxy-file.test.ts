@@ -264,7 +264,7 @@ describe("proxy.yaml", () => {
 describe("secrets", () => {
   const withToken = (source: string): string => `${upstream}authentication:\n  tokens: [${source}]\n`;
 
-  test("are read from files without the final line break, or from environment variables", () => {
+  test("are read from files without the final line break, and from variables", () => {
     vi.stubEnv("PROXY_TEST_TOKEN", "from the environment");
     const file = join(mkdtempSync(join(tmpdir(), "secret-")), "token");
     writeFileSync(file, "from a file\n");
@@ -280,7 +280,7 @@ describe("secrets", () => {
     },
     { source: "{ file: /none }", problem: "requires a readable file: ENOENT: no such file or directory, open '/none'" },
     { source: "{ file: a, env: b }", problem: "must be { file: PATH } or { env: NAME }" },
-  ])("are not printed in an error for the source `$source`", ({ source, problem }) => {
+  ])("in the invalid source `$source` are not printed", ({ source, problem }) => {
     expect(problemsOf(withToken(source))).toBe(`proxy.yaml:5:12: authentication.tokens[0] ${problem}`);
   });
 });
@@ -306,7 +306,7 @@ describe("an invalid value of a setting for secrets", () => {
       text: "  reflectionHeader: { x-a: { env: PROXY_TEST_TOKEN } }",
       problem: "4:28: upstreams[0].reflectionHeader.x-a has a value with a character that HTTP does not allow",
     },
-  ])("is not printed, given `$text`", ({ text, problem }) => {
+  ])("in `$text` is not printed", ({ text, problem }) => {
     vi.stubEnv("PROXY_TEST_TOKEN", "s3cret\u2026");
     expect(problemsOf(`${upstream}${text}\n`)).toBe(`proxy.yaml:${problem}`);
   });

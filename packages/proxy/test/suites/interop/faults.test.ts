@@ -52,7 +52,7 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
     return fieldValue([...response.header, ...response.trailer], "grpc-status");
   };
 
-  test("keeps a stream open that is silent for five keepalive intervals", async () => {
+  test("keeps an idle stream open for five keepalive intervals", async () => {
     using connection = await openHttp2(proxy.address);
     const { call, end } = openStream(connection);
     await expect.poll(() => upstream.load.calls).toBe(1);
@@ -62,7 +62,7 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
     expect(await within(end, "the end of the stream")).toBe("0");
   });
 
-  test("fails the calls of a frozen server, and serves it again afterwards", async () => {
+  test("fails calls while the server is frozen, and forwards calls afterwards", async () => {
     expect(await statusOf(unary)).toBe("0");
     server.process.kill("SIGSTOP");
     try {
@@ -73,7 +73,7 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
     await expect.poll(() => statusOf(unary), { timeout: 10_000 }).toBe("0");
   });
 
-  test("fails the calls of a killed server", async () => {
+  test("fails calls to a killed server", async () => {
     using connection = await openHttp2(proxy.address);
     const { end } = openStream(connection);
     await expect.poll(() => upstream.load.calls).toBe(1);

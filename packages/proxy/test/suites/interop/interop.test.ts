@@ -88,7 +88,7 @@ const routes: readonly { readonly route: string; readonly options: () => GrpcTra
   },
 ];
 
-describe.each(routes)("the transport, $route, passes", ({ options }) => {
+describe.each(routes)("the interop cases of grpc-go with the transport $route", ({ options }) => {
   let transport: GrpcTransport;
 
   beforeAll(() => {

@@ -63,7 +63,7 @@ const statusOf = async (call: ReturnType<typeof readHttp2Response>): Promise<str
   return fieldValue([...response.header, ...response.trailer], "grpc-status");
 };
 
-test("calls go to the other server when a machine is lost", async () => {
+test("calls go to the other server when one host becomes unreachable", async () => {
   await using lost = await startGrpcProgram(program);
   await using relay = await startRelay({ address: "127.0.0.1", port: lost.port });
   await using upstream = createUpstream({ addresses: [relay.baseUrl, server.address], keepaliveMs: 300 });

@@ -195,7 +195,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
       service: "files.v1.*",
       stderr: "",
     },
-  ])("without protovalidate, prints the expected warning for $definition", async ({ set, service, stderr }) => {
+  ])("prints the expected warning for $definition without protovalidate", async ({ set, service, stderr }) => {
     const hook = `import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
         if (name.startsWith("@bufbuild/protovalidate")) throw new Error("not installed");
@@ -267,7 +267,7 @@ describe("check --against with invalid input", () => {
       args: () => [now, "--source-root", "."],
       problem: "--source-root requires --against",
     },
-  ])("exits with 2 and the reason, given $name", async ({ args, problem }) => {
+  ])("given $name, exits with 2 and the reason", async ({ args, problem }) => {
     const { exitCode, stdout, stderr } = await check(...args());
     expect([exitCode, stdout, stderr.slice(0, problem.length)]).toEqual([2, "", problem]);
   });
@@ -309,7 +309,7 @@ describe("a git revision for --against", () => {
     ]);
   });
 
-  test("is compiled in the same folder of the repository as the current one", async () => {
+  test("is compiled in the current folder of the repository", async () => {
     const inner = { folder: repository.file("inner"), environment: programs };
     const args = [main, "check", "../now.binpb", "--against", "HEAD", "--service", "b.S"];
     const { exitCode, stdout } = await runProgram(process.execPath, args, inner);

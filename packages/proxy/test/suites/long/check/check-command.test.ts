@@ -186,15 +186,19 @@ describe("plantstore-proxy check", () => {
   test.each([
     { name: "an empty file", content: "", message: 'is empty. Create it with "buf build' },
     { name: "a .proto file", content: 'syntax = "proto3";', message: "it is text. Create it" },
-    { name: "JSON", content: '{"file": []}', message: "it is text" },
+    { name: "a descriptor set in JSON", content: '{"file": []}', message: "it is text" },
     { name: "text that begins with line breaks", content: "\n\n\nhello, world\n", message: "it is text" },
     {
       name: "another binary file",
       content: new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
       message: "it does not start with a FileDescriptorProto",
     },
-    { name: "compressed", content: gzipSync(set), message: "it is compressed with gzip" },
-    { name: "truncated", content: set.subarray(0, set.length / 2), message: "it is truncated or not protobuf" },
+    { name: "a compressed descriptor set", content: gzipSync(set), message: "it is compressed with gzip" },
+    {
+      name: "a truncated descriptor set",
+      content: set.subarray(0, set.length / 2),
+      message: "it is truncated or not protobuf",
+    },
     {
       name: "a file without services",
       content: descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
@@ -210,7 +214,7 @@ describe("plantstore-proxy check", () => {
       content: setWith(["M"]),
       message: "cannot check the definition: ",
     },
-  ])("exits with 2 and a message if the set is $name", async ({ content, message }) => {
+  ])("given $name as the descriptor set, exits with 2", async ({ content, message }) => {
     const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
@@ -275,7 +279,7 @@ describe("plantstore-proxy check", () => {
       args: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
       message: "/a.yaml: line 2, column 10: *a is an alias",
     },
-  ])("exits with 2 and a message, given $name", async ({ args, message }) => {
+  ])("given $name, exits with 2", async ({ args, message }) => {
     const { exitCode, printed, errorOutput } = await check(...args);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);

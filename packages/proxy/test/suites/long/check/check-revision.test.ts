@@ -77,7 +77,7 @@ describe("a git revision for --against", () => {
   test.for([
     { name: "in the repository's root folder", at: outer },
     { name: "in a subfolder", at: inner },
-  ])("is compiled with the packages in the current node_modules, $name", async ({ at }) => {
+  ])("$name is compiled with the packages in the current node_modules", async ({ at }) => {
     const { exitCode, stdout, stderr } = await check(at, "HEAD");
     expect([exitCode, stderr]).toEqual([1, ""]);
     expect(stdout).toContain("shop.proto:5: error: field-json-name-changed shop.v1.Item.id\n");

@@ -98,7 +98,7 @@ const connections: readonly {
   },
 ];
 
-test.each(connections)("unary and streaming calls succeed $name", async (connection) => {
+test.each(connections)("$name, unary and streaming calls succeed", async (connection) => {
   await using server = await startServer(connection.listen);
   await using transport = createGrpcTransport(connection.options(server.port));
   const client = createClient(GreenhouseService, transport);
@@ -120,7 +120,7 @@ test.each(connections)("unary and streaming calls succeed $name", async (connect
   rmSync(socketPath, { force: true });
 });
 
-test("metadata is sent in both directions, and errors keep code, message and details", async () => {
+test("metadata is sent in both directions, and errors are complete", async () => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(GreenhouseService, transport);
@@ -152,22 +152,19 @@ test("metadata is sent in both directions, and errors keep code, message and det
 test.each([
   { bytes: 1023, flags: 0 },
   { bytes: 1024, flags: 1 },
-])(
-  "with sendCompression, a message with $bytes bytes has the envelope flags $flags in the request",
-  async ({ bytes, flags }) => {
-    let sent: number | undefined;
-    await using server = await startScriptedServer({
-      ...respondWatered,
-      frame: (_, { type, payload }) => {
-        if (type === frameType.data) sent ??= payload[0];
-      },
-    });
-    await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
-    // A tag and a two-byte length precede the string.
-    await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
-    expect(sent).toBe(flags);
-  },
-);
+])("with sendCompression, a message of $bytes bytes has the envelope flags $flags", async ({ bytes, flags }) => {
+  let sent: number | undefined;
+  await using server = await startScriptedServer({
+    ...respondWatered,
+    frame: (_, { type, payload }) => {
+      if (type === frameType.data) sent ??= payload[0];
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
+  // A tag and a two-byte length precede the string.
+  await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
+  expect(sent).toBe(flags);
+});
 
 test("interceptors run in order, and can change the request", async () => {
   await using server = await startServer({ host, port: 0 });
@@ -287,7 +284,7 @@ const delay: Interceptor = (next) => async (request) => {
 test.each([
   { name: "without interceptors", interceptors: [] },
   { name: "with an interceptor that delays the call", interceptors: [delay] },
-])("a 25-day timeout does not expire immediately $name", async ({ interceptors }) => {
+])("$name, a 25-day timeout does not expire immediately", async ({ interceptors }) => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
   const client = createClient(GreenhouseService, transport);

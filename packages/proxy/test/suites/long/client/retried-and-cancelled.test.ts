@@ -55,7 +55,7 @@ const failures = [
 const large = "x".repeat(100_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
-test.each(failures)("a stream that is $how sends all messages again, including a large one", async ({ failFrame }) => {
+test.each(failures)("a stream that is $how sends all messages again", async ({ failFrame }) => {
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
   let acknowledged = 0;
@@ -105,7 +105,7 @@ test.each(failures)("a stream that is $how after discarding messages is not retr
   expect(server.requests).toBe(1);
 });
 
-test("the request stream is not read while the window is full, or after the response", async () => {
+test("the request stream is not read while the window is full", async () => {
   const responder = Promise.withResolvers<() => void>();
   let receivedBytes = 0;
   await using server = await startScriptedServer({
@@ -212,7 +212,7 @@ test("responses to hundreds of cancelled calls keep the connection open", async 
   expect(server.connections).toBe(1);
 });
 
-test("the client reconnects with a backoff to a server that allows no streams", async () => {
+test("reconnecting to a server that allows no streams uses a backoff", async () => {
   await using server = await startScriptedServer({
     opening: [settingFrame(streamsMax, 0)],
     frame: ({ socket }, { type }) => {
@@ -235,7 +235,7 @@ test.each([
     },
   },
   { when: "rejected promise", close: () => Promise.reject(new Error("not now")) },
-])("a request stream with a failing return() delays no other call ($when)", async ({ close }) => {
+])("a $when of a request stream's return() delays no other call", async ({ close }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -329,7 +329,7 @@ test("an error with invalid details keeps its header fields", async () => {
   expect(error instanceof ConnectError && error.metadata.get("x-head")).toBe("1");
 });
 
-test("a cancelled call yields no more messages of a response that has arrived", async () => {
+test("a cancelled call yields no more messages of the response", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcResponse(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
   });
@@ -342,7 +342,7 @@ test("a cancelled call yields no more messages of a response that has arrived", 
   await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
 });
 
-test("a request stream that throws after the response does not fail the call", async () => {
+test("an error of the request stream after the response is ignored", async () => {
   const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
@@ -379,7 +379,7 @@ async function* throwing(): AsyncGenerator<{ sensor: string }> {
 }
 
 test.each([{ hasHeader: false }, { hasHeader: true }])(
-  "a request stream that throws fails the call (response header received: $hasHeader)",
+  "a request stream that throws (response header received $hasHeader) fails the call",
   async ({ hasHeader }) => {
     await using server = await startScriptedServer({
       frame: (connection, { type, streamId }) => {
@@ -396,7 +396,7 @@ test.each([{ hasHeader: false }, { hasHeader: true }])(
 test.each([
   { name: "has ended", isFinite: true, count: 0 },
   { name: "has not ended", isFinite: false, count: 1 },
-])("after the response, a request stream that $name is closed $count times and not read", async (testCase) => {
+])("a request stream that $name at the response is closed $count times", async (testCase) => {
   const responded = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, flags }) => {
@@ -429,7 +429,7 @@ test.each([
 test.each([
   { how: "succeeds", status: "0" },
   { how: "fails", status: "5" },
-])("an open request stream is closed when its call $how", async ({ status }) => {
+])("a call that $how closes its open request stream", async ({ status }) => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
       if (type !== frameType.headers) return;
@@ -475,7 +475,7 @@ test.each([
       await call.catch(({ code }) => console.log(code));`,
     output: `${Code.Canceled}\n`,
   },
-])("the process exits when $name", async ({ code, output }) => {
+])("when $name, the process exits", async ({ code, output }) => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcResponse(id, watered)),
   });

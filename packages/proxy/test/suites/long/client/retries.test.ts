@@ -238,7 +238,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 }
 
 test.each(retryCases)(
-  "a call with $name returns $want to the caller (attempts: $attempts)",
+  "a call with $name returns $want (in $attempts attempts)",
   async ({ steps, retry = policy, options, want, attempts }) => {
     await using server = await startSteps(steps);
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });
@@ -325,7 +325,7 @@ test("a cancelled call is not retried when another call is refused", async () =>
   expect(await Promise.all([failing, cancelled].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
 });
 
-test("a call that waits for a retry is not sent after its transport is closed", async () => {
+test("a closed transport does not send calls that wait for a retry", async () => {
   const { retry, failed } = watchPolicy(policy);
   await using server = await startSteps([unavailable]);
   const transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
@@ -405,7 +405,7 @@ const failure: FailedCall = {
   attemptsSincePushback: 1,
 };
 
-test("the retry backoff grows exponentially up to its maximum, with ±20 % jitter", () => {
+test("the retry backoff grows exponentially to its maximum, with ±20 % jitter", () => {
   const retries = new Retries({
     ...policy,
     maxAttempts: 5,
@@ -431,7 +431,7 @@ test("the retry backoff grows exponentially up to its maximum, with ±20 % jitte
   }
 });
 
-describe("the decision to retry a failed call", () => {
+describe("the retry decision for a failed call", () => {
   const yesAndNo = [true, false];
   const pushbacks = [
     { pushback: null, allowsRetry: true, waitMs: undefined },
@@ -451,7 +451,7 @@ describe("the decision to retry a failed call", () => {
   const budget = { maxTokens: 4, tokenRatio: 0.001 };
 
   test.each(combinations)(
-    "all conditions are required (pushback $pushback, retryable: $isRetryable, allowed: $isAllowed, attempts left: $hasAttempts, budget left: $hasBudget)",
+    "pushback $pushback, retryable $isRetryable, allowed $isAllowed, attempts left $hasAttempts, budget left $hasBudget",
     ({ pushback, allowsRetry, waitMs, isRetryable, isAllowed, hasAttempts, hasBudget }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       if (!hasBudget) for (const _ of [1, 2]) retries.failed(failure);
@@ -469,7 +469,7 @@ describe("the decision to retry a failed call", () => {
   );
 
   test.each(combinations.filter(({ hasBudget, hasAttempts }) => hasBudget && hasAttempts))(
-    "a retryable failure or a forbidding pushback removes tokens (pushback $pushback, retryable: $isRetryable, allowed: $isAllowed)",
+    "a failure with pushback $pushback (retryable $isRetryable, allowed $isAllowed) uses the budget as expected",
     ({ pushback, allowsRetry, isRetryable, isAllowed }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       retries.failed({
@@ -523,7 +523,7 @@ const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: t
 test.each([
   { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
   { ...most, retryableCodes: Array<Code>(16).fill(16), budget: { maxTokens: 1_000, tokenRatio: 1_000 } },
-])("a retry policy with values at the limits is accepted, given %j", (retry) => {
+])("a retry policy with the limits %j is accepted", (retry) => {
   expect(new Retries(retry)).toBeDefined();
 });
 
@@ -544,7 +544,7 @@ test.each([
   { budget: { maxTokens: 1_001, tokenRatio: 1 } },
   { budget: { maxTokens: 10, tokenRatio: -1 } },
   { budget: { maxTokens: 10, tokenRatio: 1_001 } },
-])("a retry policy with a value out of range is rejected, given $0", (invalid) => {
+])("a retry policy with $0, out of range, is rejected", (invalid) => {
   const retry = { ...policy, ...invalid };
   expect(() => createGrpcTransport({ baseUrl: "http://x", retry })).toThrow(RangeError);
 });

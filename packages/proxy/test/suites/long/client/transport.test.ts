@@ -205,7 +205,7 @@ test.each([
     intercepts: true,
     want: Code.Canceled,
   },
-])("a call to a silent server fails and resets its stream $name", async ({ options, abort, intercepts, want }) => {
+])("$name, a call to a silent server fails and resets its stream", async ({ options, abort, intercepts, want }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const controller = new AbortController();
@@ -271,7 +271,7 @@ test("a client without calls sends no PING", async () => {
   expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
 });
 
-test("a request is sent in single bytes through a window of one byte", async () => {
+test("a request is sent byte by byte through a one-byte window", async () => {
   const sizes = new Set<number>();
   await using server = await startScriptedServer({
     opening: [settingFrame(4, 1)],
@@ -323,7 +323,7 @@ async function nodeServer(
 }
 
 test.each([0, 31, 64, 128, 300, 4096, 65_536])(
-  "nghttp2 decodes the header fields with a HPACK table limit of %i bytes",
+  "nghttp2 decodes fields with a table limit of %i bytes",
   async (headerTableSize) => {
     await using server = await nodeServer({ settings: { headerTableSize } });
     await using client = clientOf(server.baseUrl);
@@ -341,7 +341,7 @@ test.each([0, 31, 64, 128, 300, 4096, 65_536])(
 const stable = new StableFields([":method", "POST", ":path", "/a/b", "te", "trailers", "user-agent", "u"]);
 const other = new StableFields([":method", "POST", ":path", "/a/c", "te", "trailers", "user-agent", "u"]);
 
-test("a repeated header section is four bytes until the HPACK table is resized", () => {
+test("a repeated header section needs four bytes until a table resize", () => {
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(10_000);
   const lengths: number[] = [];

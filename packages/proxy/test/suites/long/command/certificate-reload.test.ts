@@ -103,7 +103,7 @@ test.each<{ name: string; next: Certificate; problem: RegExp }>([
   expect(logged[0]).toMatch(problem);
 });
 
-test("an expired certificate is logged and sets the metric until it is replaced", async () => {
+test("an expired certificate is logged and measured until it is replaced", async () => {
   writePair(expired);
   await using proxy = await start();
   const { command } = proxy;
@@ -123,7 +123,7 @@ test("an expired certificate is logged and sets the metric until it is replaced"
   expect(logged).toEqual(Array(2).fill(expect.stringMatching(/^the certificate in use expired at 20/)));
 });
 
-test("a certificate that expires while it is used is reported as a problem", () => {
+test("a certificate that expires during use is reported as a problem", () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
   const soon = createCertificate("soon", new Date(Date.now() + hourMs));

@@ -181,9 +181,9 @@ test("rest.services sets the profile and options of single services", async () =
 });
 
 test.each([
-  { name: "except the response in production", environment: { NODE_ENV: "production" }, isNamed: false },
+  { name: "in production, except for the response", environment: { NODE_ENV: "production" }, isNamed: false },
   { name: "outside production", environment: {}, isNamed: true },
-])("the access log and the response name the exceeded limit, $name", async ({ environment, isNamed }) => {
+])("$name, the access log and the response name the exceeded limit", async ({ environment, isNamed }) => {
   await using proxy = await start("named.yaml", "", "accessLog: errors\nrequestBytes: 1024", environment);
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ note: "x".repeat(1024) });
@@ -251,7 +251,7 @@ describe("the configuration file", () => {
       problem: ":8:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs",
     },
     { others: "listen: { tls: { cert: a } }", problem: ':8:1: mapping keys must be unique, got "listen" again' },
-  ])("an invalid setting is reported with its line by --check, given `$others`", async ({ others, problem }) => {
+  ])("the invalid setting `$others` is reported with its line by --check", async ({ others, problem }) => {
     const file = configure("wrong.yaml", "", others);
     const { exitCode, stdout, stderr } = await check(file);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
@@ -285,7 +285,7 @@ describe("the configuration file", () => {
   test.each([
     { open: `/${GreenhouseService.typeName}/GetReading`, listed: `${GreenhouseService.typeName}.GetReading` },
     { open: "other.v1.Service", listed: "none" },
-  ])("--check lists the RPCs that need no credential ($listed)", async ({ open, listed }) => {
+  ])("--check lists the open RPCs ($listed) in its output", async ({ open, listed }) => {
     writeFileSync(folder.file("check-token"), token);
     const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
 authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${open}] }

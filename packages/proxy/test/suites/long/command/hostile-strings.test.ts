@@ -138,7 +138,7 @@ async function outputOf(args: readonly string[]): Promise<string> {
   return lines.join("\n");
 }
 
-test("the definition in this test is valid and contains every kind of string", async () => {
+test("the definition of this test is valid and contains all strings", async () => {
   expect(paths).toEqual(expect.arrayContaining([".file.syntax", ".rule.pattern.value", ".rule.body"]));
   serve("", String);
   expect(await outputOf(["check", set])).toContain("The gateway would start");

@@ -213,7 +213,7 @@ function countOf(text: string, part: string): number {
   return text.split(part).length - 1;
 }
 
-test("names are checked against the served descriptors, even if the file changes meanwhile", async () => {
+test("names are checked against the descriptors that the proxy serves", async () => {
   const key = await createSigningKey("RS256", "1");
   using issuer = await startIdentityProvider(key);
   const descriptors = folder.file("replaced.binpb");

@@ -52,7 +52,7 @@ describe("MCP on standard input", () => {
     for (const each of results) expect(each).toMatchObject({ result: { structuredContent: { sensor: "slow" } } });
   });
 
-  test("a last line without a line feed is read when the input ends", async () => {
+  test("a last line without a line feed is read at the end", async () => {
     const client = openStdio(createGreenhouse(), { stop: { requested: never, timeoutMs: hourMs } });
     client.send({ jsonrpc: "2.0", id: 1, method: "ping" });
     client.input.end(JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }));
@@ -101,7 +101,7 @@ describe("MCP on standard input", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("calls that wait for a slow client share one listener on the output", async () => {
+  test("calls that wait for a slow client share one output listener", async () => {
     const client = openStdio(createGreenhouse(), { reads: false });
     for (let id = 1; id <= runningMax; id++) client.send(call(id, "GetReading", { sensor: "x".repeat(50_000) }));
     await expect.poll(() => client.output.writableLength).toBeGreaterThan((runningMax - 2) * 50_000);

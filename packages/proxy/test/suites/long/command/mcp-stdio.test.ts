@@ -91,7 +91,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
   });
 
-  test.each([1, "$'"])("a refused request with the id %j gets an error with this id", async (id) => {
+  test.each([1, "$'"])("the error for a refused request has the id %j", async (id) => {
     const gateway = createGreenhouse((authorization) => {
       if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
     });

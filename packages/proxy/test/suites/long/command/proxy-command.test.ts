@@ -383,7 +383,7 @@ test("a call longer than a second finishes after SIGTERM", async () => {
   await stopped;
 });
 
-test("a draining proxy is not ready, but serves new connections until the delay ends", async () => {
+test("a draining proxy is not ready, but accepts connections during the delay", async () => {
   await using upstream = await startUpstream();
   const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--admin-port", "0"];
   await using running = proxy(...args, "--drain-delay-ms", "3000");
@@ -494,7 +494,7 @@ test("misspelled service and RPC names are reported with the nearest name", asyn
   });
 });
 
-test("a visibility label that no definition uses is reported with the labels in use", async () => {
+test("an unknown visibility label is reported with the known labels", async () => {
   const file = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
   const warning = 'the visibility label "internal" has no effect: the definitions use INTERNAL';
@@ -541,7 +541,7 @@ test.each(
     { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
   ]),
 )(
-  "--check rejects a certificate that $reason, given by $option",
+  "a certificate for $option that $reason is rejected by --check",
   async ({ option, certificate: { cert, key }, reason }) => {
     const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
     const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
@@ -592,7 +592,7 @@ describe("an unreachable upstream of two", () => {
   test.each([
     { option: [], ready: { status: 200, body: { status: "ready", degraded } } },
     { option: ["--require-all"], ready: { status: 503, body: { status: "not ready", obstacles: degraded } } },
-  ])("is reported by /readyz, and the other upstream is served (flags $option)", async ({ option, ready }) => {
+  ])("given the flags $option, is reported by /readyz", async ({ option, ready }) => {
     await using upstream = await startUpstream();
     await using running = proxy(...args(upstream, "--admin-port", "0", ...option));
     const url = await running.serving;
@@ -751,14 +751,11 @@ describe("plantstore-proxy serve", () => {
       message: "server reflection failed: [unavailable] cannot connect",
       exitCode: 1,
     },
-  ])(
-    "exits with 2 for invalid flags, or 1 for a failed start, given $args",
-    async ({ args, message, exitCode = 2 }) => {
-      const result = await run(...args);
-      expect(result).toMatchObject({ exitCode, printed: "" });
-      expect(result.errorOutput).toContain(message);
-    },
-  );
+  ])("with $args reports the error and exits with 1 or 2", async ({ args, message, exitCode = 2 }) => {
+    const result = await run(...args);
+    expect(result).toMatchObject({ exitCode, printed: "" });
+    expect(result.errorOutput).toContain(message);
+  });
 
   test("exits with 1 and a message if the port is in use", async () => {
     await using other = await startUpstream();
@@ -772,7 +769,7 @@ describe("plantstore-proxy serve", () => {
 test.each([
   { signals: ["SIGTERM"], exitCode: 0, when: "after its calls" },
   { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "immediately" },
-] as const)("the proxy survives SIGHUP, and exits $when on $signals", async ({ signals, exitCode }) => {
+] as const)("the proxy survives SIGHUP, and exits on $signals, $when", async ({ signals, exitCode }) => {
   const received = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using upstream = await startUpstream({}, () => {

@@ -176,10 +176,10 @@ test("calls fail if reloaded descriptors require unchecked scopes", async () => 
 const shelves = serviceWithRoutes("shelves.v1.Shelves", { Get: [] });
 
 test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
-  { name: "a file stop the start before an upstream with reflection", from: "file", isFirst: true },
-  { name: "a file stop the start after an upstream with reflection", from: "file", isFirst: false },
+  { name: "a file prevent the start before an upstream with reflection", from: "file", isFirst: true },
+  { name: "a file prevent the start after an upstream with reflection", from: "file", isFirst: false },
   { name: "reflection are logged next to another upstream with reflection", from: "reflection", isFirst: false },
-])("RPCs with unchecked scopes from $name", async ({ from, isFirst }) => {
+])("unchecked scopes from $name", async ({ from, isFirst }) => {
   await using greenhouse = await startReflectedUpstream(scoped);
   await using other = await startReflectedUpstream(shelves);
   const descriptors = from === "file" ? write("mixed.binpb", descriptorSetOf(scoped.file)) : from;

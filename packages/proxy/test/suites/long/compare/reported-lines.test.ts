@@ -25,7 +25,7 @@ enum Kind {\n${hidden("enum")}\nNONE = 0;\nUNO = 1;\n}\nInner inner = 1;\nKind k
   },
 };
 
-test("a report has the line of the element or its parent", async () => {
+test("a reported change has the line of its element or parent", async () => {
   const built = await buildCases([change]);
   const [old, now] = [built.old, built.now].map((set) => readDescriptorSet(set).services);
   const lines = toProto({ ...change.old, ...change.now }, "c0").split("\n");
@@ -44,7 +44,7 @@ test("a report has the line of the element or its parent", async () => {
   });
 });
 
-test("a report has no line without the source info of the definition", async () => {
+test("a reported change has no line if the definition lacks source info", async () => {
   const built = await buildCases([change]);
   const [old, now] = [built.old, built.now].map((set) => readDescriptorSet(set).services);
   for (const { file } of [...(old ?? []), ...(now ?? [])]) file.proto.sourceCodeInfo = undefined;

@@ -75,7 +75,7 @@ describe.each([
   { served: "an upstream", start: startForwarding, arrived: headerOfUpstream },
 ])("an interceptor of $served", ({ start, arrived }) => {
   describe.each(protocols)("with $name", ({ transport }) => {
-    test.each(kinds)("sets the header of $rpc until it returns the response", async ({ call }) => {
+    test.each(kinds)("can set header fields of $rpc until it returns the response", async ({ call }) => {
       await using served = await start((next) => async (request) => {
         const response = await next(request);
         await arrived(response.header);

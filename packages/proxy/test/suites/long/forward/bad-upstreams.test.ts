@@ -137,7 +137,7 @@ test.each<{
     fields: 1,
   },
   {
-    name: "reserved flags after a message",
+    name: "reserved envelope flags after a message",
     frames: (id) => grpcResponse(id, Buffer.concat([reading, envelope(Buffer.alloc(0), 2)])),
     want: [Code.Internal, `${malformed}the response is not valid: the message has reserved flags 0b10`, upstreamError],
   },
@@ -147,7 +147,7 @@ test.each<{
     want: [Code.ResourceExhausted, `${malformed}the message is larger than 4194304 bytes`, upstreamError],
   },
   {
-    name: "a reset that cancels it",
+    name: "a reset with the code CANCEL",
     frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, reading), resetFrame(id, 8)],
     want: [Code.Canceled, "the server cancelled the call"],
   },
@@ -163,27 +163,30 @@ test.each<{
     frames: (id) => grpcResponse(id, Buffer.concat([reading, reading])),
     want: [Code.Internal, "the response of the service has more than one message", upstreamError],
   },
-])("if a stream's response is $name, callers get the expected result", async ({ rpc, frames, want, fields = 0 }) => {
-  await using upstream = await startScriptedServer({ request: (connection, id) => connection.send(...frames(id)) });
-  const codes: unknown[] = [];
-  const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
-  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], { onError });
-  const response = await exchangeHttp2(proxy.address, {
-    httpMethod: "POST",
-    path: `/greenhouse.v1.GreenhouseService/${rpc ?? "WatchReadings"}`,
-    header: [
-      ["content-type", "application/grpc"],
-      ["te", "trailers"],
-    ],
-    body: envelope(Buffer.alloc(0)),
-  });
-  const received = [...response.header, ...response.trailer];
-  const [code = 0, message, errorCode] = want;
-  expect(fieldValue(received, "grpc-status")).toBe(String(code));
-  expect(decodeURIComponent(fieldValue(received, "grpc-message") ?? "")).toBe(message);
-  expect(received.filter(([name]) => name === "x-a")).toHaveLength(fields);
-  expect(codes).toEqual(code === 0 ? [] : [errorCode]);
-});
+])(
+  "if an upstream responds to a stream with $name, callers get the expected result",
+  async ({ rpc, frames, want, fields = 0 }) => {
+    await using upstream = await startScriptedServer({ request: (connection, id) => connection.send(...frames(id)) });
+    const codes: unknown[] = [];
+    const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
+    await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], { onError });
+    const response = await exchangeHttp2(proxy.address, {
+      httpMethod: "POST",
+      path: `/greenhouse.v1.GreenhouseService/${rpc ?? "WatchReadings"}`,
+      header: [
+        ["content-type", "application/grpc"],
+        ["te", "trailers"],
+      ],
+      body: envelope(Buffer.alloc(0)),
+    });
+    const received = [...response.header, ...response.trailer];
+    const [code = 0, message, errorCode] = want;
+    expect(fieldValue(received, "grpc-status")).toBe(String(code));
+    expect(decodeURIComponent(fieldValue(received, "grpc-message") ?? "")).toBe(message);
+    expect(received.filter(([name]) => name === "x-a")).toHaveLength(fields);
+    expect(codes).toEqual(code === 0 ? [] : [errorCode]);
+  },
+);
 
 test("a stream fails with Unavailable when its upstream connection is lost", async () => {
   await using upstream = await startScriptedServer({
@@ -202,7 +205,7 @@ test("a stream fails with Unavailable when its upstream connection is lost", asy
   });
 });
 
-test("a drain waits for calls even if the application opened the connections", async () => {
+test("a drain waits for calls of an upstream that the application created", async () => {
   const responder = Promise.withResolvers<() => void>();
   await using upstream = await startScriptedServer({
     request: (connection, id) =>
@@ -236,7 +239,7 @@ async function startWatched(): Promise<{ readonly closed: string[]; readonly ups
 }
 
 describe("an upstream connection", () => {
-  test("is closed before a proxy's close() resolves", async () => {
+  test("is closed before the proxy's close() resolves", async () => {
     const { closed, upstream } = await startWatched();
     const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file]);
     const response = await exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
@@ -247,7 +250,7 @@ describe("an upstream connection", () => {
     await upstream[Symbol.asyncDispose]();
   });
 
-  test("is closed before a transport's disposal resolves", async () => {
+  test("is closed before the transport's disposal resolves", async () => {
     const { closed, upstream } = await startWatched();
     const transport = createGrpcTransport({ baseUrl: upstream.baseUrl });
     const call = createClient(GreenhouseService, transport).waterBed({});

@@ -175,7 +175,7 @@ test("on REST, upstream errors have JSON details and header fields", async () =>
 test.each([
   { name: "no details", details: [] },
   { name: "details", details: [{ desc: ReadingSchema, value: { sensor: "tank" } }] },
-])("an error message with $name is escaped only where gRPC requires it", async ({ details }) => {
+])("grpc-message with $name escapes only the required characters", async ({ details }) => {
   await using upstream = await startGreenhouse({
     waterBed: () => {
       throw new ConnectError("tank 1: 50% left, é @ /a?b=c#d&e", Code.NotFound, undefined, details);
@@ -213,7 +213,7 @@ describe("a message that cannot be decoded", () => {
     expect(fieldValue(response.trailer, "grpc-status")).toBe("0");
   });
 
-  test("is decompressed if it is below the limit", async () => {
+  test("is decompressed only below the size limit", async () => {
     const received: Buffer[] = [];
     await using upstream = await startScriptedServer({
       frame: (_, { type, payload }) => void (type === frameType.data && received.push(payload)),
@@ -235,7 +235,7 @@ describe("a message that cannot be decoded", () => {
   });
 });
 
-describe("the deadline of a caller", () => {
+describe("the deadline of a proxied call", () => {
   const timeouts = async (
     options: Parameters<typeof startProxy>[2],
     path: string,
@@ -259,14 +259,14 @@ describe("the deadline of a caller", () => {
 
   test.each([
     {
-      name: "is forwarded as the remaining time",
+      name: "is forwarded as the remaining timeout",
       path: waterBed,
       header: [["grpc-timeout", "20S"]],
       least: 10_000,
       most: 20_000,
     },
     {
-      name: "is limited to timeoutMaxMs",
+      name: "is at most timeoutMaxMs",
       path: waterBed,
       header: [["grpc-timeout", "20S"]],
       timeoutMaxMs: 9_000,
@@ -291,7 +291,7 @@ describe("the deadline of a caller", () => {
       most: 9_000,
     },
     {
-      name: "is limited for streams too",
+      name: "is at most timeoutMaxMs for streams too",
       path: watchReadings,
       header: [["grpc-timeout", "20S"]],
       timeoutMaxMs: 9_000,
@@ -310,14 +310,14 @@ describe("the deadline of a caller", () => {
     expect(sentMs).toBeLessThanOrEqual(most);
   });
 
-  test("is not set for a stream whose caller sets none", async () => {
+  test("is not sent for a stream without a caller's deadline", async () => {
     const upstreamOptions = { timeoutMs: 8_000, timeoutMaxMs: 9_000 };
     expect(await timeouts({ upstreamOptions }, watchReadings, [])).toBeUndefined();
   });
 
   test.each([
-    { name: "its deadline", header: [["connect-timeout-ms", "60"]], upstreamOptions: {} },
-    { name: "the deadline of the proxy", header: [], upstreamOptions: { timeoutMaxMs: 60 } },
+    { name: "the caller's deadline", header: [["connect-timeout-ms", "60"]], upstreamOptions: {} },
+    { name: "the proxy's deadline", header: [], upstreamOptions: { timeoutMaxMs: 60 } },
   ] as const)(
     "fails a call without a response after $name, and resets its stream",
     async ({ header, upstreamOptions }) => {
@@ -370,7 +370,7 @@ test.each([waterBed, watchReadings])("a caller that cancels %s resets the upstre
   expect(calls).toMatchObject([{ httpStatus: 0 }]);
 });
 
-test("a signal that an interceptor sets resets the upstream's stream", async () => {
+test("an interceptor's abort signal resets the upstream's stream", async () => {
   const controller = new AbortController();
   const reset = Promise.withResolvers<Buffer>();
   await using upstream = await startScriptedServer({
@@ -384,7 +384,7 @@ test("a signal that an interceptor sets resets the upstream's stream", async () 
   expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
 });
 
-test("a cancelled call that was forwarded twice resets both streams", async () => {
+test("cancelling a call that an interceptor forwarded twice resets both streams", async () => {
   const requested = Promise.withResolvers<void>();
   const reset = Promise.withResolvers<void>();
   let resets = 0;
@@ -444,7 +444,7 @@ test("a stream is reset when its interceptor stops reading it", async () => {
   expect([response.body, fieldValue(response.trailer, "grpc-status")]).toEqual([reading, "0"]);
 });
 
-test("a failed stream that nobody reads causes no unhandled rejection", async () => {
+test("a failed response stream that nobody reads causes no unhandled rejection", async () => {
   const none: Interceptor = (next) => async (request) => {
     const response = await next(request);
     return response.stream ? { ...response, message: messagesOf() } : response;
@@ -506,7 +506,7 @@ test("640 concurrent calls each get their own response", async () => {
   expect((await Promise.all(calls)).filter((isCorrect) => !isCorrect)).toEqual([]);
 });
 
-test("an unreachable upstream is UNAVAILABLE, 503 with Retry-After, without its address", async () => {
+test("calls to an unreachable upstream get 503 without its address", async () => {
   const causes: unknown[] = [];
   await using proxy = await startProxy("http://127.0.0.1:1", files, {
     onError: (_, error) => void causes.push(error.cause),

@@ -55,7 +55,7 @@ async function fieldsOf(
 
 const sandboxed = { "content-security-policy": "sandbox", "x-content-type-options": "nosniff" };
 
-describe("fields that control more than a response", () => {
+describe("response fields that control more than the response", () => {
   test.each([
     { from: "a header", path: "/files/a", httpStatus: 200, fields: sandboxed },
     { from: "a trailer", path: "/files/trailer", httpStatus: 200, fields: sandboxed },
@@ -63,7 +63,7 @@ describe("fields that control more than a response", () => {
     { from: "a stream of bytes", path: "/downloads/a", httpStatus: 200, fields: sandboxed },
     { from: "a header to Connect", path: "Connect", httpStatus: 200, fields: {} },
     { from: "a header to gRPC-Web", path: "gRPC-Web", httpStatus: 200, fields: {} },
-  ])("in $from are not forwarded, even if a wildcard allows them", async ({ path, httpStatus, fields }) => {
+  ])("are not forwarded from $from, even if allow is a wildcard", async ({ path, httpStatus, fields }) => {
     const wanted = { httpStatus, fields };
     expect(await fieldsOf(path)).toEqual(wanted);
     expect(await fieldsOf(path, { allow: ["*", "x-*", "content-*", /./] })).toEqual(wanted);
@@ -76,7 +76,7 @@ describe("fields that control more than a response", () => {
     expect(fields).toEqual({ ...Object.fromEntries(forwarded), "x-content-type-options": "nosniff" });
   });
 
-  test("are not forwarded because allow names another one exactly", async () => {
+  test("are not forwarded if allow contains only another exact name", async () => {
     const { httpStatus, fields } = await fieldsOf("/files/a", { allow: ["*", "Location"] });
     expect({ httpStatus, fields }).toEqual({
       httpStatus: 200,

@@ -33,7 +33,7 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ cases: group }) => {
+describe.each(corpusGroups)("the corpus of $name through a proxy", ({ cases: group }) => {
   // The response to a message with 100 levels has 101 levels, more than protobuf readers accept.
   const shallow = group.filter((row) => row.rule !== "a path of 100 names");
   // Before 2.16, protobuf-es, which the upstream uses, drops the map key `__proto__`.

@@ -37,9 +37,12 @@ test.each([
   { protocol: "grpc", options: {}, wantMs: undefined },
   { protocol: "grpc", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
   { protocol: "grpc", options: { timeoutMs: 0 }, wantMs: undefined },
-] as const)("a $protocol call with $options gets $wantMs ms", async ({ protocol, options, wantMs }) => {
-  await expectTimeout(protocol, options, wantMs);
-});
+] as const)(
+  "a $protocol call with the upstream's $options gets the timeout $wantMs ms",
+  async ({ protocol, options, wantMs }) => {
+    await expectTimeout(protocol, options, wantMs);
+  },
+);
 
 test.each<{ readonly name: string; readonly options: Options; readonly own: MethodSettings; readonly wantMs: number }>([
   { name: "a shorter timeout", options: { timeoutMs: 40_000 }, own: { timeoutMs: 8_000 }, wantMs: 8_000 },
@@ -47,12 +50,12 @@ test.each<{ readonly name: string; readonly options: Options; readonly own: Meth
   { name: "a shorter maximum", options: { timeoutMaxMs: 60_000 }, own: { timeoutMaxMs: 20_000 }, wantMs: 20_000 },
   { name: "a longer maximum", options: { timeoutMaxMs: 20_000 }, own: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
   {
-    name: "a timeout above the maximum for the upstream",
+    name: "a timeout above the upstream's maximum",
     options: { timeoutMaxMs: 20_000 },
     own: { timeoutMs: 60_000 },
     wantMs: 20_000,
   },
-])("a method's settings with $name override those of its upstream", async ({ options, own, wantMs }) => {
+])("methodSettings with $name override the upstream's options", async ({ options, own, wantMs }) => {
   for (const protocol of ["rest", "grpc"] as const)
     await expectTimeout(protocol, { ...options, methodSettings: () => own }, wantMs);
 });

@@ -79,7 +79,7 @@ async function turnsOf(task: () => Promise<unknown>): Promise<number> {
 test.each([
   { name: "many files", descriptors: large, turns: 200 },
   { name: "many RPCs", descriptors: manyRpcs, turns: 500 },
-])("a reload with $name leaves event loop turns to calls", async ({ descriptors, turns }) => {
+])("a reload with $name does not block the event loop", async ({ descriptors, turns }) => {
   const { proxy, source } = await createChangingProxy();
   source.current = descriptors;
   const taken = await turnsOf(async () => {
@@ -89,7 +89,7 @@ test.each([
   await proxy.close();
 });
 
-test("a reload that was replaced while it read changes no routes", async () => {
+test("a reload that a newer reload replaces changes no routes", async () => {
   const { proxy, source } = await createChangingProxy();
   source.current = large;
   const reloading = proxy.reload();

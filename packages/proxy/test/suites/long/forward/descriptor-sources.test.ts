@@ -151,7 +151,7 @@ test("reflection is read again when calls reach new servers", async () => {
   expect(reports.length).toBe(2);
 });
 
-test("reflection without a response is aborted when the proxy closes", async () => {
+test("a reflection request without a response is aborted when the proxy closes", async () => {
   let reads = 0;
   const upstream = createGateway({
     routes: (router) =>
@@ -173,7 +173,7 @@ test("reflection without a response is aborted when the proxy closes", async () 
   await upstream.close();
 });
 
-test("a URL without a file and times out of range are rejected", async () => {
+test("a missing descriptor file and intervals out of range are rejected", async () => {
   const upstream = "http://127.0.0.1:1";
   const create = (more: Omit<ProxiedUpstreamOptions, "upstream">): Promise<unknown> =>
     createProxy({ upstreams: [{ upstream, ...more }] });
@@ -193,7 +193,7 @@ test("a URL without a file and times out of range are rejected", async () => {
   );
 });
 
-test("a file larger than 64 MiB is rejected", async () => {
+test("a descriptor file larger than 64 MiB is rejected", async () => {
   using folder = createTempFolder();
   const file = folder.file("large.binpb");
   writeFileSync(file, "");
@@ -202,7 +202,7 @@ test("a file larger than 64 MiB is rejected", async () => {
   await expect(started).rejects.toThrow("large.binpb is larger than 67108864 bytes");
 });
 
-test("a file is read at start, on reload, and after changes", async () => {
+test("a descriptor file is read at start, on reload and after changes", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
@@ -219,7 +219,7 @@ test("a file is read at start, on reload, and after changes", async () => {
   await proxy.close();
 });
 
-test("a missing file and its return are reported, even if unchanged", async () => {
+test("a descriptor file that disappears and returns is reported twice", async () => {
   using folder = createTempFolder();
   const [file, away] = [folder.file("set.binpb"), folder.file("away.binpb")];
   writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
@@ -243,7 +243,7 @@ function countRefedTimers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
-test("a file is read once completely written, without keeping the process alive", async () => {
+test("a descriptor file is read when it is completely written", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   const descriptors = descriptorSetOf(file_greenhouse_v1_greenhouse);

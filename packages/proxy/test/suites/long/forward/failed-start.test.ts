@@ -27,14 +27,14 @@ function failToConnect(): Promise<never> {
 test.each<{ name: string; options: Partial<ProxyOptions> }>([
   { name: "trustedProxies are not valid", options: { trustedProxies: { addresses: ["nonsense"] } } },
   { name: "an endpoint has no handler", options: { endpoints: [Object.assign(Object.create(null), { path: "/a" })] } },
-])("if $name, an unreachable upstream is not read again", async ({ options }) => {
+])("if $name, the failed start stops retries of an unreachable upstream", async ({ options }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const upstreams = [upstreamOf(1), upstreamOf(2, { read: failToConnect })];
   await expect(createProxy({ ...options, upstreams })).rejects.toMatchObject({ code: "ERR_OPTIONS" });
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("started watches stop after a later watch failed", async () => {
+test("a failed start stops the watches of earlier upstreams", async () => {
   const watching: (() => void)[] = [];
   const stopped: number[] = [];
   const watched = (port: number): ProxiedUpstreamOptions =>

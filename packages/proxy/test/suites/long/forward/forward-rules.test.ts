@@ -18,7 +18,7 @@ const user = createContextKey<string | undefined>(undefined);
 const replaceContextValues: Interceptor = (next) => (request) =>
   next(Object.assign(Object.create(request), { contextValues: createContextValues() }));
 
-describe("without rules", () => {
+describe("header forwarding without rules", () => {
   test.each([
     "Accept",
     "Accept-Encoding",
@@ -41,7 +41,7 @@ describe("without rules", () => {
     expect(received).toEqual({ ...grpcFields, ...client });
   });
 
-  test("Connection and the TE value are not forwarded", async () => {
+  test("Connection and the caller's TE value are not forwarded", async () => {
     const { received } = await forward(
       [
         ["Connection", "close"],
@@ -53,7 +53,7 @@ describe("without rules", () => {
     expect(received).toEqual({ ...grpcFields, ...client });
   });
 
-  test("fields named by Connection are not forwarded, in any case", async () => {
+  test("fields named by Connection are not forwarded, in upper or lower case", async () => {
     const { received } = await forward(
       [
         ["X-Hop", "1"],
@@ -84,13 +84,13 @@ describe("without rules", () => {
   });
 
   test.each([
-    { who: "of the connection and of Host", trustedProxies: undefined, want: client },
+    { who: "the connection's address and Host", trustedProxies: undefined, want: client },
     {
-      who: "that a trusted proxy reports",
+      who: "a trusted proxy's values",
       trustedProxies: { addresses: ["127.0.0.1"] },
       want: { "x-forwarded-for": "192.0.2.7", "x-forwarded-host": "public.example:8443" },
     },
-  ])("X-Forwarded-For and X-Forwarded-Host come from $who, not from the caller", async ({ trustedProxies, want }) => {
+  ])("X-Forwarded-For and X-Forwarded-Host contain $who, not the caller's values", async ({ trustedProxies, want }) => {
     const sent: readonly Field[] = [
       ["X-Forwarded-For", "198.51.100.6, 192.0.2.7"],
       ["X-Forwarded-Host", "forged.example, public.example:8443"],
@@ -99,13 +99,13 @@ describe("without rules", () => {
     expect(received).toEqual({ ...grpcFields, ...want });
   });
 
-  test("a call without a host has no X-Forwarded-Host, not even by rename", () => {
+  test("rename cannot set X-Forwarded-Host for a call without a host", () => {
     const rules = compileForwardRules("request", { rename: { "x-a": "x-forwarded-host" } });
     const added = rules.added(Object.assign(requestFrom("192.0.2.9"), { origin: "http://" }));
     expect(rules.of(["X-A", "forged.example"], added).fields).toEqual(["x-forwarded-for", "192.0.2.9"]);
   });
 
-  test("two hosts at one address are forwarded to their own calls", () => {
+  test("X-Forwarded-Host is the host of each call from the same address", () => {
     const { added } = compileForwardRules("request");
     const hostOf = (origin: string): unknown =>
       added(Object.assign(requestFrom("192.0.2.9"), { origin })).get("x-forwarded-host");
@@ -117,7 +117,7 @@ describe("without rules", () => {
   });
 
   test.each(["AA", "AA==", "AAA", "AAA=", "AAAA", "", "AA, AAA=,AAAA", "+/+/"])(
-    "%j is forwarded as binary metadata",
+    "the valid base64 value %j of a -bin field is forwarded unchanged",
     async (value) => {
       expect((await forward([["X-B-Bin", value]], {}, {})).received).toEqual({
         ...grpcFields,
@@ -128,7 +128,7 @@ describe("without rules", () => {
   );
 
   test.each(["A", "A===", "AA=", "AA A", "AA,*", "-_-_", "=", "AAAAA"])(
-    "%j is rejected as binary metadata",
+    "a -bin field with invalid base64, %j, gets a 400 response",
     async (value) => {
       await using upstream = await startGreenhouse({ getReading: () => ({}) });
       await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
@@ -142,7 +142,7 @@ describe("without rules", () => {
     },
   );
 
-  test("a long field name is truncated in the error", async () => {
+  test("the error for a long field name contains only its beginning", async () => {
     await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file]);
     const header: readonly Field[] = [[`${"x".repeat(10_000)}-bin`, "*"]];
     const response = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
@@ -156,11 +156,11 @@ describe("without rules", () => {
     { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
     { address: "::ffff:1", want: "::ffff:1" },
     { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
-  ])("for a caller at $address, $want is sent as X-Forwarded-For", ({ address, want }) => {
+  ])("the peer address '$address' results in $want as X-Forwarded-For", ({ address, want }) => {
     expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
   });
 
-  test("in a node:http server, X-Forwarded-For is the socket's peer", async () => {
+  test("X-Forwarded-For is the socket's peer address in a node:http server", async () => {
     const received: unknown[] = [];
     const getReading = (_: unknown, { requestHeader }: HandlerContext): object => {
       received.push(requestHeader.get("x-forwarded-for"));
@@ -178,7 +178,7 @@ describe("without rules", () => {
     expect(received).toEqual(["192.0.2.9"]);
   });
 
-  test("no client field is renamed for a caller without an address", async () => {
+  test("rename does not forge X-Forwarded-For for a caller without an address", async () => {
     let received = {};
     await using upstream = await startGreenhouse({
       getReading: (_, { requestHeader }) => {
@@ -196,7 +196,7 @@ describe("without rules", () => {
     expect(received).toEqual({ ...grpcFields, "x-b": "1" });
   });
 
-  test("an interceptor that replaces the context values does not affect `set`", async () => {
+  test("`set` gets the original context values if an interceptor replaces them", async () => {
     const set: ForwardRules["set"] = ({ procedure = "", contextValues }) => ({
       "x-procedure": procedure,
       "x-user": contextValues.get(user),
@@ -235,7 +235,7 @@ describe("without rules", () => {
   });
 });
 
-describe("with rules", () => {
+describe("header forwarding with rules", () => {
   const sent: readonly Field[] = [
     ["X-A", "1"],
     ["X-B", "2"],
@@ -243,18 +243,22 @@ describe("with rules", () => {
   ];
 
   test.each<[name: string, rules: ForwardRules, want: Readonly<Record<string, string>>]>([
-    ["allow selects names", { allow: ["X-a"] }, { "x-a": "1" }],
-    ["allow selects prefixes", { allow: ["x-*"] }, { ...client, "x-a": "1", "x-b": "2" }],
-    ["allow selects by a RegExp with flag g", { allow: [/^.-a$/g] }, { "x-a": "1", "y-a": "3" }],
-    ["RegExps ignore case", { allow: [/^X-/], deny: [/B$/gi] }, { ...client, "x-a": "1" }],
-    ["deny excludes prefixes", { deny: ["X-*"] }, { "y-a": "3" }],
+    ["allow selects fields by name", { allow: ["X-a"] }, { "x-a": "1" }],
+    ["allow selects fields by prefix", { allow: ["x-*"] }, { ...client, "x-a": "1", "x-b": "2" }],
+    ["allow selects fields by a RegExp with the flag g", { allow: [/^.-a$/g] }, { "x-a": "1", "y-a": "3" }],
+    [
+      "allow and deny match RegExps without regard to case",
+      { allow: [/^X-/], deny: [/B$/gi] },
+      { ...client, "x-a": "1" },
+    ],
+    ["deny excludes fields by prefix", { deny: ["X-*"] }, { "y-a": "3" }],
     ["deny takes precedence over allow", { allow: ["x-*"], deny: [/b$/] }, { ...client, "x-a": "1" }],
     [
-      "rules apply to X-Forwarded-For and X-Forwarded-Host, too",
+      "allow and rename apply to X-Forwarded-For and X-Forwarded-Host",
       { allow: ["x-forwarded-*"], rename: { "X-Forwarded-For": "Z-For", "x-forwarded-host": "Z-Host" } },
       { "z-for": "127.0.0.1", "z-host": "proxy.example" },
     ],
-    ["rename changes names", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, { "z-a": "1" }],
+    ["rename changes a field's name", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, { "z-a": "1" }],
     [
       "set adds and replaces fields",
       { set: ({ procedure, peer }) => ({ "x-a": String(procedure), "X-Forwarded-For": peer.address }) },
@@ -274,7 +278,7 @@ describe("with rules", () => {
     expect((await forward(sent, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...want });
   });
 
-  test("rules apply to response fields, too", async () => {
+  test("deny, rename and set apply to response fields", async () => {
     const responseFields = { "x-a": "1", "x-b": "2", "y-a": "3" };
     const rules: ForwardRules = {
       deny: ["x-b"],
@@ -288,7 +292,7 @@ describe("with rules", () => {
   });
 
   test.each(["grpc-timeout", "te", "content-type", "connection", "not a name"])(
-    "rename and set with the name %s are rejected",
+    "the name '%s' is rejected in rename and set",
     async (name) => {
       await expect(forward([], {}, { requestHeader: { rename: { "x-a": name } } })).rejects.toThrow(
         `rename and set must name a field that can be forwarded, got "${name}"`,
@@ -314,16 +318,16 @@ describe("with rules", () => {
       fault: "Error: no key",
     },
     {
-      form: "rejects",
+      form: "returns a rejected promise",
       set: () => Promise.reject(new Error("no key")),
       fault: "TypeError: requestHeader.set must be synchronous, got a promise",
     },
     {
-      form: "resolves",
+      form: "returns a resolved promise",
       set: () => Promise.resolve({ "x-a": "1" }),
       fault: "TypeError: requestHeader.set must be synchronous, got a promise",
     },
-  ])("a set function that $form fails its call, in either direction", async ({ set, fault }) => {
+  ])("a set function that $form fails the call", async ({ set, fault }) => {
     const rules: object = { set };
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
@@ -332,14 +336,14 @@ describe("with rules", () => {
     expect([received, faults]).toEqual([{}, [fault, fault.replace("request", "response")]]);
   });
 
-  test("set rejects a value that is not valid", async () => {
+  test("set with a line break in a value fails the call", async () => {
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
     await forward([], {}, { requestHeader: { set: () => ({ "x-a": "1\n2" }) } }, { onFault });
     expect(faults).toEqual([expect.stringContaining('the value of header "x-a"')]);
   });
 
-  test("Grpc-Metadata-Name is forwarded as name with rest.grpcMetadata", async () => {
+  test("with rest.grpcMetadata, Grpc-Metadata-Zone is forwarded as zone", async () => {
     const { received } = await forward(
       [["Grpc-Metadata-Zone", "south"]],
       {},

@@ -45,7 +45,7 @@ function urlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-test("REST streams messages in both directions, and errors within streams", async () => {
+test("REST streams messages in both directions, and reports errors within streams", async () => {
   await using upstream = await startGreenhouse({
     async *watchReadings({ sensor, count }) {
       for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
@@ -128,7 +128,7 @@ test("a google.api.HttpBody is returned as bytes", async () => {
   ]);
 });
 
-test("admit runs before forwarding, with RPC, route and credential", async () => {
+test("admit gets RPC, route and credential before the call is forwarded", async () => {
   await using upstream = await startScriptedServer({});
   const events: unknown[] = [];
   await using proxy = await startProxy(upstream.baseUrl, files, {
@@ -197,7 +197,7 @@ test.each<{ name: string; options: object }>([
   { name: "is omitted", options: {} },
   // TypeScript allows it without exactOptionalPropertyTypes.
   { name: "is undefined", options: { engine: undefined } },
-])("a proxy whose engine $name uses the package's engine", async ({ options }) => {
+])("a proxy whose option engine $name uses the package's engine", async ({ options }) => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   using connection = await openHttp1(proxy.address);
@@ -243,7 +243,7 @@ test("a drain waits for a request that is still being received", async () => {
 test.each([
   { retry: "transparent", requests: 2, httpStatus: 200 },
   { retry: "off", requests: 1, httpStatus: 503 },
-] as const)("with retry $retry a refused call is sent $requests times", async ({ retry, requests, httpStatus }) => {
+] as const)("with retry '$retry', a refused call is sent $requests times", async ({ retry, requests, httpStatus }) => {
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
       if (connection.requests > 1) connection.send(...grpcResponse(id, envelope(Buffer.alloc(0))));

@@ -60,7 +60,7 @@ const openers = {
   proxy: () => createProxy({ upstreams: [{ upstream: upstreamUrl, descriptors }], visibility }),
 };
 
-describe.each(Object.entries(openers))("in a %s", (_, open) => {
+describe.each(Object.entries(openers))("an update mask in a %s", (_, open) => {
   let close: () => Promise<void>;
   let baseUrl: string;
 

@@ -215,13 +215,13 @@ const transports: readonly { readonly name: string; readonly open: () => Transpo
 ];
 
 describe.each(transports)("over $name", ({ open }) => {
-  test("hidden extensions, fields and enum values never pass, at any depth", async () => {
+  test("hidden extensions, fields and enum values are removed at any depth", async () => {
     received.length = 0;
     const answer = await createClient(LegacySink, open()).keep(legacyOf("request"));
     expect([...received, answer].map(seen)).toEqual([visibleOf("request"), visibleOf("answer")]);
   });
 
-  test("a stream is cleaned as a single message is", async () => {
+  test("hidden parts are removed from the messages of a stream", async () => {
     received.length = 0;
     const answers: Legacy[] = [];
     const requests = async function* (): AsyncGenerator<Legacy> {
@@ -231,7 +231,7 @@ describe.each(transports)("over $name", ({ open }) => {
     expect([...received, ...answers].map(seen)).toEqual([visibleOf("request", 1), visibleOf("answer")]);
   });
 
-  test("hidden enum numbers and hidden types in Any never pass", async () => {
+  test("hidden enum values and types are removed from an Any", async () => {
     receivedSinks.length = 0;
     const { sink } = await createClient(KitchenSink, open()).create(sent);
     for (const each of [receivedSinks[0], sink])
@@ -254,21 +254,21 @@ describe.each(transports)("over $name", ({ open }) => {
     "/kitchensink.v1%2ELegacy",
     "/",
     "",
-  ])("an Any with the type URL %j is emptied", async (typeUrl) => {
+  ])("an Any with the type URL %j becomes empty", async (typeUrl) => {
     receivedSinks.length = 0;
     const value = toBinary(LegacySchema, legacyOf("request"));
     await createClient(KitchenSink, open()).create({ any: { typeUrl, value } });
     expect(receivedSinks).toMatchObject([{ any: { typeUrl: "", value: new Uint8Array() } }]);
   });
 
-  test("a list with 500,000 enum values loses only the hidden ones", async () => {
+  test("only hidden enum values are removed from 500,000 values", async () => {
     received.length = 0;
     const shades = Array.from({ length: 500_000 }, (_, at) => (at % 2 === 0 ? Shade.LIGHT : Shade.DARK));
     await createClient(LegacySink, open()).keep(create(LegacySchema, { name: "request", shades }));
     expect(received.map((legacy) => legacy.shades.length)).toEqual([250_000]);
   });
 
-  test("error details have no hidden parts and no hidden types", async () => {
+  test("hidden parts and types are removed from error details", async () => {
     const client = createClient(LegacySink, open());
     const fail = create(LegacySchema, { name: "fail" });
     const requests = async function* (): AsyncGenerator<Legacy> {
@@ -292,7 +292,7 @@ describe.each(transports)("over $name", ({ open }) => {
         return outer;
       },
     },
-  ])("messages that are nested too deeply in $name are removed", async ({ nest }) => {
+  ])("messages nested too deeply in $name are removed", async ({ nest }) => {
     received.length = 0;
     let nested = create(LegacySchema, { name: "innermost" });
     for (let depth = 1; depth <= 16; depth += 1) nested = nest(nested);
@@ -304,7 +304,7 @@ describe.each(transports)("over $name", ({ open }) => {
   });
 });
 
-describe("messages", () => {
+describe("mayHaveHiddenParts", () => {
   const types = createRegistry(
     ...registry,
     ...file_kitchensink_v1_legacy.dependencies,
@@ -314,17 +314,22 @@ describe("messages", () => {
     HiddenParts.of([{ types, restricted: new Set([restricted]) }], undefined)?.mayBeIn([desc]) === true;
 
   test.each<{ name: string; desc: DescMessage; restricted: string; want: boolean }>([
-    { name: "if they are restricted", desc: NestedSchema, restricted: "kitchensink.v1.Nested", want: true },
-    { name: "if they contain an Any", desc: AnySchema, restricted: "a.Other", want: true },
-    { name: "if an extension does", desc: MethodOptionsSchema, restricted: "google.api.HttpRule", want: true },
+    { name: "a restricted message", desc: NestedSchema, restricted: "kitchensink.v1.Nested", want: true },
+    { name: "a message with an Any", desc: AnySchema, restricted: "a.Other", want: true },
     {
-      name: "if an enum in them does",
+      name: "a message with a restricted extension",
+      desc: MethodOptionsSchema,
+      restricted: "google.api.HttpRule",
+      want: true,
+    },
+    {
+      name: "a message with a restricted enum",
       desc: FieldOptionsSchema,
       restricted: "google.protobuf.FieldOptions.CType",
       want: true,
     },
-    { name: "not otherwise", desc: NestedSchema, restricted: "kitchensink.v1.Color", want: false },
-  ])("may have hidden parts $name", ({ desc, restricted, want }) => {
+    { name: "a message without restricted parts", desc: NestedSchema, restricted: "kitchensink.v1.Color", want: false },
+  ])("returns $want for $name as the type", ({ desc, restricted, want }) => {
     expect(mayBeIn(desc, restricted)).toBe(want);
   });
 });

@@ -85,7 +85,7 @@ async function sendAll(proxy: ProxyGateway, lines: readonly string[]): Promise<r
   return statuses;
 }
 
-test("a later upstream's routes that overlap earlier ones are left out", async () => {
+test("routes that overlap those of an earlier upstream are omitted", async () => {
   const [a, b, c] = [await start(orders), await start(stock), await start(evil, claimed)];
   const proxy = await open([reflected(a, "shop.*"), reflected(b, "stock.*"), reflected(c, "evil.*")]);
   for (const reload of [false, true, true]) {
@@ -134,7 +134,7 @@ test("a rule takes precedence over an earlier upstream's annotations", async () 
   }
 });
 
-test("calls to an upstream down at start get 503 until it starts", async () => {
+test("calls to an upstream get 503 until it is up", async () => {
   const [a, b, c] = [await start(orders), await start(evil, claimed), await start(stock)];
   await a.stop();
   const proxy = await open([reflected(a, "shop.*"), reflected(c, "stock.*"), reflected(b, "evil.*")]);
@@ -160,8 +160,8 @@ test.each([
   { name: "the status 404", httpStatus: 404 },
   { name: "the status 403", httpStatus: 403 },
   { name: "the status 500", httpStatus: 500 },
-  { name: "a page", httpStatus: 200 },
-])("an upstream whose reflection responds with $name loses no calls to others", async ({ httpStatus }) => {
+  { name: "an HTML page", httpStatus: 200 },
+])("an upstream with $name from reflection does not affect other upstreams", async ({ httpStatus }) => {
   const [a, b] = [await start(orders), await start(evil, claimed)];
   await a.stop();
   const server = createServer((_, response) => {
@@ -207,11 +207,11 @@ const invalid = [
     name: "an unreachable route",
     service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /e/{id}"], B: ["* /e/{id=**}", "GET /e/{id=*}"] }),
   },
-  { name: "the path of an RPC as a route", service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /evil.v1.Evil/A"] }) },
-  { name: "only services of others", service: serviceWithRoutes("other.v1.Evil", { A: [] }) },
+  { name: "a route at the path of an RPC", service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /evil.v1.Evil/A"] }) },
+  { name: "only services of other upstreams", service: serviceWithRoutes("other.v1.Evil", { A: [] }) },
 ];
 
-test.each(invalid)("an upstream offering $name prevents neither reloads nor the next start", async ({ service }) => {
+test.each(invalid)("an upstream with $name does not prevent reloads or the start", async ({ service }) => {
   const [a, b] = [await start(orders), await start(evil)];
   const upstreams = [reflected(b, "evil.*"), reflected(a, "shop.*")];
   const proxy = await open(upstreams);
@@ -232,7 +232,7 @@ test.each(invalid)("an upstream offering $name prevents neither reloads nor the 
   expect(await send(next, "POST /evil.v1.Evil/Steal")).toBe(200);
 });
 
-test("an upstream that stops offering a configured RPC affects no others", async () => {
+test("an upstream that removes a configured RPC does not affect other upstreams", async () => {
   const [a, b] = [await start(orders), await start(stock)];
   const rest = {
     omit: ["stock.v1.Stock.Count"],
@@ -245,7 +245,7 @@ test("an upstream that stops offering a configured RPC affects no others", async
   expect(await send(await open(upstreams, { rest }), "GET /v1/orders/7")).toBe(200);
 });
 
-test("an upstream without patterns gets no local or file service", async () => {
+test("an upstream without service patterns does not replace services of others", async () => {
   const [a, b] = [await start(orders), await start(claimed, stock, evil)];
   const local = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v1/evil/{id}"] });
   const called: string[] = [];
@@ -269,7 +269,7 @@ test("an upstream without patterns gets no local or file service", async () => {
   ]);
 });
 
-test("reconfigure keeps an invalid upstream, but rejects rules that invalidate it", async () => {
+test("reconfigure accepts an invalid upstream, but rejects invalid rules", async () => {
   const [a, b] = [await start(orders), await start(stock)];
   const upstreams = [reflected(a, "shop.*"), reflected(b, "stock.*")];
   const proxy = await open(upstreams);
@@ -287,7 +287,7 @@ test("reconfigure keeps an invalid upstream, but rejects rules that invalidate i
   }
 });
 
-test("a service without a package gets Connect calls only at its upstream", async () => {
+test("calls of a service without a package reach only its own upstream", async () => {
   const file = create(FileDescriptorProtoSchema, {
     name: "greeter.proto",
     syntax: "proto3",
@@ -305,7 +305,7 @@ test("a service without a package gets Connect calls only at its upstream", asyn
   expect([a.calls, b.calls]).toEqual([["Other t"], ["Greet t"]]);
 });
 
-test("a descriptor file's conflicts are still reported after unchanged reloads", async () => {
+test("conflicts of a descriptor file are reported after an unchanged reload", async () => {
   const a = await start(orders);
   const descriptors = Buffer.concat([descriptorSetOf(evil.file), descriptorSetOf(orders.file)]);
   const ofFile = { upstream: "http://127.0.0.1:1", descriptors, services: ["evil.*"] };
@@ -318,7 +318,7 @@ test("a descriptor file's conflicts are still reported after unchanged reloads",
   }
 });
 
-test("an unreachable upstream's conflicts are still reported", async () => {
+test("the conflicts of an upstream are reported while it is unreachable", async () => {
   const [a, b] = [await start(orders), await start(evil, claimed)];
   const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
   const conflicts = proxy.descriptorReloads[1]?.conflicts;
@@ -328,7 +328,7 @@ test("an unreachable upstream's conflicts are still reported", async () => {
   expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
 });
 
-test("a route at an endpoint's or local RPC's path is left out", async () => {
+test("a route at an endpoint's or local RPC's path is omitted", async () => {
   const [a, b] = [
     await start(serviceWithRoutes("evil.v1.Evil", { Show: ["GET /docs", "GET /v1/evil"], Take: ["GET /v1/local/7"] })),
     await start(orders),

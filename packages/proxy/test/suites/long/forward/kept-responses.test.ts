@@ -52,8 +52,8 @@ async function startEcho(...interceptors: readonly Interceptor[]) {
   };
 }
 
-describe.each(protocols)("a response by $name", (protocol) => {
-  test("that an interceptor keeps unread has its message after the call", async () => {
+describe.each(protocols)("a response over $name", (protocol) => {
+  test("keeps its message after the call if an interceptor retains the response", async () => {
     const kept: UnaryResponse[] = [];
     await using echo = await startEcho((next) => async (request) => {
       const response = await next(request);
@@ -65,7 +65,7 @@ describe.each(protocols)("a response by $name", (protocol) => {
     expect(kept.map(({ message }) => message)).toMatchObject([{ note: first }, { note: second }]);
   });
 
-  test("to a stream has the messages that an interceptor has read after the call", async () => {
+  test("keeps stream messages after the call if an interceptor retains them", async () => {
     const kept: Message[] = [];
     await using echo = await startEcho((next) => async (request) => {
       const response = await next(request);
@@ -79,7 +79,7 @@ describe.each(protocols)("a response by $name", (protocol) => {
     expect(kept).toMatchObject([first, first, second, second].map((sensor) => ({ sensor })));
   });
 
-  test.each(protocols)("to a later call by $name, which an interceptor repeats, is the same", async (later) => {
+  test.each(protocols)("is unchanged if an interceptor returns it to a later $name call", async (later) => {
     let cached: UnaryResponse | undefined;
     await using echo = await startEcho((next) => async (request) => {
       if (cached !== undefined) return cached;

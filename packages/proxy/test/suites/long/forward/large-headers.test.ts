@@ -78,7 +78,7 @@ function largeFields(fields: readonly Field[]): Field[] {
   return fields.filter(([name]) => name.startsWith("x-field-"));
 }
 
-test.each([20_000, 40_000, 60_000])("header and trailer with %i bytes are forwarded", async (bytes) => {
+test.each([20_000, 40_000, 60_000])("a header and a trailer with %i bytes are forwarded", async (bytes) => {
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
       const head = [...grpcHead, ...fieldsOf(bytes)];
@@ -99,7 +99,7 @@ test.each([
   { name: "a trailer", head: 0, trailer: 100_000 },
   { name: "a header", head: 100_000, trailer: 0 },
   { name: "a trailer of 900 kB", head: 0, trailer: 900_000 },
-])("$name above the limit fails only its own call", async ({ head, trailer }) => {
+])("$name over the size limit fails only its own call", async ({ head, trailer }) => {
   const held: (() => void)[] = [];
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
@@ -121,7 +121,7 @@ test.each([
   expect(upstream.connections).toBe(1);
 });
 
-test("limits.headerBytes in an upstream limits its responses", async () => {
+test("limits.headerBytes limits the response headers of an upstream", async () => {
   await using upstream = await startScriptedServer({
     request: (connection, id) =>
       connection.send(...largeResponse(id, watered, [...failure, ...fieldsOf(2_000)], grpcHead)),

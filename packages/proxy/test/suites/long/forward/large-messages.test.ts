@@ -65,7 +65,7 @@ const replace: Interceptor = (next) => async (request) => {
   return response;
 };
 
-test("what an interceptor sets in a message is forwarded", async () => {
+test("a message that an interceptor changes is forwarded with the change", async () => {
   const received: string[] = [];
   await using upstream = await startGreenhouse({
     waterBed: ({ note }) => {
@@ -80,20 +80,20 @@ test("what an interceptor sets in a message is forwarded", async () => {
 });
 
 test.each([
-  { name: "a request above readMaxBytes of the proxy", sent: 3_000, options: { readMaxBytes: 2_000 }, want: 413 },
+  { name: "a request over the proxy's readMaxBytes", sent: 3_000, options: { readMaxBytes: 2_000 }, want: 413 },
   {
-    name: "a response above readMaxBytes of the upstream",
+    name: "a response over the upstream's readMaxBytes",
     sent: 3_000,
     options: { readMaxBytes: 5_000, upstreamOptions: { readMaxBytes: 2_000 } },
     want: 429,
   },
   {
-    name: "a response above readMaxBytes of the proxy, but not of the upstream",
+    name: "a response over only the proxy's readMaxBytes",
     sent: 1_500,
     options: { readMaxBytes: 2_000, upstreamOptions: { readMaxBytes: 5_000 } },
     want: 200,
   },
-])("$name gets a $want response", async ({ sent, options, want }) => {
+])("a call with $name gets a $want response", async ({ sent, options, want }) => {
   await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note: `${note}${note}` }) });
   await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, options);
   const body = JSON.stringify({ note: "n".repeat(sent) });

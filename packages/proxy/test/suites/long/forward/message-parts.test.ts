@@ -111,7 +111,7 @@ async function pingSeveralTimes(session: ClientHttp2Session): Promise<void> {
 const waitingBytesMax = 20 * 256 * kibibyte + 2 * mebibyte;
 const start = messageOf(4 * mebibyte, readMaxBytes);
 
-test.each(Object.values(rpcs))("for %s, request parts wait for an upstream that does not read", async (rpc) => {
+test.each(Object.values(rpcs))("a %s request is paused while the upstream does not read", async (rpc) => {
   const arrived = Promise.withResolvers<unknown>();
   await using proxied = await startCalls((stream) => stream.once("readable", arrived.resolve));
   for (let at = 0; at < 20; at++) proxied.open(rpc).write(start);
@@ -121,7 +121,7 @@ test.each(Object.values(rpcs))("for %s, request parts wait for an upstream that 
   expect([bytesWritten > 0, bytesWritten < waitingBytesMax]).toEqual([true, true]);
 });
 
-test.each(downloads)("for %s, response parts wait for a caller that does not read", async (rpc) => {
+test.each(downloads)("a %s response is paused while the caller does not read", async (rpc) => {
   await using proxied = await startCalls((stream) => {
     stream.resume().respond(grpcHeader);
     stream.write(start);
@@ -169,8 +169,8 @@ const invalidRequests = [
   },
 ] as const;
 
-describe.each(invalidRequests)("$name", ({ body, code, isForwarded }) => {
-  test.each(Object.values(rpcs))("for %s gets its status, and is never complete upstream", async (rpc) => {
+describe.each(invalidRequests)("a request with $name", ({ body, code, isForwarded }) => {
+  test.each(Object.values(rpcs))("gets an error for %s, and is never complete upstream", async (rpc) => {
     const requests: ReturnType<typeof requestEnd>[] = [];
     await using proxied = await startCalls((stream) => void requests.push(requestEnd(stream)));
     const stream = proxied.open(rpc);
@@ -182,7 +182,7 @@ describe.each(invalidRequests)("$name", ({ body, code, isForwarded }) => {
   });
 });
 
-test("a large unary request refused at the full initial window is retried", async () => {
+test("a large unary request refused after its initial window is retried", async () => {
   let calls = 0;
   await using proxied = await startCalls((stream) => {
     const isRefused = ++calls === 1;
@@ -236,8 +236,8 @@ const upstreamEnds = [
   },
 ] as const;
 
-describe.each(upstreamEnds)("$name within a message", ({ end, code }) => {
-  test.each(downloads)("for %s is reported to the caller after the parts", async (rpc) => {
+describe.each(upstreamEnds)("$name within a response message", ({ end, code }) => {
+  test.each(downloads)("is reported to a %s caller after the received parts", async (rpc) => {
     const part = messageOf(100_000, readMaxBytes);
     await using proxied = await startCalls((stream) => {
       stream.resume().respond(grpcHeader, { waitForTrailers: true });
@@ -295,14 +295,14 @@ test.each(downloads)("a %s response above the limit fails before any part is for
 test.each([
   { name: "a second message after a large one", request: messageOf(0), response: [messageOf(mebibyte), messageOf(1)] },
   { name: "no message after a large request", request: messageOf(mebibyte), response: [] },
-])("a unary response with $name is reported to the caller", async ({ request, response }) => {
+])("a unary response with $name fails the call", async ({ request, response }) => {
   await using proxied = await startCalls((stream) => respond(stream.resume(), ...response));
   const stream = proxied.open(rpcs.unary);
   stream.end(request);
   expect(statusOf(await readHttp2Response(stream))).toBe(Code.Internal);
 });
 
-test("a prefix that arrives in two pieces starts a message in parts", async () => {
+test("a large message whose prefix is split is forwarded in parts", async () => {
   const arrived = Promise.withResolvers<unknown>();
   await using proxied = await startCalls((stream) => stream.once("data", arrived.resolve));
   const stream = proxied.open(rpcs.unary);
@@ -312,7 +312,7 @@ test("a prefix that arrives in two pieces starts a message in parts", async () =
   await within(arrived.promise, "a part of the incomplete message");
 });
 
-test("interceptors get complete messages", async () => {
+test("interceptors receive complete messages", async () => {
   const received: unknown[] = [];
   const record: Interceptor = (next) => async (request) => {
     received.push(request.message);

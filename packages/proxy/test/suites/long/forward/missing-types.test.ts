@@ -92,12 +92,12 @@ test.each([
     problem: "other.Service is not described",
   },
   {
-    name: "a type, and so would every other service",
+    name: "a type, and no other service,",
     files: [other],
     unread: [],
     problem: `cannot use the descriptors: they have no service to proxy; ${missing}`,
   },
-])("a reload after which a service lacks $name fails", async ({ files, unread, problem }) => {
+])("a reload that leaves a service without $name fails", async ({ files, unread, problem }) => {
   let set = setOf(complete, other, third);
   let omitted: ReadonlyMap<string, string> = new Map();
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set), omitted: () => omitted });

@@ -59,7 +59,7 @@ test.each<{ name: string; request: typeof water | typeof watch; respond: Script[
     want: { error: undefined, retries: 0 },
   },
   {
-    name: "a status",
+    name: "a gRPC error status",
     request: water,
     respond: (connection, id) => connection.send(...grpcResponse(id, watered, failed)),
     want: { error: { code: Code.NotFound, rawMessage: "no bed" }, retries: 0 },
@@ -71,13 +71,13 @@ test.each<{ name: string; request: typeof water | typeof watch; respond: Script[
     want: { error: { code: Code.Unavailable }, retries: 0 },
   },
   {
-    name: "a message that is incomplete although the status is OK",
+    name: "an incomplete message with the status OK",
     request: water,
     respond: (connection, id) => connection.send(...grpcResponse(id, watered.subarray(0, -1))),
     want: { error: { code: Code.Internal }, retries: 0 },
   },
   {
-    name: "a stream that is reset after its first message",
+    name: "a stream reset after the first message",
     request: watch,
     respond: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, watered), resetFrame(id, 2)),
     want: { error: { code: Code.Internal }, retries: 0 },
@@ -95,7 +95,7 @@ test.each<{ name: string; request: typeof water | typeof watch; respond: Script[
     respond: (connection, id) => connection.send(...grpcResponse(id, watered)),
     want: { error: undefined, retries: 0 },
   },
-])("$name is reported once, when the call ends", async ({ request, respond, want }) => {
+])("onUpstreamCall reports $name once, when the call ends", async ({ request, respond, want }) => {
   const { observer, calls, ends } = recorder();
   const codes: (Code | undefined)[] = [];
   const onResponse = ({ error }: CompletedRequest): void => void codes.push(error?.code);
@@ -137,25 +137,25 @@ test("the queue time is reported only for calls that waited", async () => {
 
 test.each<{ name: string; onUpstreamCall: UpstreamCallObserver }>([
   {
-    name: "throws at the start",
+    name: "throws at the start of a call",
     onUpstreamCall: () => {
       throw new Error("the meter is broken");
     },
   },
   {
-    name: "throws at the end",
+    name: "throws at the end of a call",
     onUpstreamCall: () => () => {
       throw new Error("the meter is broken");
     },
   },
-])("a callback that $name is reported, and the call succeeds", async ({ onUpstreamCall }) => {
+])("an onUpstreamCall callback that $name is reported, and the call succeeds", async ({ onUpstreamCall }) => {
   const faults: unknown[] = [];
   const onFault = (error: unknown): void => void faults.push(ConnectError.from(error).rawMessage);
   expect(await send(respondWatered, water, { onUpstreamCall, onFault })).toBe(200);
   expect(faults).toEqual(["the meter is broken"]);
 });
 
-test("the end is reported if header fields cannot be set", async () => {
+test("a call whose header fields cannot be set is reported", async () => {
   const { observer, ends } = recorder();
   await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file], {
     upstreamOptions: { requestHeader: { set: failToSet } },

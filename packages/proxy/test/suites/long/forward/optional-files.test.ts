@@ -42,11 +42,8 @@ test.each(cases)("even if an unneeded file is $name, a service from $source is p
   expect(await servedBy(open([wholeService, ...files]))).toEqual(["a.Whole"]);
 });
 
-test.each(cases)(
-  "if the file with its type is $name, a service from $source is omitted",
-  async ({ open, files, problem }) => {
-    const served = servedBy(open([withNeedingService, ...files]));
-    if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
-    else await expect(served).rejects.toThrow(problem);
-  },
-);
+test.each(cases)("if its type's file is $name, a service from $source is omitted", async ({ open, files, problem }) => {
+  const served = servedBy(open([withNeedingService, ...files]));
+  if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
+  else await expect(served).rejects.toThrow(problem);
+});

@@ -103,7 +103,7 @@ test.each([
   expect(createFileRegistry(files).getService(KitchenSink.typeName)?.methods.length).toBe(KitchenSink.methods.length);
 });
 
-test("files sent one at a time are requested until none is missing", async () => {
+test("imported files are requested until none is missing", async () => {
   // Each file imports the next two, so the number of import paths is exponential.
   const respond = (name: string): ReflectionResponse => {
     const at = Number.parseInt(name, 10);
@@ -115,7 +115,7 @@ test("files sent one at a time are requested until none is missing", async () =>
   expect(() => createFileRegistry(files)).not.toThrow();
 });
 
-test("a file that a server first sends as a placeholder is requested", async () => {
+test("a file that the server first sent as a placeholder is requested", async () => {
   const file = { name: "b.proto", package: "b", messageType: [{ name: "B" }] };
   const main = { name: "a.proto", package: "a", service: [{ name: "A" }], dependency: ["b.proto"] };
   const respond = responding(({ case: kind }) => {
@@ -152,7 +152,7 @@ test.each([
   expect(files.file.map(({ name }) => name)).not.toContain("b.proto");
 });
 
-test("services that the server lists without describing them are omitted", async () => {
+test("a service that the server lists but does not describe is omitted", async () => {
   const { services, omitted } = await read(
     responding((request) => {
       if (request.case === "listServices") return listing("a.A", "a.B", "a.C");
@@ -189,19 +189,19 @@ test.each<{
   readonly problem: string;
 }>([
   {
-    name: "is not implemented",
+    name: "does not implement reflection",
     routes: (router) => void router.service(GreenhouseService, {}),
     problem: "server reflection is not supported, neither grpc.reflection.v1 nor grpc.reflection.v1alpha",
   },
   {
-    name: "rejects the caller",
+    name: "rejects the caller's credentials",
     routes: responding(() => {
       throw new ConnectError("not for\nyou", Code.PermissionDenied);
     }),
     problem: "server reflection failed: [permission_denied] not for you",
   },
   {
-    name: "responds with another type",
+    name: "responds with another content type",
     routes: responding(() => sending()),
     problem: "server reflection does not describe the services: the response is of another type",
   },
@@ -260,7 +260,7 @@ test.each<{
     problem: "the files of server reflection are larger than 20000 bytes",
   },
   {
-    name: "imports one file more than the limit",
+    name: "sends one file more than the limit",
     routes: importing(["0.proto"], (name) => {
       const at = Number.parseInt(name, 10);
       return sending({ name, dependency: at < 299 ? [`${at + 1}.proto`] : [] });
@@ -269,7 +269,7 @@ test.each<{
     problem: "server reflection returns more than 300 files",
   },
   {
-    name: "nests imports too deeply",
+    name: "sends imports that are nested too deeply",
     routes: importing(["0.proto"], (name) => {
       const at = Number.parseInt(name, 10);
       return sending({ name, dependency: at < 250 ? [`${at + 1}.proto`] : [] });
@@ -277,14 +277,14 @@ test.each<{
     problem: "imports are nested more than 200 levels deep, at 199.proto",
   },
   {
-    name: "has files that import each other",
+    name: "sends files that import each other",
     routes: importing(["b.proto"], (name) =>
       sending({ name, dependency: [name === "b.proto" ? "c.proto" : "b.proto"] }),
     ),
     problem: "import cycle: b.proto -> c.proto -> b.proto",
   },
   {
-    name: "has two different files of one name",
+    name: "sends two different files with one name",
     routes: importing(["b.proto"], (name) => sending({ name }, { name, package: "other" })),
     problem: "server reflection returns two different files named b.proto",
   },
@@ -296,14 +296,14 @@ test.each<{
     })),
     problem: `the services: ${" [31m".repeat(40)}`.slice(0, 200),
   },
-])("a server whose reflection $name is reported by readReflection", async ({ routes, options, problem }) => {
+])("readReflection rejects a server that $name with the reason", async ({ routes, options, problem }) => {
   const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ message: expect.stringContaining(problem) });
   // If the call failed, its error is the cause.
   expect(Reflect.get(Object(error), "cause") instanceof ConnectError).toBe(/failed|timed out/.test(problem));
 });
 
-test("readReflection reports an unreachable server, and one without HTTP/2", async () => {
+test("readReflection reports an unreachable server and a server without HTTP/2", async () => {
   await expect(readFrom("http://127.0.0.1:1")).rejects.toThrow(
     "server reflection failed: [unavailable] cannot connect to",
   );

@@ -36,10 +36,15 @@ const retry = {
 test.each<{ name: string; body: string; first: "now" | "after"; send: (connection: ScriptedConnection) => void }>([
   { name: "in flight", body: "{}", first: "after", send: (connection) => ok(connection, 1) },
   { name: "in its retry backoff", body: "{}", first: "now", send: (connection) => connection.send(unavailable) },
-  { name: "that fails afterwards", body: "{}", first: "after", send: (connection) => connection.send(unavailable) },
-  { name: "that is refused", body: "{}", first: "after", send: (connection) => connection.send(resetFrame(1, 7)) },
-  { name: "whose body is incomplete", body: "{", first: "now", send: (connection) => ok(connection, 1) },
-])("a call $name finishes at its upstream", async ({ body, first, send }) => {
+  { name: "that fails later", body: "{}", first: "after", send: (connection) => connection.send(unavailable) },
+  {
+    name: "that is refused later",
+    body: "{}",
+    first: "after",
+    send: (connection) => connection.send(resetFrame(1, 7)),
+  },
+  { name: "with an incomplete body", body: "{", first: "now", send: (connection) => ok(connection, 1) },
+])("reconfigure lets a call $name finish at the previous upstream", async ({ body, first, send }) => {
   const received = Promise.withResolvers<ScriptedConnection>();
   await using old = await startScriptedServer({
     request: (connection, id) => {
@@ -68,8 +73,12 @@ test.each<{ name: string; body: string; first: "now" | "after"; send: (connectio
 
 test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (TrustedProxiesOptions | undefined)[] }>([
   { name: "trusts no proxy", later: [{ addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.0/8"] }] },
-  { name: "trusts a proxy", atStart: { addresses: ["127.0.0.1"] }, later: [undefined, { addresses: ["192.0.2.1"] }] },
-])("if the proxy $name, reconfigure keeps the trusted proxies", async ({ atStart, later }) => {
+  {
+    name: "trusts an address",
+    atStart: { addresses: ["127.0.0.1"] },
+    later: [undefined, { addresses: ["192.0.2.1"] }],
+  },
+])("if the proxy $name, reconfigure does not change trustedProxies", async ({ atStart, later }) => {
   const clients: unknown[] = [];
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader }) => {
@@ -110,7 +119,7 @@ function offered(name: string): Uint8Array {
   return descriptorSetOf(serviceWithRoutes("a.A", { [name]: [] }).file);
 }
 
-test("an unreadable upstream keeps descriptors that a reload read during reconfigure", async () => {
+test("reconfigure keeps the descriptors of a concurrent reload", async () => {
   const upstream = "http://127.0.0.1:1";
   let current = offered("Old");
   const proxy = await createProxy({ upstreams: [{ upstream, descriptors: { read: () => Promise.resolve(current) } }] });
@@ -143,7 +152,7 @@ function namesOf({ services }: Pick<ProxyGateway, "services">): readonly string[
   return services.flatMap(({ methods }) => methods.map(({ name }) => name));
 }
 
-test("options that accept refuses are discarded each time, and the next ones are served", async () => {
+test("reconfigure discards options that `accept` rejects, and applies the next options", async () => {
   const sourceOf = (name: string) => {
     let watches = 0;
     const watch = () => {
@@ -178,7 +187,7 @@ test("options that accept refuses are discarded each time, and the next ones are
 describe("concurrent calls of reconfigure", () => {
   const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors: offered("Start") }];
 
-  test("are applied in order, even if the first reads longer", async () => {
+  test("are applied in order, even if the first takes longer", async () => {
     const proxy = await createProxy({ upstreams });
     const [first, second, third] = [delayed("First"), delayed("Second"), delayed("Third")];
     second.read();
@@ -196,7 +205,7 @@ describe("concurrent calls of reconfigure", () => {
     await proxy.close();
   });
 
-  test("settle separately, so a failed one does not affect the next", async () => {
+  test("settle separately, and a failed call does not affect the next", async () => {
     const proxy = await createProxy({ upstreams });
     const [failed, next] = [delayed("Failed"), delayed("Next")];
     next.read();
@@ -211,7 +220,7 @@ describe("concurrent calls of reconfigure", () => {
     await proxy.close();
   });
 
-  test("are rejected when the proxy closes, and a queued one reads nothing", async () => {
+  test("are rejected when the proxy closes", async () => {
     const proxy = await createProxy({ upstreams });
     const [running, queued] = [delayed("Running"), delayed("Queued")];
     let hasRead = false;

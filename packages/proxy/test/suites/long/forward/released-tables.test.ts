@@ -28,9 +28,9 @@ async function useTable(proxy: ProxyGateway): Promise<WeakRef<object>> {
 }
 
 test.each([
-  { name: "of addresses", isShared: false },
-  { name: "that the application has opened", isShared: true },
-])("each reconfigure with upstreams $name releases the descriptors and routes before it", async ({ isShared }) => {
+  { name: "given by address", isShared: false },
+  { name: "given by createUpstream", isShared: true },
+])("reconfigure with upstreams $name releases the previous descriptors and routes", async ({ isShared }) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   const address = `http://127.0.0.1:${greenhouse.address.port}`;
   const shared = createUpstream({ addresses: address });
@@ -50,7 +50,7 @@ test.each([
   await shared.close();
 });
 
-test("each reload releases the descriptors and routes before it", async () => {
+test("each reload releases the previous descriptors and routes", async () => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   const [some, more] = [[GreenhouseService.file], [GreenhouseService.file, OrderService.file]];
   let current = descriptorSetOf(...some);

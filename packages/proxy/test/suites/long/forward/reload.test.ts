@@ -45,7 +45,7 @@ test.each<{ form: string; fail: () => Promise<never> }>([
   await proxy.close();
 });
 
-test("a reload uses new descriptors, or keeps the previous if they fail", async () => {
+test("a reload applies new descriptors, and keeps the previous if reading fails", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
   let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   let changed: (() => void) | undefined;
@@ -121,12 +121,12 @@ test.each([
     problem: "not a binary google.protobuf.FileDescriptorSet",
   },
   {
-    name: "have no service",
+    name: "contain no service",
     sets: [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
     problem: "they have no service to proxy",
   },
   {
-    name: "have no service with all types",
+    name: "contain no service with all its types",
     sets: [
       toBinary(
         FileDescriptorSetSchema,
@@ -138,7 +138,7 @@ test.each([
     problem: "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing",
   },
   {
-    name: "have names that protoc would reject",
+    name: "contain names that protoc would reject",
     sets: [
       toBinary(
         FileDescriptorSetSchema,
@@ -153,7 +153,7 @@ test.each([
     sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
     problem: "kitchensink.v1.KitchenSink is served by two upstreams",
   },
-])("descriptors that $name prevent a proxy's start", async ({ sets, problem }) => {
+])("descriptors that $name prevent the start of a proxy", async ({ sets, problem }) => {
   const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
   await expect(createProxy({ upstreams })).rejects.toMatchObject({
     message: expect.stringMatching(new RegExp(`${problem}$`)),
@@ -166,7 +166,7 @@ function bothSucceeded(lastSuccessMs: number): object[] {
   return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
 }
 
-describe("the last reload of two upstreams", () => {
+describe("descriptorReloads of two upstreams", () => {
   const greenhouse = descriptorSetOf(GreenhouseService.file);
   const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
   const invalid = Buffer.from("no descriptors");
@@ -174,36 +174,36 @@ describe("the last reload of two upstreams", () => {
 
   test.each<{ name: string; next: readonly (Uint8Array | Error | undefined)[]; want: readonly (RegExp | undefined)[] }>(
     [
-      { name: "unchanged descriptors succeed", next: [greenhouse, sinks], want: [undefined, undefined] },
-      { name: "changed descriptors succeed", next: [greenhouse, shelves], want: [undefined, undefined] },
-      { name: "a read error fails", next: [greenhouse, unreadable], want: [undefined, /^no file\nat all$/] },
+      { name: "unchanged descriptors", next: [greenhouse, sinks], want: [undefined, undefined] },
+      { name: "changed descriptors", next: [greenhouse, shelves], want: [undefined, undefined] },
+      { name: "a read error", next: [greenhouse, unreadable], want: [undefined, /^no file\nat all$/] },
       {
-        name: "invalid descriptors fail",
+        name: "invalid descriptors",
         next: [invalid, sinks],
         want: [/^127\.0\.0\.1:1: .*not a binary/, undefined],
       },
       {
-        name: "an empty set fails",
+        name: "an empty descriptor set",
         next: [new Uint8Array(), sinks],
         want: [/no service to proxy/, undefined],
       },
       {
-        name: "a service of the other upstream fails",
+        name: "a service of the other upstream",
         next: [greenhouse, greenhouse],
         want: [undefined, /^greenhouse\.v1\.GreenhouseService is served by two upstreams$/],
       },
       {
-        name: "valid descriptors succeed if those of the other upstream are invalid",
+        name: "valid descriptors next to invalid descriptors",
         next: [invalid, shelves],
         want: [/not a binary/, undefined],
       },
       {
-        name: "a read error fails in addition to invalid descriptors",
+        name: "a read error next to invalid descriptors",
         next: [invalid, unreadable],
         want: [/not a binary/, /^no file/],
       },
     ],
-  )("$name, which is recorded", async ({ next, want }) => {
+  )("a reload with $name records its result", async ({ next, want }) => {
     let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
     const upstreams = [0, 1].map((at) => ({
       upstream: `http://127.0.0.1:${at + 1}`,
@@ -251,7 +251,7 @@ describe("the last reload of two upstreams", () => {
   });
 });
 
-test("a failed read is retried with a backoff", async () => {
+test("a failed read of descriptors is retried with a backoff", async () => {
   const set = descriptorSetOf(GreenhouseService.file);
   let failures = 0;
   const read = (): Promise<Uint8Array> =>
@@ -270,7 +270,7 @@ test("a failed read is retried with a backoff", async () => {
   expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
 });
 
-test("a successful read resets the backoff", async () => {
+test("a successful read of descriptors resets the backoff", async () => {
   const set = descriptorSetOf(GreenhouseService.file);
   let failures = 0;
   const read = (): Promise<Uint8Array> =>
@@ -288,7 +288,7 @@ test("a successful read resets the backoff", async () => {
   await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
 });
 
-test("an onReload error is reported as a fault; the reload stays", async () => {
+test("an onReload error is reported as a fault after the reload", async () => {
   const faults: string[] = [];
   let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   const proxy = await createProxy({
@@ -304,7 +304,7 @@ test("an onReload error is reported as a fault; the reload stays", async () => {
   await proxy.close();
 });
 
-test("reloads requested during a reload are combined into one after it", async () => {
+test("several reloads requested during a reload result in one reload", async () => {
   const set = descriptorSetOf(GreenhouseService.file);
   const reads: ((bytes: Uint8Array) => void)[] = [];
   const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));

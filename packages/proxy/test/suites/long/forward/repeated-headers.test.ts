@@ -45,7 +45,7 @@ const blue: readonly Field[] = [
 ];
 const headers = [red, red, red, blue, red, blue, blue, blue];
 
-test("equal headers are forwarded alike, each with its own deadline", async () => {
+test("calls with equal headers are forwarded with their own deadlines", async () => {
   expect(await forward(headers, {})).toEqual(
     headers.map((header) =>
       header === red ? [null, "red", "127.0.0.1", "Bearer a", false] : [null, "blue", "127.0.0.1", null, true],
@@ -53,7 +53,7 @@ test("equal headers are forwarded alike, each with its own deadline", async () =
   );
 });
 
-test("fields from `set` are per call, even if headers are equal", async () => {
+test("`set` runs for each call, even if the headers are equal", async () => {
   let calls = 0;
   const set = (): Record<string, string> => ({ "x-set": String((calls += 1)) });
   const received = await forward(headers, { set, deny: ["x-color", "x-forwarded-for"] });
@@ -62,7 +62,7 @@ test("fields from `set` are per call, even if headers are equal", async () => {
   );
 });
 
-test("a closed connection's header and credentials are not retained", async () => {
+test("the headers and credentials of a closed connection are released", async () => {
   const rules = compileForwardRules("request");
   const begin = (): WeakRef<readonly string[]> => {
     const header = ["authorization", "Bearer a"];
@@ -88,7 +88,7 @@ test("at most a thousand field names are cached", async () => {
   expect(rules.of(["x-a", "1"], noAddedFields).fields).toEqual(["x-a", "1"]);
 });
 
-test("the client field is cached for a thousand addresses", () => {
+test("X-Forwarded-For is cached for at most a thousand addresses", () => {
   const rules = compileForwardRules("request");
   const of = (at: number): unknown => rules.added(requestFrom(`192.0.${at >> 8}.${at & 255}`));
   const [first, ...others] = Array.from({ length: 1_000 }, (_, at) => of(at));
@@ -99,7 +99,7 @@ test("the client field is cached for a thousand addresses", () => {
   expect(of(0)).not.toBe(first);
 });
 
-test("two rule sets forward different fields from the same header list", () => {
+test("two sets of rules forward different fields of the same header", () => {
   const header = ["x-color", "red", "x-size", "1"];
   const forwarded = [{ deny: ["x-size"] }, { deny: ["x-color"] }].map((rules) =>
     compileForwardRules("request", rules).of(header, noAddedFields),

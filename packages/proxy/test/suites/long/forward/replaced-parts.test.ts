@@ -72,7 +72,7 @@ function createSource(): CountingSource {
   };
 }
 
-test("only the last among eleven sources is watched", async () => {
+test("after ten reconfigure calls, only the last descriptor source is watched", async () => {
   const upstream = "http://127.0.0.1:1";
   const sources = Array.from({ length: replacements + 1 }, createSource);
   const [first, ...others] = sources;
@@ -96,7 +96,7 @@ test("only the last among eleven sources is watched", async () => {
   expect(last.watches).toBe(0);
 });
 
-test("only the last upstream's server has a connection", async () => {
+test("after several reconfigure calls, only the last upstream has a connection", async () => {
   const connections: ScriptedConnection[] = [];
   await using old = await startScriptedServer(respondWatered);
   await using current = await startScriptedServer({
@@ -122,7 +122,7 @@ test("only the last upstream's server has a connection", async () => {
   await proxy.close();
 });
 
-test("the last options' limit applies after each replacement", async () => {
+test("each reconfigure call applies its own limit", async () => {
   await using server = await startScriptedServer(respondWatered);
   const optionsOf = (readMaxBytes: number) => ({
     upstreams: [{ upstream: server.baseUrl, descriptors: greenhouse }],
@@ -162,7 +162,7 @@ function createReflected(): { readonly gateway: Gateway; readonly counts: { refl
   return { gateway, counts };
 }
 
-test("only the last upstream is asked for its descriptors and its health", async () => {
+test("only the last upstream gets reflection and health requests", async () => {
   const servers = [createReflected(), createReflected()] as const;
   const addresses: string[] = [];
   for (const { gateway } of servers) addresses.push(`http://127.0.0.1:${(await gateway.listen()).port}`);

@@ -8,7 +8,7 @@ import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 const kibibyte = 1024;
 
-test("messages kept for a retry do not retain their received chunks", async () => {
+test("messages buffered for a retry do not retain the received chunks", async () => {
   let received = Promise.withResolvers<void>();
   await using upstream = await startGreenhouse({
     recordReadings: async (readings) => {

@@ -32,7 +32,7 @@ const routes = templates.flatMap((text) =>
   ["GET", "POST", "*"].map((httpMethod) => ({ httpMethod, template: parsePathTemplate(text), owner: text })),
 );
 
-test.each(templates)("a search for %s finds exactly the routes that overlap it", (text) => {
+test.each(templates)("the index finds exactly the routes that overlap %s in a list", (text) => {
   for (const httpMethod of ["GET", "HEAD", "POST"]) {
     const shape = { httpMethod, template: parsePathTemplate(text) };
     for (const route of routes) {
@@ -47,10 +47,10 @@ test.each(templates)("a search for %s finds exactly the routes that overlap it",
 });
 
 test.each([
-  { name: "below the same literals", text: (at: number) => `/v1/things/{id}/x${at}` },
-  { name: "below a wildcard", text: (at: number) => `/v1/{id}/x${at}` },
+  { name: "with a common prefix", text: (at: number) => `/v1/things/{id}/x${at}` },
+  { name: "below a common wildcard", text: (at: number) => `/v1/{id}/x${at}` },
   { name: "that begin with a wildcard", text: (at: number) => `/{id}/x${at}` },
-])("each among 2,000 routes $name is compared with few others", ({ text }) => {
+])("each of 2,000 routes $name is compared with few others", ({ text }) => {
   const index = new RouteIndex<string>();
   let comparisons = 0;
   for (let at = 0; at < 2_000; at++) {
@@ -69,7 +69,7 @@ test.each([
   expect(comparisons).toBeLessThan(2_000);
 });
 
-test("a template with 100,000 segments is found", () => {
+test("the index finds a template with 100,000 segments", () => {
   const index = new RouteIndex<string>();
   const template = parsePathTemplate("/a".repeat(100_000));
   index.add({ httpMethod: "GET", template, owner: "one" });

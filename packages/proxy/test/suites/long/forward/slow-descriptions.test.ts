@@ -52,7 +52,7 @@ async function passLimit(): Promise<void> {
 
 const late = expect.stringContaining("timed out after 5000 ms");
 
-test("an upstream's reload does not wait for another one's large set", async () => {
+test("an upstream's reload does not wait for another upstream's large descriptor set", async () => {
   const [a, b] = [new Changing("a", setOf("a", ["Get"])), new Changing("b", setOf("b", ["Get"]))];
   const proxy = await createProxy({ upstreams: [a.proxied, b.proxied] });
   a.current = setOf("a", ["Get", "Large"], many);
@@ -65,7 +65,7 @@ test("an upstream's reload does not wait for another one's large set", async () 
   await proxy.close();
 });
 
-test("the start does not wait for one upstream's large set", async () => {
+test("the start does not wait for one upstream's large descriptor set", async () => {
   const [a, b] = [new Changing("a", setOf("a", ["Get"], many)), new Changing("b", setOf("b", ["Get"]))];
   const opening = createProxy({ upstreams: [a.proxied, b.proxied] });
   await passLimit();
@@ -76,7 +76,7 @@ test("the start does not wait for one upstream's large set", async () => {
   await proxy.close();
 });
 
-test("the start waits for one set if all are large", async () => {
+test("the start waits for one descriptor set if all are large", async () => {
   const [a, b] = ["a", "b"].map((name) => new Changing(name, setOf(name, ["Get"], many)).proxied);
   const opening = createProxy({ upstreams: [a, b].flatMap((each) => each ?? []) });
   await passLimit();

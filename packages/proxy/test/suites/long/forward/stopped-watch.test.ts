@@ -8,7 +8,7 @@ import { createUpstream } from "../../../../src/upstreams/index.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("a descriptor file whose watch stops during a check is left alone", async () => {
+test("a watch that stops during a check does not read its file", async () => {
   using folder = createTempFolder();
   const path = folder.file("set.binpb");
   writeFileSync(path, "");

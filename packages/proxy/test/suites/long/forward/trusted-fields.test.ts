@@ -29,7 +29,7 @@ test("fields that identify a caller are forwarded under their exact names", asyn
   expect(Object.keys(all.received)).toEqual(expect.arrayContaining(others.map((name) => name.toLowerCase())));
 });
 
-test("a caller cannot set X-Forwarded-For and X-Forwarded-Host, even with allow", async () => {
+test("a caller cannot set X-Forwarded-For and X-Forwarded-Host, even if allow names them", async () => {
   const sent: readonly Field[] = [
     ["X-Forwarded-For", "192.0.2.7"],
     ["X-Forwarded-Host", "forged.example"],
@@ -42,7 +42,7 @@ test("a caller cannot set X-Forwarded-For and X-Forwarded-Host, even with allow"
 
 test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: Readonly<Record<string, string>> }>([
   {
-    name: "replaces the values that the caller sent under the new name",
+    name: "replaces the caller's values of the new name",
     header: [
       ["X-Auth", "forged"],
       ["Authorization", "Bearer a"],
@@ -52,13 +52,13 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
     want: { "x-auth": "Bearer a" },
   },
   {
-    name: "leaves the new name unset if the caller sent only that",
+    name: "removes the caller's value of the new name",
     header: [["X-Auth", "forged"]],
     rules: { allow: ["*", "x-auth"], rename: { authorization: "x-auth" } },
     want: {},
   },
   {
-    name: "leaves the new name unset if the original name is denied",
+    name: "does not set the new name if the original field is denied",
     header: [
       ["X-Auth", "forged"],
       ["Authorization", "Bearer a"],
@@ -76,7 +76,7 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
     want: { "x-a": "2", "x-b": "1" },
   },
   {
-    name: "does not forward a field that identifies a caller under another name",
+    name: "does not forward X-Real-IP under another name",
     header: [["X-Real-IP", "192.0.2.7"]],
     rules: { rename: { "x-real-ip": "x-address" } },
     want: {},
@@ -85,14 +85,14 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
   expect((await forward(header, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...client, ...want });
 });
 
-test("rename replaces the upstream's response field under the new name", async () => {
+test("rename replaces the upstream's value of the new name in responses", async () => {
   const rules: ForwardRules = { rename: { "x-a": "x-b" } };
   const { back } = await forward([], { "x-a": "1", "x-b": "2" }, { responseHeader: rules });
   expect(back).toMatchObject({ "x-b": "1" });
   expect((await forward([], { "x-b": "2" }, { responseHeader: rules })).back).not.toHaveProperty("x-b");
 });
 
-test("rename keeps a forged field from the upstream with rest.grpcMetadata", async () => {
+test("rename removes a forged Grpc-Metadata field with the new name", async () => {
   const rest = { service: () => ({ grpcMetadata: true }) };
   const requestHeader = { rename: { authorization: "x-auth" } };
   const header: readonly Field[] = [["Grpc-Metadata-X-Auth", "forged"]];

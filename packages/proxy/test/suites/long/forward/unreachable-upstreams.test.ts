@@ -58,7 +58,7 @@ async function statusOf(url: string, method = "GET"): Promise<number> {
   return (await fetch(url, { method })).status;
 }
 
-test("an upstream unreachable at start is served once reachable", async () => {
+test("an upstream that is unreachable at the start is served later", async () => {
   const port = await freePort();
   const greenhouse = { upstream: `http://127.0.0.1:${port}`, descriptors: "reflection" } as const;
   const rules = [{ selector: "streams.v1.StreamService.Count", pattern: { case: "get", value: "/counts" } }] as const;
@@ -87,7 +87,7 @@ test("an upstream unreachable at start is served once reachable", async () => {
   expect(reports.at(-1)).toMatchObject({ removed: [], problems: [] });
 });
 
-test("an upstream unreachable at a reload keeps its descriptors", async () => {
+test("an upstream that is unreachable during a reload keeps its descriptors", async () => {
   let set = descriptorSetOf(GreenhouseService.file);
   let isUnreachable = false;
   const unreachable = new Error("unreachable", { cause: new ConnectError("no connection", Code.Unavailable) });
@@ -167,7 +167,7 @@ test("reload() lengthens an unreachable upstream's backoff", async () => {
 
 test.each([
   {
-    name: "if all upstreams are unreachable",
+    name: "several upstreams that are all unreachable",
     upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({
       upstream: `http://127.0.0.1:${port}`,
       descriptors: "reflection",
@@ -176,16 +176,16 @@ test.each([
     problem: "127.0.0.1:1: server reflection failed",
   },
   {
-    name: "if one of several upstreams has invalid descriptors",
+    name: "several upstreams, one with invalid descriptors",
     upstreams: [streams, { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } }],
     problem: "no file",
   },
   {
-    name: "if its only upstream is unreachable",
+    name: "a single unreachable upstream",
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstreamOptions],
     problem: "server reflection failed",
   },
-])("$name, a proxy does not start", async ({ upstreams, problem }) => {
+])("createProxy with $name fails", async ({ upstreams, problem }) => {
   await expect(createProxy({ upstreams })).rejects.toThrow(problem);
 });
 
@@ -208,7 +208,7 @@ interface UnknownPathCase {
   readonly reads: number;
 }
 
-describe("a request of an unknown path", () => {
+describe("a request for an unknown path", () => {
   test.each<UnknownPathCase>([
     { path: "/greenhouse.v1.GreenhouseService/WaterBed", reads: 2, statuses: [404, 200] },
     { path: "/greenhouse.v1.OtherService/Nope", reads: 2, statuses: [404, 404] },
@@ -224,7 +224,7 @@ describe("a request of an unknown path", () => {
     { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
-  ])("at $path, with $known known, causes $reads descriptor reads", async (testCase) => {
+  ])("at $path, with the known route $known, causes $reads descriptor reads", async (testCase) => {
     const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = testCase;
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     const set = descriptorSetOf(GreenhouseService.file);
@@ -251,7 +251,7 @@ describe("a request of an unknown path", () => {
   });
 });
 
-test("requests for an unknown RPC cause one read per five seconds", async () => {
+test("requests for an unknown RPC cause one descriptor read per five seconds", async () => {
   let count = 0;
   const read = (): Promise<Uint8Array> => {
     count++;

@@ -22,13 +22,13 @@ const call = { httpMethod: "POST", path: `${service}/WaterBed`, header, body: wa
 
 test.each([
   { name: "serves other calls", options: {}, outcome: 200 },
-  { name: "serves other calls with node:http2", options: { engine: nodeEngine }, outcome: 200 },
+  { name: "serves other calls in node:http2", options: { engine: nodeEngine }, outcome: 200 },
   {
-    name: "stalls if its window is 1 MiB",
+    name: "stalls with a window of 1 MiB",
     options: { limits: { connectionWindowBytes: 2 ** 20 } },
     outcome: "stalled",
   },
-])("a connection with 20 uploads that the upstream does not read $name", async ({ options, outcome }) => {
+])("a connection with 20 unread uploads $name", async ({ options, outcome }) => {
   await using upstream = await startScriptedServer({
     opening: [frame(frameType.settings, 0, 0), windowUpdateFrame(0, 2 ** 30)],
     request: (connection, id) => connection.send(...grpcResponse(id, watered)),

@@ -96,7 +96,7 @@ describe.each(transports)("over $name", ({ open: openTransport }) => {
     expect([bed, liters, note, $unknown, notes]).toEqual([1n, 2, "", undefined, [""]]);
   });
 
-  test("an allowed label makes both visible", async () => {
+  test("an allowed label makes the RPC and the field visible", async () => {
     notes.length = 0;
     const client = createClient(GreenhouseService, openTransport(open.baseUrl));
     expect(await client.getReading({ sensor: "a" })).toMatchObject({ degreesCelsius: 20 });
@@ -122,7 +122,7 @@ test("rest.omit applies to an RPC that only another upstream hides", async () =>
 });
 
 describe("over REST", () => {
-  test("a hidden RPC is like an unknown path", async () => {
+  test("a hidden RPC gets the response for an unknown path", async () => {
     const [hidden, unknown] = await Promise.all(
       ["/sensors/a/reading", "/sensors/a/nothing"].map(async (path) => {
         const response = await fetch(internal.baseUrl + path);
@@ -134,7 +134,7 @@ describe("over REST", () => {
     expect((await fetch(`${open.baseUrl}/sensors/a/reading`)).status).toBe(200);
   });
 
-  test("a hidden field is like an unknown field", async () => {
+  test("a hidden field in a request is handled like an unknown field", async () => {
     const hidden = await post(internal, "/beds/1:water", '{"note":"mine"}');
     const unknown = await post(internal, "/beds/1:water", '{"nope":"mine"}');
     expect(hidden).toEqual({ status: unknown.status, body: unknown.body.replaceAll("nope", "note") });
@@ -153,7 +153,7 @@ describe("over REST", () => {
 });
 
 describe("over MCP", () => {
-  test("tools and their schemas lack what is hidden", async () => {
+  test("hidden RPCs are not listed as tools, and schemas omit hidden fields", async () => {
     const listed = String((await exchangeHttp1(internal.address, statelessRequest("tools/list"))).body);
     expect(listed).toContain("_WaterBed");
     expect(listed).not.toMatch(/GetReading|note/);
@@ -161,7 +161,7 @@ describe("over MCP", () => {
     expect(all).toMatch(/GetReading[^]*note/);
   });
 
-  test("a hidden RPC is like an unknown tool", async () => {
+  test("a hidden RPC gets the response for an unknown tool", async () => {
     const hidden = await callTool(internal, "GetReading", { sensor: "a" });
     const unknown = await callTool(internal, "NoReading", { sensor: "a" });
     expect(hidden.replaceAll("GetReading", "NoReading")).toBe(unknown);
@@ -185,7 +185,7 @@ const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
   for (const service of restrictedServices().filter(({ name }) => name === "Maintenance")) router.service(service, {});
 };
 
-test("what the proxy's process serves itself is hidden too", async () => {
+test("an RPC that the proxy serves itself is hidden too", async () => {
   const statusFor = async (...allow: readonly string[]): Promise<readonly [number, string[]]> => {
     await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], {
       routes: maintenanceRoutes,
@@ -199,7 +199,7 @@ test("what the proxy's process serves itself is hidden too", async () => {
   expect(await statusFor("INTERNAL")).toEqual([501, ["INTERNAL"]]);
 });
 
-test("the proxy's services, and so OpenAPI, lack what is hidden", () => {
+test("OpenAPI omits hidden RPCs and fields", () => {
   expect(describeApi(internal)).toContain("/beds/{bed}:water");
   expect(describeApi(internal)).not.toMatch(/reading"|note/);
   expect(describeApi(open)).toMatch(/reading"[^]*note/);

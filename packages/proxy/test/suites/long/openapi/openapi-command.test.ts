@@ -61,7 +61,7 @@ describe("the openapi command", () => {
     expect(await runOpenApi(orders, ...args)).toEqual({ exitCode: 0, printed: document, errors: "" });
   });
 
-  test("writes no parts that --visibility hides", async () => {
+  test("omits RPCs and fields that --visibility hides", async () => {
     const set = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
     expect(JSON.parse((await runOpenApi(set, "--visibility", "INTERNAL")).printed).paths).toHaveProperty(
       "/sensors/{sensor}/reading",
@@ -89,11 +89,11 @@ describe("the openapi command", () => {
   });
 });
 
-describe("openapi writes the bytes that a running proxy sends", () => {
+describe("the openapi command's output file", () => {
   test.each([
     { name: "openapi.json", args: [] },
     { name: "openapi.yaml", args: ["--rest", "lenient", "--mcp", "orders.*"] },
-  ])("as $name, which selects the format", async ({ name, args }) => {
+  ])("$name equals the document of a running proxy", async ({ name, args }) => {
     const flags = ["--upstream", "http://127.0.0.1:1", "--descriptors", orders, "--port", "0", ...args];
     await using proxy = await startProxyProcess(flags);
     const sent = await fetch(`${proxy.baseUrl}/${name}`);
@@ -103,7 +103,7 @@ describe("openapi writes the bytes that a running proxy sends", () => {
   });
 });
 
-describe("the openapi command's problems", () => {
+describe("the openapi command", () => {
   test.each([
     { name: "an unknown format", args: ["--format", "xml"], code: 2, says: '--format must be json or yaml, got "xml"' },
     {
@@ -113,7 +113,7 @@ describe("the openapi command's problems", () => {
       says: '--version must be one of 3.1, 3.2, got "3.0"',
     },
     {
-      name: "an inherited name as a version",
+      name: "the version toString",
       args: ["--version", "toString"],
       code: 2,
       says: "--version must be one of",
@@ -155,12 +155,12 @@ describe("the openapi command's problems", () => {
       code: 1,
       says: "nope",
     },
-  ])("for $name are reported", async ({ args, code, says }) => {
+  ])("reports an error for $name in its arguments", async ({ args, code, says }) => {
     const { exitCode, errors } = await runOpenApi(orders, ...args);
     expect([exitCode, errors]).toEqual([code, expect.stringContaining(says)]);
   });
 
-  test("include a binding that OpenAPI 3.1 cannot describe, unlike others", async () => {
+  test("reports a binding that OpenAPI 3.1 cannot describe", async () => {
     const custom = { ...rules.rules[0], delete: undefined, custom: { kind: "PROPFIND", path: "/{id}" } };
     const file = write("custom.json", JSON.stringify({ rules: [custom] }));
     const { exitCode, errors } = await runOpenApi(both, "--rules", file);

@@ -26,7 +26,7 @@ const both = write("both.binpb", descriptorSetOf(file_orders_v1_orders, file_lib
 const main = join(projectFolder, "packages/proxy/src/command/main.ts");
 const plugin = "protoc-gen-openapi";
 
-describe("the plugin", () => {
+describe("the protoc plugin", () => {
   test("writes the same document when buf runs it", async () => {
     const config = {
       version: "v2",
@@ -56,7 +56,7 @@ describe("the plugin", () => {
   test.each([
     { parameter: "version=4", says: "--version must be one of 3.1, 3.2" },
     { parameter: "titel=a", says: 'unknown flag "--titel"' },
-  ])("reports the option $parameter in its response", async ({ parameter, says }) => {
+  ])("reports the invalid option $parameter in its response", async ({ parameter, says }) => {
     const { file } = fromBinary(FileDescriptorSetSchema, readFileSync(orders));
     const fileToGenerate = [file_orders_v1_orders.proto.name];
     const request = create(CodeGeneratorRequestSchema, { fileToGenerate, parameter, protoFile: file });

@@ -10,7 +10,7 @@ function readUnknown(count: number): () => void {
   };
 }
 
-test("a proxy file costs linear time for unknown settings", async () => {
+test("reading proxy.yaml takes linear time with many unknown settings", async () => {
   // 4 for a linear reader, and 16 for one that compares each key with all others.
   expect(await costRatio(readUnknown(20_000), readUnknown(5_000), 3)).toBeLessThan(8);
 });

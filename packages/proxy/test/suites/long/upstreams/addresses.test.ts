@@ -121,7 +121,7 @@ test("calls are distributed evenly over the reachable servers", async () => {
   await Promise.all(calls);
 });
 
-test("new addresses of a name are used, and removed ones closed", async () => {
+test("new addresses of a name get calls, and removed addresses are disconnected", async () => {
   const responders: (() => void)[] = [];
   await using three = await startThreeServers({
     request: (connection, id) => {
@@ -181,7 +181,7 @@ test("a name is resolved again after a lost connection, once a second", async ()
   expect(lookups).toBe(2);
 });
 
-test("a queued call goes to the new address after a loss", async () => {
+test("a queued call goes to the new address after a lost connection", async () => {
   let hosts = ["127.0.0.1"];
   const old = await startScriptedServer({});
   const port = portOf(old.baseUrl);
@@ -201,7 +201,7 @@ test("a queued call goes to the new address after a loss", async () => {
   expect([await queued, other.requests]).toEqual(["ok", 1]);
 });
 
-test("a call waiting for a removed address goes to the new one", async () => {
+test("a call that waits for a removed address goes to another", async () => {
   const hosts = ["127.0.0.1"];
   let connections = 0;
   // Never completes the TLS handshake.
@@ -274,7 +274,7 @@ test("resolving a name again opens no connection if nothing has changed", async 
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("a name keeps its last addresses when a lookup returns none", async () => {
+test("a name keeps its last addresses when a lookup returns no address", async () => {
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
@@ -350,7 +350,7 @@ test("a successful connection resets the backoff of a server", async () => {
   expect(await wateringOf(client)).toBe("ok");
 });
 
-test("names are resolved by the system, and TLS checks them", async () => {
+test("the system resolves names, and TLS verifies the name", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");
@@ -449,7 +449,7 @@ test.each([
   },
   { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be between 1" },
   { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
-])("createUpstream with $options throws", ({ options, error }) => {
+])("createUpstream rejects the options $options with an error", ({ options, error }) => {
   expect(() => createUpstream(options)).toThrow(error);
 });
 
@@ -462,7 +462,7 @@ test.each([
   expect(readUpstreamAddress(text)).toMatchObject({ target });
 });
 
-test("createGrpcTransport rejects options of the upstream if baseUrl is an upstream", () => {
+test("createGrpcTransport rejects upstream options if baseUrl is an Upstream object", () => {
   const baseUrl = createUpstream({ addresses: "http://a" });
   expect(() => createGrpcTransport({ baseUrl, tls: {} })).toThrow("tls must be set in createUpstream");
 });

@@ -136,12 +136,12 @@ test("a reachable but unhealthy server is not reported as unreachable", async ()
 test.each([
   { name: "reports SERVING", first: reports(serving), want: "ok" },
   { name: "reports NOT_SERVING", first: reports(notServing), want: unhealthy },
-  { name: "does not have the service", first: reports(status(3)), want: unhealthy },
+  { name: "does not know the service", first: reports(status(3)), want: unhealthy },
   { name: "sends an empty message", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
   { name: "sends an unknown field", first: reports(servingIn(1_024)), want: "ok" },
   { name: "does not implement grpc.health.v1", first: endsWith("12"), want: "ok" },
   {
-    name: "does not implement grpc.health.v1, in a trailer",
+    name: "reports in a trailer that it does not implement grpc.health.v1",
     first: (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
     want: "ok",
   },
@@ -181,18 +181,15 @@ test.each([
   },
   { name: "allows one stream", first: reports(notServing), opening: [settingFrame(3, 1)], want: "ok" },
   { name: "allows two streams", first: reports(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
-])(
-  "a call to a server that $name gets the expected result immediately",
-  async ({ first, opening, want, resets = 0 }) => {
-    await using server = await startWatchedServer(first, opening);
-    await using client = clientOf(server.baseUrl);
-    expect(await wateringOf(client)).toEqual(want);
-    expect(server.calls).toBe(want === "ok" ? 1 : 0);
-    expect(client.upstream.ready).toBe(want === "ok");
-    expect(client.upstream.load.calls).toBe(0);
-    await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
-  },
-);
+])("a server that $name gets the call, or the call fails immediately", async ({ first, opening, want, resets = 0 }) => {
+  await using server = await startWatchedServer(first, opening);
+  await using client = clientOf(server.baseUrl);
+  expect(await wateringOf(client)).toEqual(want);
+  expect(server.calls).toBe(want === "ok" ? 1 : 0);
+  expect(client.upstream.ready).toBe(want === "ok");
+  expect(client.upstream.load.calls).toBe(0);
+  await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
+});
 
 test("calls go only to healthy servers as the reported health changes", async () => {
   await using one = await startWatchedServer(reports(serving));
@@ -220,7 +217,7 @@ test("calls go only to healthy servers as the reported health changes", async ()
   expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
 });
 
-test("a watch that ends is repeated a second after its start", async () => {
+test("a health watch that ends is repeated a second after its start", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   // After this many watches without a message, the backoff would be a minute.
@@ -236,7 +233,7 @@ test("a watch that ends is repeated a second after its start", async () => {
   expect(server.connections).toBe(1);
 });
 
-test("a watch that ends with an invalid message is repeated once", async () => {
+test("a health watch that ends with an invalid message is repeated once", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const invalid = 3;
@@ -252,7 +249,7 @@ test("a watch that ends with an invalid message is repeated once", async () => {
   expect(server.watches).toBe(invalid + 1);
 });
 
-test("a server that reports often does not exhaust the flow-control window", async () => {
+test("many health reports do not exhaust the flow-control window", async () => {
   await using server = await startWatchedServer(reports(serving));
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe("ok");
@@ -310,7 +307,7 @@ test("a waiting call keeps the process running, a health watch does not", async 
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });
 });
 
-test("a failed watch is repeated after a second, not before", async () => {
+test("a failed health watch is repeated after a second, not earlier", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   // Simulates a process that has run for a while.
@@ -325,7 +322,7 @@ test("a failed watch is repeated after a second, not before", async () => {
   await expect.poll(() => server.watches).toBe(2);
 });
 
-test("a failed watch is repeated only when a stream is free", async () => {
+test("a failed health watch is repeated only when a stream is available", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startWatchedServer((id) => [settingFrame(3, 0), ...endsWith("14")(id)]);

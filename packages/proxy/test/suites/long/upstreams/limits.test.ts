@@ -34,7 +34,7 @@ function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">
   return openGreenhouse({ addresses, ...options });
 }
 
-test("waits grow exponentially up to a maximum, until a connection succeeds", () => {
+test("the reconnect backoff grows exponentially, and a connection resets it", () => {
   const backoffs = Array.from({ length: 100 }, () => new ConnectBackoff());
   for (let failures = 0; failures < 20; failures += 1) {
     const waits = backoffs.map((backoff) => backoff.failed(5_000) - 5_000);
@@ -103,7 +103,7 @@ test.each([
   { name: "connectionsMax", value: text(connectionsMax) },
   { name: "serversMax", value: text(defaults.serversMax) },
   { name: "lookupGapMs", value: `${defaults.lookupGapMs / 1000} s` },
-])("the comment for $name has its value, $value, in a sentence", ({ name, value }) => {
+])("the comment for $name states the value $value in a sentence", ({ name, value }) => {
   const declaration = new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*(?:readonly|export const) ${name}\\b`);
   const [, comment = ""] = declaration.exec(readFileSync(limitsFile, "utf8")) ?? [];
   expect(comment).toMatch(new RegExp(`\\. ${value}[.,:]`));
@@ -157,7 +157,7 @@ test("a connection has at most callsPerConnection concurrent calls", async () =>
   await Promise.all(calls);
 });
 
-test("before SETTINGS, a connection gets streamsBeforeSettings calls or the last limit", async () => {
+test("a connection gets streamsBeforeSettings calls before SETTINGS arrives", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
   const client = clientOf(server.baseUrl, { limits: { streamsBeforeSettings: 3 } });
@@ -211,7 +211,7 @@ test("closing the upstream cancels a connection attempt", async () => {
   await expect.poll(() => server.sockets.size, { timeout: 5_000 }).toBe(0);
 });
 
-test("a queued call gets a new connection at GOAWAY", async () => {
+test("a queued call is sent on a new connection after GOAWAY", async () => {
   // The periodic check is disabled.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -228,7 +228,7 @@ test("a queued call gets a new connection at GOAWAY", async () => {
   expect(await first).toBe("Unavailable: the connection was lost");
 });
 
-test("calls without a response fail after closeTimeoutMs", async () => {
+test("calls without a response fail closeTimeoutMs after close()", async () => {
   await using server = await startScriptedServer({});
   const { greenhouse, upstream } = clientOf(server.baseUrl, { limits: { closeTimeoutMs: 50 } });
   const call = outcomeOf(greenhouse.waterBed({}));
@@ -238,7 +238,7 @@ test("calls without a response fail after closeTimeoutMs", async () => {
   expect(upstream.load).toMatchObject({ connections: 0, calls: 0 });
 });
 
-test("a drain waits for calls, and serves late ones", async () => {
+test("a drain waits for calls, and accepts late calls", async () => {
   const responder = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
     request: (connection, id) => {
@@ -264,7 +264,7 @@ test("a drain waits for calls, and serves late ones", async () => {
   expect(await outcomeOf(greenhouse.waterBed({}))).toMatch(/^Unavailable/);
 });
 
-test("a drain starts queued calls, and fails the rest after its timeout", async () => {
+test("a drain sends queued calls, and fails the rest after its timeout", async () => {
   const responders: (() => void)[] = [];
   await using server = await startScriptedServer({
     opening: [settingFrame(3, 1)],

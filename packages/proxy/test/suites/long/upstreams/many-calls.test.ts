@@ -150,7 +150,7 @@ async function respondToAll(server: HeldServer, calls: readonly Promise<string>[
   return [...new Set(await outcomes)];
 }
 
-test("connections open as calls need them, up to the maximum", async () => {
+test("connections are opened on demand up to the maximum", async () => {
   await using server = await startHeld(2);
   await using client = await openWithSettings(server, { connections: 5 });
   const calls = call(client, 7);
@@ -208,7 +208,7 @@ async function settingsAcknowledged({ frames }: ScriptedServer, count: number): 
     .toBe(count);
 }
 
-test("calls to a server that allows no streams wait", async () => {
+test("calls are queued while the server allows no streams", async () => {
   await using server = await startHeld(1);
   await using client = await openWithSettings(server, {});
   const calls = call(client, 1);
@@ -224,7 +224,7 @@ test("calls to a server that allows no streams wait", async () => {
   expect(server.scripted.connections).toBe(1);
 });
 
-test("a call without a stream fails after its own queue timeout", async () => {
+test("each queued call fails after its own queue timeout", async () => {
   await using server = await startHeld(1);
   await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 600 } });
   const [first = Promise.resolve("")] = call(client, 1);
@@ -300,7 +300,7 @@ test.each([
   expect(server.scripted.requests).toBe(3);
 });
 
-test("calls queued at GOAWAY are sent once, over other connections", async () => {
+test("calls that are queued at GOAWAY are sent once, on other connections", async () => {
   const processed: string[] = [];
   await using server = await startScriptedServer({
     opening: [settingFrame(3, 4)],
@@ -357,7 +357,7 @@ test("a server that refuses additional connections keeps its calls", async () =>
   expect(await respondToAll(held, [next])).toEqual(["ok"]);
 });
 
-test("additional connections are closed after a burst, the first stays open", async () => {
+test("additional connections are closed after a burst, and the first stays open", async () => {
   await using server = await startHeld(1);
   await using client = await openWithSettings(server, { limits: { additionalIdleTimeoutMs: 50 } });
   let changes = 0;

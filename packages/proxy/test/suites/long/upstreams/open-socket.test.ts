@@ -6,7 +6,7 @@ import { openSocket } from "../../../../src/upstreams/open-socket.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
 import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 
-test("a small chunk has a separate buffer for slices", async () => {
+test("a small chunk from the socket has a separate ArrayBuffer", async () => {
   const server = createServer((socket) => void socket.end(Buffer.alloc(100, "a")));
   const address = readUpstreamAddress(await listenOnLoopback(server));
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();

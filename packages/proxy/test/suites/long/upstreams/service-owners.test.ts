@@ -17,7 +17,7 @@ test.each<{ patterns: readonly (readonly string[] | undefined)[]; name: string; 
   { patterns: [["b.v1.B*"], ["b.v1.B"]], name: "b.v1.Bee", owner: 0 },
   { patterns: [["a.*"], ["b.*"]], name: "c.v1.C", owner: undefined },
   { patterns: [["a.*"], undefined], name: "c.v1.C", owner: undefined },
-])("upstream $owner owns $name if $patterns are the patterns", ({ patterns, name, owner }) => {
+])("the patterns $patterns make upstream $owner the owner of the service", ({ patterns, name, owner }) => {
   const owners = new ServiceOwners(patterns.map((services) => ({ services, descriptors: "reflection" })));
   expect(owners.ownerOf(name)).toBe(owner);
   const isUnlimited = patterns.map((services) => services === undefined);
@@ -31,7 +31,7 @@ test.each<{ patterns: readonly string[]; segment: string; owner: number | undefi
   { patterns: ["*", "Greet*"], segment: "Greeter", owner: 1 },
   { patterns: ["*", "b.*"], segment: "Greeter", owner: undefined },
   { patterns: ["*", "b.*"], segment: "v1", owner: undefined },
-])("$segment names a service of upstream $owner if $patterns are set", (row) => {
+])("the patterns $patterns make upstream $owner the owner of a path segment", (row) => {
   const owners = new ServiceOwners(
     row.patterns.map((services) => ({ services: [services], descriptors: "reflection" })),
   );
@@ -39,7 +39,7 @@ test.each<{ patterns: readonly string[]; segment: string; owner: number | undefi
 });
 
 test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc.channelz.v1.Channelz"])(
-  "%s is served only if a pattern selects it",
+  "%s is proxied only if a pattern names the service",
   (name) => {
     expect(new ServiceOwners([{ descriptors: "reflection" }]).mayServe(0, name)).toBe(false);
     expect(new ServiceOwners([{ descriptors: "reflection", services: [name] }]).mayServe(0, name)).toBe(true);
@@ -52,7 +52,7 @@ const set = descriptorSetOf(GreenhouseService.file);
 
 test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem: string }>([
   {
-    name: "one of two upstreams with reflection has no services",
+    name: "two upstreams with reflection, one without services,",
     upstreams: [
       { upstream, descriptors: "reflection", services: ["a.*"] },
       { upstream, descriptors: "reflection", services: [] },
@@ -60,14 +60,14 @@ test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem:
     problem: 'upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["package.*"]',
   },
   {
-    name: "two upstreams have the same pattern",
+    name: "two upstreams with the same service pattern",
     upstreams: [
       { upstream, descriptors: "reflection", services: ["b.*", "a.*"] },
       { upstream, descriptors: set, services: ["a.*"] },
     ],
     problem: 'upstreams[1].services must not contain "a.*", which is a pattern of upstreams[0]',
   },
-])("options in which $name are rejected by createProxy and reconfigure", async ({ upstreams, problem }) => {
+])("createProxy and reconfigure reject $name in the options", async ({ upstreams, problem }) => {
   const error = { name: "TypeError", message: problem, code: "ERR_OPTIONS" };
   await expect(createProxy({ upstreams })).rejects.toMatchObject(error);
   const proxy = await createProxy({ upstreams: [{ upstream, descriptors: set }] });
@@ -76,7 +76,7 @@ test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem:
   await proxy.close();
 });
 
-test("next to reflection, an upstream with a file needs no services", async () => {
+test("only upstreams with reflection need `services`, not those with a file", async () => {
   const upstreams: readonly ProxiedUpstreamOptions[] = [
     { upstream, descriptors: "reflection" },
     { upstream, descriptors: set },

@@ -15,19 +15,19 @@ const client = createCertificate("client");
 
 test.each<{ name: string; listen: TlsOptions | undefined; tls: UpstreamTls; want: string }>([
   {
-    name: "an unknown authority",
+    name: "an unknown CA",
     listen: server,
     tls: {},
     want: "; set tls.ca (--upstream-tls-ca) to the certificate of its authority",
   },
   {
-    name: "a wrong name",
+    name: "a wrong host name",
     listen: server,
     tls: { ca: server.cert, servername: "other.example" },
     want: "; set tls.servername (--upstream-tls-servername) to a name of the certificate",
   },
   {
-    name: "no client certificate",
+    name: "a missing client certificate",
     listen: { ...server, requestCert: true, ca: client.cert },
     tls: { ca: server.cert },
     want: "the server requires a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
@@ -44,7 +44,7 @@ test.each<{ name: string; listen: TlsOptions | undefined; tls: UpstreamTls; want
     tls: {},
     want: "the server does not use TLS: use an http: address, or dns: without tls",
   },
-])("the error of $name names the option", async ({ listen, tls, want }) => {
+])("the error for $name names the TLS option to change", async ({ listen, tls, want }) => {
   const listener =
     listen === undefined
       ? createTcpServer((socket) => void socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n"))
@@ -64,14 +64,14 @@ test.each([
   { code: "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", want: /^the server rejected the client certificate of tls\.cert/ },
   { code: "ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE", want: /^the server rejected the client certificate of tls\.cert/ },
   { code: "ECONNREFUSED", want: /^connect failed$/ },
-])("an error with the code $code is explained", ({ code, want }) => {
+])("the TLS error $code gets the expected explanation", ({ code, want }) => {
   expect(explainTlsError(Object.assign(new Error("connect failed"), { code })).message).toMatch(want);
 });
 
 test.each<{ name: string; tls: UpstreamTls }>([
   { name: "a key of another certificate", tls: { cert: client.cert, key: server.key } },
-  { name: "no PEM", tls: { cert: "x", key: "y" } },
-])("createUpstream rejects $name with the name of the options", ({ tls }) => {
+  { name: "a certificate that is not PEM", tls: { cert: "x", key: "y" } },
+])("createUpstream rejects $name, and the error names the options", ({ tls }) => {
   expect(() => createUpstream({ addresses: "https://localhost:1", tls })).toThrow(
     "cannot use the certificates and the key of tls: ",
   );
