@@ -18,7 +18,7 @@ import {
   switchNames,
   toRestOptions,
 } from "./rest-switches.ts";
-import { type Survey, checkServices } from "./survey.ts";
+import { type CheckResult, checkServices } from "./survey.ts";
 import { describeUnusedRules } from "./unused-names.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
@@ -140,7 +140,7 @@ function refuseWithoutAgainst(flags: ParsedFlags): void {
   if (flag !== undefined) throw new InputError(`--${flag} requires --against`);
 }
 
-function toJson({ services, bindings, problems, tools }: Survey): object {
+function toJson({ services, bindings, problems, tools }: CheckResult): object {
   return {
     services: services.map(({ typeName }) => typeName),
     routes: bindings.map(describeBinding),

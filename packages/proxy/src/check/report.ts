@@ -1,8 +1,8 @@
 import type { ToolSurvey } from "./survey-tools.ts";
-import type { Survey } from "./survey.ts";
+import type { CheckResult } from "./survey.ts";
 
 /** Formats a survey's result. */
-export function writeReport(file: string, { services, bindings, problems, unreadOptions, tools }: Survey): string {
+export function writeReport(file: string, { services, bindings, problems, unreadOptions, tools }: CheckResult): string {
   const rpcs = services.flatMap((service) => service.methods);
   const lines = [`${file}: ${count(services.length, "service")}, ${count(rpcs.length, "RPC")}`, ""];
   if (problems.length > 0) {

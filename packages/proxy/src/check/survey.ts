@@ -5,7 +5,7 @@ import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstor
 import { surveyTools, type ToolSurvey } from "./survey-tools.ts";
 
 /** The routes and problems that a gateway with some services would have. */
-export interface Survey {
+export interface CheckResult {
   readonly services: readonly DescService[];
   /** The bindings of all valid rules. */
   readonly bindings: readonly RestBinding[];
@@ -22,7 +22,7 @@ export async function checkServices(
   services: readonly DescService[],
   rest: RestOptions,
   selectors: readonly string[],
-): Promise<Survey> {
+): Promise<CheckResult> {
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = surveyRestRoutes(methods, rest).routes;
   const unreadOptions = unreadOpenApiOptions(services);

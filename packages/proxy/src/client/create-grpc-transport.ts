@@ -82,7 +82,7 @@ export interface GrpcTransportOptions {
   readonly waitForReady?: boolean;
   /**
    * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
-   * `"off"`: none. A policy: also calls that may have been processed, as the policy allows, until the response begins.
+   * `"off"`: none. A policy also retries calls that may have been processed, until the response begins.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
   /** Whether code that encodes and decodes messages may be generated at run time. Default true. */

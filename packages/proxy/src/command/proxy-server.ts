@@ -43,7 +43,7 @@ const retryEveryMs = 1_000;
  */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
-/** How `--check` reports what would be served, or `none` to serve. */
+/** The output format of `--check`. `none` starts the server instead. */
 export type ReportFormat = "none" | "text" | "json";
 
 /**

@@ -44,7 +44,7 @@ export async function openParts(
 ): Promise<ServingParts> {
   requireAddresses(settings);
   const shared =
-    previous !== undefined && isAdmissionShared(previous.settings, settings) ? previous.admission : undefined;
+    previous !== undefined && hasEqualAdmissionSettings(previous.settings, settings) ? previous.admission : undefined;
   const admission = shared ?? (await openAdmission(settings, output));
   shared?.reload();
   try {
@@ -68,7 +68,7 @@ function requireAddresses({ trustedProxies = [], problemAt }: ProxySettings): vo
   }
 }
 
-function isAdmissionShared(before: ProxySettings, after: ProxySettings): boolean {
+function hasEqualAdmissionSettings(before: ProxySettings, after: ProxySettings): boolean {
   return (
     isDeepStrictEqual(before.authentication, after.authentication) &&
     isDeepStrictEqual(challengedPathsOf(before), challengedPathsOf(after)) &&

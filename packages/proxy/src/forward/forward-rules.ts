@@ -128,7 +128,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       const fields = refusePromise(set(request), `${direction}Header.set must be synchronous`);
       return new Map([...clientFields, ...Object.entries(fields).map(requireSetField)]);
     },
-    of: cacheForwarded((fields, added) => {
+    of: withFieldCache((fields, added) => {
       const forwarded: string[] = [];
       const connectionNames = namesOfConnection(fields);
       for (let at = 0; at < fields.length; at += 2) {
@@ -186,8 +186,8 @@ class Forwarded {
   }
 }
 
-/** Caches the forwarded part of a field list with the list. */
-function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
+/** Returns a function that caches the chosen fields of a field list with the list. */
+function withFieldCache(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
   return (list, added) => {
     const cached = list.derived;
     if (cached instanceof Forwarded && cached.choose === choose && cached.added === added) {

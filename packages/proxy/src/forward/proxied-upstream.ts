@@ -36,9 +36,9 @@ export interface ProxiedUpstreamOptions {
    */
   readonly tls?: UpstreamTls;
   /**
-   * A binary google.protobuf.FileDescriptorSet with all imported files, or its source: a file's URL, which is read
-   * again when it changes, or `"reflection"`, which queries the upstream (`grpc.reflection.v1` or `v1alpha`) at the
-   * start, when its servers change, and every minute, or a custom source.
+   * A binary google.protobuf.FileDescriptorSet with all imported files, or its source. A file URL is read again when
+   * the file changes. `"reflection"` queries the upstream (`grpc.reflection.v1` or `v1alpha`) at the start, when its
+   * servers change, and every minute. A {@link DescriptorSource} is a custom source.
    */
   readonly descriptors: Uint8Array | URL | "reflection" | DescriptorSource;
   /** Header fields for reflection calls, such as a credential. */
@@ -72,7 +72,7 @@ export interface ProxiedUpstreamOptions {
   readonly timeoutMaxMs?: number;
   /**
    * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
-   * `"off"`: none. A policy (gRFC A6): also calls that may have been processed, so that they may be processed twice. A
+   * `"off"`: none. A policy (gRFC A6) also retries calls that may have been processed, which may then run twice. A
    * request that is forwarded in parts is not retried after its first 96 KiB were sent.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";

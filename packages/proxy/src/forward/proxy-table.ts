@@ -109,8 +109,8 @@ export class ProxyTable {
 
   /** Returns an upstream's descriptors, or `undefined` if they have not been read yet. */
   knownOf(isSame: (upstream: ProxiedUpstream) => boolean): KnownDescriptors | undefined {
-    const at = this.#upstreams.findIndex(isSame);
-    const [set, reload] = [this.descriptorSets[at], this.reloads[at]];
+    const index = this.#upstreams.findIndex(isSame);
+    const [set, reload] = [this.descriptorSets[index], this.reloads[index]];
     return set === undefined || set === noBytes || reload === undefined ? undefined : { set, reload };
   }
 
@@ -124,7 +124,7 @@ export class ProxyTable {
    */
   load(findKnown: FindKnown = () => undefined): Promise<unknown> {
     const loading = this.#load(findKnown);
-    // A reload that a watch requests meanwhile starts afterwards.
+    // If a watch requests a reload during this load, the reload starts after the load.
     this.#runningReload = loading.catch(() => undefined);
     return loading;
   }

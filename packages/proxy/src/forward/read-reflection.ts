@@ -13,7 +13,7 @@ export interface ReflectionLimits {
   readonly services: number;
   /** Maximum files. 20,000: three times as many as all Google APIs have. */
   readonly files: number;
-  /** Maximum bytes in all files together. 64 MiB: twice as many as all Google APIs have. */
+  /** Maximum bytes in all files together. 64 MiB, twice the size of all Google APIs. */
   readonly bytes: number;
   /** Timeout for the entire read in milliseconds. 30 s, because some servers send one file at a time. */
   readonly timeoutMs: number;

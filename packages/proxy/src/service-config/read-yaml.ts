@@ -56,8 +56,8 @@ export function readLocatedYaml(text: string): YamlValue {
       const members = node.items.map(({ key, value }): [string, YamlMember] => {
         const { line: keyLine, column: keyColumn } = positionOf(key);
         // A key without a value has no node.
-        const located = value === null ? { ...positionOf(key), value: null } : locate(value);
-        return [isScalar(key) ? String(key.value) : "", { ...located, keyLine, keyColumn }];
+        const locatedValue = value === null ? { ...positionOf(key), value: null } : locate(value);
+        return [isScalar(key) ? String(key.value) : "", { ...locatedValue, keyLine, keyColumn }];
       });
       return { ...position, value: new Map(members) };
     }

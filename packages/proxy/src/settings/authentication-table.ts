@@ -122,8 +122,8 @@ export const authenticationType: SettingType<AuthenticationFile> = mapping<Authe
   publicUrl: {
     type: publicUrl,
     about:
-      "Base URL that clients use. Publishes where to obtain tokens, also for `/mcp` (RFC 9728), and names the document " +
-      "in challenges. Default: not published.",
+      "Base URL that clients use. Publishes where to obtain tokens, also for `/mcp` (RFC 9728). Challenges contain the " +
+      "URL of this metadata. Default: not published.",
   },
   scopes: {
     type: scopes,

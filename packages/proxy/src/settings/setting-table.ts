@@ -49,7 +49,7 @@ const listen = mapping<ListenFile>({
       },
       key: {
         type: text("path"),
-        about: "File of the key of the certificate.",
+        about: "File of the certificate's private key.",
         flags: [{ name: "tls-key", placeholder: "FILE" }],
       },
     }),
@@ -229,7 +229,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   responseBytes: {
     type: integer(1_024, messageBytesMax),
     fallback: defaultReadMaxBytes,
-    about: "Largest response message of an upstream in bytes, compressed or not; forwarded as requests are.",
+    about: "Largest response message of an upstream in bytes, compressed or not. Forwarded in parts like requests.",
     flags: [{ name: "response-bytes", placeholder: "NUMBER" }],
   },
   docs: {
@@ -275,7 +275,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
     type: boolean,
     fallback: false,
     about:
-      "Like `validate`, and accepts rules that upstreams send by reflection. Only standard rules; 300 ms for each message.",
+      "Like `validate`, and also accepts standard rules from reflection. Validating a message takes at most 300 ms.",
     flags: [{ name: "validate-reflected", value: true }],
   },
   accessLog: {

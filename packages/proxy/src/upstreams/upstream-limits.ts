@@ -77,8 +77,8 @@ export const defaultKeepaliveMs: number = 20_000;
 export const defaultRestTimeoutMs: number = 15_000;
 
 /**
- * Bytes in an encoded header or trailer that are read even if it is above the limit, so that only its call fails. Above
- * them, the connection is closed. 1 MiB: ten times what other proxies pass.
+ * Maximum bytes of an encoded header or trailer that are read. A header between the configured limit and this maximum
+ * fails only its call. A larger header closes the connection. 1 MiB: ten times what other proxies pass.
  */
 const readBlockBytes = 1024 * 1024;
 

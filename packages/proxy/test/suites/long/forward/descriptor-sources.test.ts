@@ -173,7 +173,7 @@ test("a reflection request without a response is aborted when the proxy closes",
   await upstream.close();
 });
 
-test("a missing descriptor file and intervals out of range are rejected", async () => {
+test("an https: descriptor URL and timeouts out of range are rejected", async () => {
   const upstream = "http://127.0.0.1:1";
   const create = (more: Omit<ProxiedUpstreamOptions, "upstream">): Promise<unknown> =>
     createProxy({ upstreams: [{ upstream, ...more }] });
