@@ -1,0 +1,57 @@
+import { Code, createClient } from "@connectrpc/connect";
+import { afterEach, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../src/client/index.ts";
+import { frameFlag, headersFrame, resetFrame } from "../../../testing/src/http/http2-frames.ts";
+import { outcomeOf, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import {
+  grpcHead,
+  grpcResponse,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+const retry = {
+  maxAttempts: 2,
+  initialBackoffMs: 1,
+  maxBackoffMs: 60_000,
+  backoffMultiplier: 1,
+  retryableCodes: [Code.Unavailable],
+};
+
+const steps = {
+  refuse: (connection: ScriptedConnection, id: number) => connection.send(resetFrame(id, 7)),
+  fail: (connection: ScriptedConnection, id: number) =>
+    connection.send(headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream)),
+  respond: (connection: ScriptedConnection, id: number) => connection.send(...grpcResponse(id, watered)),
+} as const;
+
+test.each([
+  { name: "refused once", attempts: ["refuse", "respond"], want: "ok" },
+  { name: "refused before and after it fails", attempts: ["refuse", "fail", "refuse", "respond"], want: "ok" },
+] as const)("a call that is $name has one transparent retry each time", async ({ attempts, want }) => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => steps[attempts[connection.requests - 1] ?? "respond"](connection, id),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+  expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
+  expect(server.requests).toBe(attempts.length);
+});
+
+test("a call that is cancelled before its retry is not sent again", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  await using server = await startScriptedServer({ request: steps.fail });
+  await using transport = createGrpcTransport({
+    baseUrl: server.baseUrl,
+    retry: { ...retry, initialBackoffMs: 60_000 },
+  });
+  const controller = new AbortController();
+  const call = createClient(GreenhouseService, transport).waterBed({}, { signal: controller.signal });
+  await expect.poll(() => server.requests).toBe(1);
+  await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(0);
+  controller.abort();
+  await expect(call).rejects.toMatchObject({ code: Code.Canceled });
+  expect(vi.getTimerCount()).toBe(0);
+});

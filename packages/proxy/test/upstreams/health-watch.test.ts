@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import {
+  envelope,
+  grpcHead,
+  grpcResponse,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
+
+// Health watches that end, with their backoff in simulated time.
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+const serving = envelope(Buffer.of(8, 1));
+
+test("a watch that ends within a message reads the next stream from its start", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      const reports = [headersFrame(id, grpcHead), dataFrame(id, serving)];
+      const partial = dataFrame(id, serving.subarray(0, 6));
+      const end = headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream);
+      // The first and the third request are watches.
+      if (connection.requests === 1) connection.send(...reports, partial, end);
+      else if (connection.requests === 3) connection.send(...reports);
+      else connection.send(...grpcResponse(id, watered));
+    },
+  });
+  await using client = openGreenhouse({ addresses: server.baseUrl, healthService: "" });
+  expect(await wateringOf(client)).toBe("ok");
+  expect(await wateringOf(client)).toBe("Unavailable: no server is healthy");
+  // The backoff is a second, ±20 %.
+  vi.advanceTimersByTime(1_200);
+  await expect.poll(() => wateringOf(client)).toBe("ok");
+});
+
+test("a watch is not repeated after its connection is retired", async () => {
+  const connections: ScriptedConnection[] = [];
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.requests === 1) {
+        connections.push(connection);
+        connection.send(headersFrame(id, grpcHead), dataFrame(id, serving));
+      } else connection.send(...grpcResponse(id, watered));
+    },
+  });
+  await using client = openGreenhouse({ addresses: server.baseUrl, healthService: "" });
+  expect(await wateringOf(client)).toBe("ok");
+  const timersBefore = vi.getTimerCount();
+  connections[0]?.send(frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 3, 0, 0, 0, 0)));
+  await expect.poll(() => server.open).toBe(0);
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  expect(vi.getTimerCount()).toBe(timersBefore);
+});
