@@ -100,16 +100,6 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
-    name: "nice-grpc",
-    about: "handlers of nice-grpc on its own server and on the gateway",
-    occasion: "run",
-    whySeparate: "has dependencies that `npm ci` does not install",
-    blocks: true,
-    prepare: "tsc -p packages/grpc-handlers/test/suites/nice-grpc",
-    needs: ["npm packages/grpc-handlers/test/suites/nice-grpc"],
-  },
-  {
-    kind: "files",
     name: "a2a",
     about: "the agent of examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
     occasion: "run",
@@ -141,15 +131,17 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "frameworks",
-    about: "the gateway in Express, Fastify, Koa and NestJS",
+    about: "the gateway in Express, Fastify, Koa and NestJS, and handlers of nice-grpc",
     occasion: "run",
     whySeparate: "has dependencies that `npm ci` does not install",
     blocks: true,
-    prepare: "tsc -p examples/frameworks && tsc -p packages/frameworks/test/suites/frameworks/oldest",
+    prepare:
+      "tsc -p examples/frameworks && tsc -p packages/frameworks/test/suites/frameworks/oldest && tsc -p packages/grpc-handlers/test/suites/frameworks/nice-grpc",
     needs: [
       "npm examples/frameworks",
       "npm packages/frameworks/test/suites/frameworks/oldest",
       "npm packages/frameworks/test/suites/frameworks/plugins",
+      "npm packages/grpc-handlers/test/suites/frameworks/nice-grpc",
     ],
   },
   {

@@ -93,9 +93,9 @@ export const requirements = {
     found: "[ -d packages/gateway/test/suites/mcp/node_modules ]",
     npm: "packages/gateway/test/suites/mcp",
   },
-  "npm packages/grpc-handlers/test/suites/nice-grpc": {
-    found: "[ -d packages/grpc-handlers/test/suites/nice-grpc/node_modules ]",
-    npm: "packages/grpc-handlers/test/suites/nice-grpc",
+  "npm packages/grpc-handlers/test/suites/frameworks/nice-grpc": {
+    found: "[ -d packages/grpc-handlers/test/suites/frameworks/nice-grpc/node_modules ]",
+    npm: "packages/grpc-handlers/test/suites/frameworks/nice-grpc",
   },
   "npm test/suites/google-clients": {
     found: "[ -d test/suites/google-clients/node_modules ]",

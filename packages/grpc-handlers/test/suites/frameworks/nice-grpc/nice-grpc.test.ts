@@ -1,11 +1,11 @@
 import { createServer, ServerError, Status } from "nice-grpc";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
-import { addNiceGrpcService, readServices } from "../../../src/nice-grpc.ts";
-import { loadGarden } from "../../garden.ts";
-import { callGarden, type GardenServer } from "../../grpc-js-client.ts";
-import { generateNiceGarden, niceCases, type NiceGarden } from "../../nice-cases.ts";
+import { listenForTests } from "../../../../../testing/src/gateway/listen-for-tests.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { addNiceGrpcService, readServices } from "../../../../src/nice-grpc.ts";
+import { loadGarden } from "../../../garden.ts";
+import { callGarden, type GardenServer } from "../../../grpc-js-client.ts";
+import { generateNiceGarden, niceCases, type NiceGarden } from "../../../nice-cases.ts";
 
 // Handlers that throw nice-grpc's own errors, on its server and on a gateway.
 
