@@ -69,15 +69,15 @@ const head = "POST / HTTP/1.1\r\nhost: x\r\n";
 const inLength = (bytes: number): string => `${head}content-length: ${String(bytes)}\r\n\r\n`;
 const clientGone = { httpStatus: 499 };
 
-describe("a body that is not read", () => {
+describe("an unread body", () => {
   test.each([
-    { name: "with a length", start: inLength(2 ** 30), piece: Buffer.alloc(64 * 1024) },
+    { name: "Content-Length", start: inLength(2 ** 30), piece: Buffer.alloc(64 * 1024) },
     {
-      name: "chunked",
+      name: "chunks",
       start: `${head}transfer-encoding: chunked\r\n\r\n`,
       piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
     },
-  ])("$name is buffered up to 192 KiB, and read later", async ({ start, piece }) => {
+  ])("is buffered up to 192 KiB until it is read, with $name", async ({ start, piece }) => {
     client.write(start);
     const exchange = await within(served.promise, "the request");
     const connection = await accepted.promise;
@@ -96,7 +96,7 @@ describe("a body that is not read", () => {
   });
 });
 
-test("an unread body is read to its end after a refusal", async () => {
+test("the server receives the rest of a body after a 413 response", async () => {
   client.write(inLength(2 ** 30));
   const exchange = await within(served.promise, "the request");
   const connection = await accepted.promise;
@@ -108,7 +108,7 @@ test("an unread body is read to its end after a refusal", async () => {
   expect((await client.readResponse()).httpStatus).toBe(413);
 });
 
-test("a trailer section across two large socket chunks is read completely", async () => {
+test("a trailer section split between two socket chunks is read completely", async () => {
   client.write(`${head}transfer-encoding: chunked\r\n\r\n`);
   const exchange = await within(served.promise, "the request");
   const received = new Promise<Uint8Array | undefined>((resolve) => {
@@ -125,8 +125,8 @@ test("a trailer section across two large socket chunks is read completely", asyn
   await expect.poll(() => exchanges.length).toBe(2);
 });
 
-describe("a body that is incomplete when the response is sent", () => {
-  test("rejects a pending read and a later one", async () => {
+describe("a request body that is not read before the response", () => {
+  test("rejects pending and later reads if it is incomplete", async () => {
     client.write(`${inLength(10)}order`);
     const exchange = await within(served.promise, "the request");
     expect(String((await nextPiece(exchange)).value)).toBe("order");
@@ -140,14 +140,14 @@ describe("a body that is incomplete when the response is sent", () => {
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
-  test("rejects a later read even if the rest has arrived", async () => {
+  test("rejects later reads even if it is complete", async () => {
     client.write(`${inLength(5)}order`);
     const exchange = await within(served.promise, "the request");
     exchange.respond(200, [], Buffer.of());
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
-  test("does not block the next request, which waits for 100 Continue", async () => {
+  test("does not cause 100 Continue for the next request", async () => {
     client.write(`${inLength(5)}order${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
     const first = await within(served.promise, "the request");
     first.respond(200, [], Buffer.of());
@@ -162,12 +162,12 @@ describe("a body that is incomplete when the response is sent", () => {
 
 describe("a completed exchange", () => {
   test.each<{ name: string; misuse: (exchange: Exchange) => unknown }>([
-    { name: "when it responds again", misuse: (exchange) => exchange.respond(500, [], Buffer.from("again")) },
-    { name: "when it starts a response", misuse: (exchange) => exchange.begin(500, []) },
-    { name: "when it writes", misuse: (exchange) => exchange.write(Buffer.from("more")) },
-    { name: "when it ends the response", misuse: (exchange) => exchange.end() },
-    { name: "when it is reset", misuse: (exchange) => exchange.reset() },
-  ])("$name, does not affect the next one", async ({ misuse }) => {
+    { name: "a second response", misuse: (exchange) => exchange.respond(500, [], Buffer.from("again")) },
+    { name: "the start of a response", misuse: (exchange) => exchange.begin(500, []) },
+    { name: "a write", misuse: (exchange) => exchange.write(Buffer.from("more")) },
+    { name: "the end of a response", misuse: (exchange) => exchange.end() },
+    { name: "a reset", misuse: (exchange) => exchange.reset() },
+  ])("does not affect the next exchange by $name", async ({ misuse }) => {
     client.write(inLength(0) + inLength(0));
     const first = await within(served.promise, "the request");
     first.respond(200, [], Buffer.from("first"));
@@ -179,7 +179,7 @@ describe("a completed exchange", () => {
   });
 });
 
-test("an exchange whose client disconnected rejects pending and later reads and writes", async () => {
+test("a disconnected client's exchange rejects reads and settles writes", async () => {
   client.write(`${inLength(10)}order`);
   const exchange = await within(served.promise, "the request");
   await nextPiece(exchange);
@@ -194,7 +194,7 @@ test("an exchange whose client disconnected rejects pending and later reads and 
   expect(exchange.write(Buffer.of(1))).toBeUndefined();
 });
 
-test("a response with an invalid trailer sends nothing, and another may follow", async () => {
+test("respond() throws for an invalid trailer, and may be called again", async () => {
   client.write(inLength(0));
   const exchange = await within(served.promise, "the request");
   expect(() => exchange.respond(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);

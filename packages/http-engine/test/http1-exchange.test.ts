@@ -17,14 +17,14 @@ describe("a client that does not read", () => {
   const bigText = "orders".repeat(3_000_000);
 
   test.each([
-    { name: "a response", target: waterBedProcedure, type: "application/json", body: "{}" },
+    { name: "a large response", target: waterBedProcedure, type: "application/json", body: "{}" },
     {
-      name: "a stream of messages",
+      name: "a stream of large messages",
       target: "/greenhouse.v1.GreenhouseService/WatchReadings",
       type: "application/connect+json",
       body: "\0\0\0\0\x02{}",
     },
-  ])("is disconnected during $name of more bytes than buffers hold", async ({ target, type, body }) => {
+  ])("is disconnected during $name", async ({ target, type, body }) => {
     const clock = useFakeClock();
     const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
     await using greenhouse = await startGreenhouse(
@@ -46,7 +46,7 @@ describe("a client that does not read", () => {
     await greenhouse.completed(1);
   });
 
-  test("is disconnected during its second response", async () => {
+  test("is disconnected during the second response", async () => {
     const clock = useFakeClock();
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
@@ -61,7 +61,7 @@ describe("a client that does not read", () => {
     await clock.passUntil(closed.promise, "the connection to be closed");
   });
 
-  test("and closes its side gets both responses before its disconnection", async () => {
+  test("gets both pipelined responses after a half-close, once it reads", async () => {
     const paused = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: async ({ note }) => ({ note: note || bigText }) },
@@ -80,7 +80,7 @@ describe("a client that does not read", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("for a while is not disconnected during a later idle stream", async () => {
+  test("is not disconnected during an idle stream once it has read", async () => {
     const clock = useFakeClock();
     const timedOut = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
@@ -111,27 +111,30 @@ describe("a client that does not read", () => {
     expect(String((await connection.readResponse()).body)).toContain("quiet");
   });
 
-  test.each(["keep-alive", "close"])("but occasionally sends something is disconnected (%s)", async (wish) => {
-    const clock = useFakeClock();
-    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
-    await using greenhouse = await startGreenhouse(
-      {},
-      {
-        endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
-        limits: { idleTimeoutMs: 500 },
-        admit: () => closing.resolve({ closed: nextEvent("close") }),
-      },
-    );
-    using connection = await openHttp1(greenhouse.address);
-    connection.socket.pause();
-    connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
-    const { closed } = await within(closing.promise, "the request");
-    const trickle = setInterval(() => connection.write("\r\n"), 20);
-    await clock.passUntil(closed, "the connection to be closed");
-    clearInterval(trickle);
-  });
+  test.each(["keep-alive", "close"])(
+    "is disconnected even if it sends empty lines, with connection: %s",
+    async (wish) => {
+      const clock = useFakeClock();
+      const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
+      await using greenhouse = await startGreenhouse(
+        {},
+        {
+          endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
+          limits: { idleTimeoutMs: 500 },
+          admit: () => closing.resolve({ closed: nextEvent("close") }),
+        },
+      );
+      using connection = await openHttp1(greenhouse.address);
+      connection.socket.pause();
+      connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
+      const { closed } = await within(closing.promise, "the request");
+      const trickle = setInterval(() => connection.write("\r\n"), 20);
+      await clock.passUntil(closed, "the connection to be closed");
+      clearInterval(trickle);
+    },
+  );
 
-  test("but continues to send its request is disconnected without a process warning", async () => {
+  test("is disconnected without a process warning if it keeps sending a body", async () => {
     const clock = useFakeClock();
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
@@ -157,8 +160,8 @@ describe("a client that does not read", () => {
   });
 });
 
-describe("a client that sends requests ahead", () => {
-  test("above the limit is not read from until its response is sent", async () => {
+describe("a client that pipelines requests", () => {
+  test("gets every response to 100 requests, served one at a time", async () => {
     const requests = 100;
     const unread = Promise.withResolvers<unknown>();
     let running = 0;
@@ -188,22 +191,20 @@ describe("a client that sends requests ahead", () => {
   test.each([
     // Each has some hundred KiB.
     {
-      what: "many requests",
+      what: "many requests and a body with Content-Length",
       count: 2000,
       paddingBytes: 30,
-      name: "with a length",
       framing: "content-length: 2",
       body: "{}",
     },
     {
-      what: "large requests",
+      what: "large requests and a chunked body",
       count: 100,
       paddingBytes: 4000,
-      name: "chunked",
       framing: "transfer-encoding: chunked",
       body: "2\r\n{}\r\n0\r\n\r\n",
     },
-  ])("for $what, and then a body $name, is read after its head", async ({ count, paddingBytes, framing, body }) => {
+  ])("gets every response after reading was paused, given $what", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
@@ -230,7 +231,7 @@ describe("a client that sends requests ahead", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
-  test("gets its response before bytes that are not HTTP are rejected", async () => {
+  test("gets earlier responses before 400 for bytes that are not HTTP", async () => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => Promise.resolve({ note: "first" }) },
       { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "second" }) }] },
@@ -245,7 +246,7 @@ describe("a client that sends requests ahead", () => {
   });
 
   // Only requests with safe methods may be served concurrently (RFC 9112 §9.3.2).
-  test("is served one request at a time", async () => {
+  test("has each request served after the previous response", async () => {
     const first = Promise.withResolvers<{ note: string }>();
     const begun: bigint[] = [];
     await using greenhouse = await startGreenhouse(
@@ -284,7 +285,7 @@ describe("an unread body", () => {
       header: ["content-type: text/plain"],
       httpStatus: 415,
     },
-  ])("with $name does not delay the response, although it is malformed", async ({ target, header, httpStatus }) => {
+  ])("does not delay the response to $name, even if it is malformed", async ({ target, header, httpStatus }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
@@ -297,7 +298,7 @@ describe("an unread body", () => {
 
   const largest = 256 * 1024;
 
-  test("is dropped when it is small, and the connection is kept", async () => {
+  test("is dropped and keeps the connection open if it is small", async () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(largest) });
@@ -309,13 +310,13 @@ describe("an unread body", () => {
   });
 
   test.each<{ name: string; bytes: number; header: readonly Field[] }>([
-    { name: "is larger", bytes: largest + 1, header: [] },
+    { name: "exceeds 256 KiB", bytes: largest + 1, header: [] },
     {
-      name: "may not be sent, because its client waits for 100 Continue",
+      name: "follows Expect: 100-continue",
       bytes: largest,
       header: [["expect", "100-continue"]],
     },
-  ])("that $name is read to its end before the connection closes", async ({ bytes, header }) => {
+  ])("is read completely before the connection closes if it $name", async ({ bytes, header }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });

@@ -35,7 +35,7 @@ describe("a client that waits for 100 Continue", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("gets it after it was admitted", async () => {
+  test("gets 100 Continue once its request is admitted", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
     connection.write(`${head}expect: 100-continue\r\n\r\n`);
@@ -45,7 +45,7 @@ describe("a client that waits for 100 Continue", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [100] });
   });
 
-  test("and gets an earlier response keeps its connection", async () => {
+  test("keeps its connection if the response precedes the body", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
     connection.write(`${head}connect-timeout-ms: 10\r\nexpect: 100-continue\r\n\r\n`);
@@ -56,38 +56,38 @@ describe("a client that waits for 100 Continue", () => {
   });
 
   test.each([
-    { name: "not admitted", target: path, header: [], httpStatus: 401 },
-    { name: "at an unknown path", target: "/nothing", header: ["x-key: k"], httpStatus: 404 },
-    { name: "not admitted at an unknown path", target: "/nothing", header: [], httpStatus: 401 },
+    { name: "a request that is not admitted", target: path, header: [], httpStatus: 401 },
+    { name: "an unknown path", target: "/nothing", header: ["x-key: k"], httpStatus: 404 },
+    { name: "a request to an unknown path that is not admitted", target: "/nothing", header: [], httpStatus: 401 },
     {
-      name: "about to send a body that is too large",
+      name: "a body over the limit",
       target: path,
       header: ["x-key: k"],
       length: 101,
       httpStatus: 413,
     },
     {
-      name: "about to send an unsupported encoding",
+      name: "an unsupported content coding",
       target: path,
       header: ["x-key: k", "content-encoding: x"],
       httpStatus: 415,
     },
     {
-      name: "about to send an unsupported content type",
+      name: "an unsupported content type",
       target: path,
       type: "text/plain",
       header: ["x-key: k"],
       httpStatus: 415,
     },
     {
-      name: "about to send a body that the rule does not have",
+      name: "a body for an HTTP rule without one",
       httpMethod: "GET",
       target: "/sensors/s/reading",
       header: ["x-key: k"],
       httpStatus: 400,
     },
   ])(
-    "if $name, gets $httpStatus instead of 100 Continue",
+    "gets $httpStatus instead of 100 Continue for $name",
     async ({ httpMethod = "POST", target, type = "application/json", header, length = 12, httpStatus }) => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
@@ -99,7 +99,7 @@ describe("a client that waits for 100 Continue", () => {
     },
   );
 
-  test("gets 417 when it expects something else", async () => {
+  test("gets 417 for an expectation other than 100-continue", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(
       water(
@@ -113,7 +113,7 @@ describe("a client that waits for 100 Continue", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
   });
 
-  test("over HTTP/1.0 gets only the final response", async () => {
+  test("gets only the final response over HTTP/1.0", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(
       `POST ${path} HTTP/1.0\r\nx-key: k\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}`,
@@ -163,16 +163,16 @@ describe("a request over a limit", () => {
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
   test.each([
-    { name: "with a long URL", target: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
-    { name: "with a URL longer than the header limit", target: `/${"x".repeat(3000)}`, header: [], httpStatus: 414 },
-    { name: "with a long header field", target: path, header: [`x: ${"x".repeat(2000)}`], httpStatus: 431 },
+    { name: "a long URL", target: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+    { name: "a URL longer than the header limit", target: `/${"x".repeat(3000)}`, header: [], httpStatus: 414 },
+    { name: "a long header field", target: path, header: [`x: ${"x".repeat(2000)}`], httpStatus: 431 },
     {
-      name: "with many header fields",
+      name: "many header fields",
       target: path,
       header: Array.from({ length: 600 }, (_, at) => `x${String(at)}: y`),
       httpStatus: 431,
     },
-  ])("$name gets $httpStatus with an error record", async ({ target, header, httpStatus }) => {
+  ])("gets $httpStatus with an error record for $name", async ({ target, header, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write([`POST ${target} HTTP/1.1`, "host: x", ...header, "", ""].join("\r\n"));
     const response = await connection.readResponse();
@@ -182,9 +182,9 @@ describe("a request over a limit", () => {
   });
 
   test.each([
-    { name: "as large as the limit", bytes: 2000, httpStatus: 200 },
-    { name: "one byte larger", bytes: 2001, httpStatus: 431 },
-  ])("with small header fields $name gets a $httpStatus response", async ({ bytes, httpStatus }) => {
+    { name: "at the limit", bytes: 2000, httpStatus: 200 },
+    { name: "one byte over the limit", bytes: 2001, httpStatus: 431 },
+  ])("gets a $httpStatus response if its small fields are $name in total", async ({ bytes, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
     connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
@@ -192,13 +192,13 @@ describe("a request over a limit", () => {
   });
 
   test.each([
-    { name: "with a length", header: [], body: Buffer.from(`{"note":"${"x".repeat(100)}"}`) },
+    { name: "Content-Length", header: [], body: Buffer.from(`{"note":"${"x".repeat(100)}"}`) },
     {
-      name: "chunked",
+      name: "chunks",
       header: ["transfer-encoding", "chunked"],
       body: Buffer.from(`6f\r\n{"note":"${"x".repeat(100)}"}\r\n0\r\n\r\n`),
     },
-  ])("with a body $name gets 413, keeping or closing the connection", async ({ header, body }) => {
+  ])("gets 413 if its body with $name is too large", async ({ header, body }) => {
     using connection = await openHttp1(greenhouse.address);
     const fields: Field[] = header.length === 0 ? [] : [["transfer-encoding", "chunked"]];
     connection.request({ httpMethod: "POST", path, header: [json, ...fields], body });
@@ -215,7 +215,7 @@ describe("a request over a limit", () => {
 
 // Half a second each, which a busy machine needs to read a request in time. They are concurrent, because they only
 // wait.
-describe.concurrent("a client that times out", () => {
+describe.concurrent("an HTTP/1.1 client", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
     greenhouse = await startGreenhouse(
@@ -225,22 +225,22 @@ describe.concurrent("a client that times out", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("before its first byte is disconnected", async () => {
+  test("is disconnected if it sends nothing", async () => {
     using connection = await openHttp1(greenhouse.address);
     expect(await connection.atEnd()).toBe(true);
   });
 
   test.for([
-    { name: "in its first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
+    { name: "an incomplete first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
     {
-      name: "in its body",
+      name: "an incomplete body",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
     },
     {
-      name: "in its chunks",
+      name: "an incomplete chunk",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{`,
     },
-  ])("$name gets 408 with an error record, and is disconnected", async ({ sent }) => {
+  ])("gets 408 with an error record for $name, and is disconnected", async ({ sent }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
     const response = await connection.readResponse();
@@ -249,7 +249,7 @@ describe.concurrent("a client that times out", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("in its second header gets 408, and is disconnected", async () => {
+  test("gets 408 for an incomplete second header, and is disconnected", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
@@ -258,7 +258,7 @@ describe.concurrent("a client that times out", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("in a header after a complete request gets 408", async () => {
+  test("gets 408 for a header that began in the chunk of a complete request", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
     for (const next of ["", "POST /beds"]) {
@@ -268,7 +268,7 @@ describe.concurrent("a client that times out", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
   });
 
-  test("between two requests is disconnected", async () => {
+  test("is disconnected if it sends no second request", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
@@ -276,12 +276,12 @@ describe.concurrent("a client that times out", () => {
   });
 
   test.for([
-    { name: "in its header", sent: "G" },
+    { name: "an incomplete header", sent: "G" },
     {
-      name: "in its body",
+      name: "an incomplete body",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
     },
-  ])("$name after an idle time had the full timeout", async ({ sent }) => {
+  ])("has the full timeout for $name that follows an idle time", async ({ sent }) => {
     const timeoutMs = 600;
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };
     await using own = await startGreenhouse({}, { limits });
@@ -298,7 +298,7 @@ describe.concurrent("a client that times out", () => {
     }
   });
 
-  test("a client that waits for a slow handler is not idle", async () => {
+  test("stays connected beyond the idle timeout while it waits for a handler", async () => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     await using own = await startGreenhouse(
       { waterBed: () => slow.promise, getReading: () => ({}) },
@@ -314,7 +314,7 @@ describe.concurrent("a client that times out", () => {
   });
 });
 
-test("a complete request gets its response although deadlines are checked late", async () => {
+test("a complete request gets a response even if the idle timeout expires first", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using greenhouse = await startGreenhouse(
@@ -379,7 +379,7 @@ describe("HEAD", () => {
   });
 });
 
-test("a pipelined request is served after the previous one's onResponse", async () => {
+test("onResponse reports a pipelined request before the next one is served", async () => {
   const reported: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => Promise.resolve({}) },
@@ -395,7 +395,7 @@ test("a pipelined request is served after the previous one's onResponse", async 
   expect(reported).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
 });
 
-test("empty lines are counted separately before each request", async () => {
+test("the limit on empty lines applies separately to each request", async () => {
   await using greenhouse = await startGreenhouse({});
   using connection = await openHttp1(greenhouse.address);
   for (let i = 0; i < 3; i++) {
@@ -413,7 +413,7 @@ test("a client that sends only empty lines is refused", async () => {
 });
 
 describe("a call whose client closes the connection", () => {
-  test("is cancelled, and reported with status 0", async () => {
+  test("is cancelled, and is reported with status 0", async () => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse({
@@ -431,7 +431,7 @@ describe("a call whose client closes the connection", () => {
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 
-  test("while it is being admitted never reaches an interceptor", async () => {
+  test("never reaches an interceptor if it is still being admitted", async () => {
     const admitting = Promise.withResolvers<EventEmitter>();
     const gate = Promise.withResolvers<void>();
     const calls: string[] = [];
@@ -467,7 +467,7 @@ describe("a call whose client closes the connection", () => {
     expect(calls).toEqual([]);
   });
 
-  test("before its body is complete rejects the body's read", async () => {
+  test("gets a 400 response if its body is incomplete", async () => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.write(
@@ -479,7 +479,7 @@ describe("a call whose client closes the connection", () => {
   });
 });
 
-test("a header field is found however many others precede it", async () => {
+test("admit finds a header field that follows 2,500 others", async () => {
   let last: string | null = null;
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
@@ -497,7 +497,7 @@ test("a header field is found however many others precede it", async () => {
   expect(last).toBe("here");
 });
 
-test("admit gets one connection object per connection", async () => {
+test("admit receives the same connection object for requests on one connection", async () => {
   const connections: object[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
@@ -518,15 +518,15 @@ describe("a request that becomes malformed during admission", () => {
   const connectStream: Field = ["content-type", "application/connect+proto"];
   const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
   test.each<{ name: string; target: string; fields: readonly Field[] }>([
-    { name: "of a unary call", target: path, fields: [json] },
-    { name: "of a unary call whose client waits for 100 Continue", target: path, fields: [json, expects] },
-    { name: "of a streaming call", target: watchReadings, fields: [connectStream] },
+    { name: "a unary call", target: path, fields: [json] },
+    { name: "a unary call that expects 100-continue", target: path, fields: [json, expects] },
+    { name: "a streaming call", target: watchReadings, fields: [connectStream] },
     {
-      name: "of a streaming call whose client waits for 100 Continue",
+      name: "a streaming call that expects 100-continue",
       target: watchReadings,
       fields: [connectStream, expects],
     },
-  ])("$name is refused once and never called", async ({ target, fields }) => {
+  ])("gets one 400 response and never reaches the handler, for $name", async ({ target, fields }) => {
     const admitted = Promise.withResolvers<void>();
     let ran = false;
     const run = (): never => {

@@ -51,9 +51,9 @@ async function settle(connection: FrameConnection): Promise<void> {
   await connection.readUntil(({ type }) => type === frameType.ping);
 }
 
-describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
-  describe("that its client resets", () => {
-    test("while it is being admitted never reaches an interceptor", async () => {
+describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
+  describe("a reset by the client", () => {
+    test("during admission prevents the call of an interceptor", async () => {
       const admitting = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<void>();
       const calls: string[] = [];
@@ -89,7 +89,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  describe("with an incomplete body", () => {
+  describe("an incomplete body", () => {
     test.each<{ name: string; end: (connection: FrameConnection) => void }>([
       { name: "the client closes the connection", end: ({ socket }) => void socket.end() },
       { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
@@ -122,7 +122,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  describe("with a complete, partly read body", () => {
+  describe("a complete but partly read body", () => {
     test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the response ends", end: (_, respond) => respond() },
@@ -154,7 +154,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  test("that its client resets with an unread body causes no fault", async () => {
+  test("reports no fault if the client resets it with an unread body", async () => {
     const reached = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
@@ -179,7 +179,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     expect(faults).toEqual([]);
   });
 
-  describe("over a limit", () => {
+  describe("a limit", () => {
     let greenhouse: TestGreenhouse;
     beforeAll(async () => {
       greenhouse = await startGreenhouse(
@@ -191,18 +191,18 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     afterAll(() => greenhouse[Symbol.asyncDispose]());
 
     test.each([
-      { name: "of URLs", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+      { name: "a long URL", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
       ...(http2 === "listening"
-        ? [{ name: "of header fields", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
+        ? [{ name: "a long header field", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
         : []),
-    ])("$name gets $httpStatus with an error record", async ({ path, header, httpStatus }) => {
+    ])("causes $httpStatus with an error record for $name", async ({ path, header, httpStatus }) => {
       using connection = await openHttp2(greenhouse.address);
       const response = await connection.exchange({ httpMethod: "GET", path, header });
       expect(response.httpStatus).toBe(httpStatus);
       expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
     });
 
-    test("for bodies is refused immediately; the connection stays open", async () => {
+    test("causes 413 for a large body, and the connection stays open", async () => {
       using connection = await openHttp2(greenhouse.address);
       // Far more than HTTP/2's windows allow while the body is not read.
       for (let turn = 0; turn < 10; turn += 1) {
@@ -224,9 +224,9 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     // Two limits are enforced by the server. If the handler is mounted, the application's server enforces them.
     if (http2 === "mounted") return;
     test.each([
-      { name: "as large as the limit", bytes: 2000, want: "404" },
-      { name: "one byte larger than the limit", bytes: 2001, want: "431" },
-    ])("with header fields $name gets a $want response", async ({ bytes, want }) => {
+      { name: "at the header limit", bytes: 2000, want: "404" },
+      { name: "one byte over the header limit", bytes: 2001, want: "431" },
+    ])("causes the status $want for fields $name", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -234,7 +234,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(end && statusOf(new HpackDecoder(bytes), end)).toBe(want);
     });
 
-    test("for open streams gets no response", async () => {
+    test("of two open streams resets a third stream", async () => {
       using connection = await openFrames(greenhouse.address);
       for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
       // The stream is reset (RFC 9113 §5.1.2).
@@ -242,7 +242,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  describe("whose client waits for 100 Continue", () => {
+  describe("Expect: 100-continue", () => {
     const expecting: Field = ["expect", "100-continue"];
     const openExpecting = async (greenhouse: TestGreenhouse, ...more: readonly Field[]): Promise<FrameConnection> => {
       const connection = await openFrames(greenhouse.address);
@@ -250,7 +250,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
       return connection;
     };
-    test("gets it after it was admitted, and the response after its body", async () => {
+    test("gets 100 after admission, and 200 after the body", async () => {
       await using greenhouse = await startGreenhouse(
         { waterBed: ({ bed }) => ({ bed }) },
         { admit: admitKey },
@@ -265,7 +265,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(response && statusOf(hpack, response)).toBe("200");
     });
 
-    test("gets none if it does not wait", async () => {
+    test("gets no 100 response if it is absent", async () => {
       await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json).filter(([name]) => name !== ":path");
@@ -276,7 +276,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(response && statusOf(new HpackDecoder(10_000), response)).toBe("200");
     });
 
-    test("gets it once, from node, if the handler is mounted there", async () => {
+    test("gets one 100 response if the handler is mounted in node:http2", async () => {
       const gateway = createTestGateway({
         routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
       });
@@ -294,7 +294,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(statuses).toEqual(["100", "200"]);
     });
 
-    test.each([0, 8])("and has reset it with code %i gets nothing more", async (errorCode) => {
+    test.each([0, 8])("does not disturb the connection after a reset with code %i", async (errorCode) => {
       await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
@@ -303,7 +303,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(await connection.readEnd(3)).toMatchObject({ kind: "responded" });
     });
 
-    test("is refused without it", async () => {
+    test("gets 401 without 100 if the request is not admitted", async () => {
       await using greenhouse = await startGreenhouse({}, { admit: admitKey }, { http2 });
       using connection = await openExpecting(greenhouse);
       const first = await connection.readUntil(({ type }) => type === frameType.headers);
@@ -311,7 +311,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  test("for a HEAD request gets GET's header without a body", async () => {
+  test("returns GET's Content-Length for HEAD, without a body", async () => {
     await using greenhouse = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { http2 });
     using connection = await openHttp2(greenhouse.address);
     const path = "/sensors/s/reading";
@@ -321,7 +321,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     expect(fieldValue(headed.header, "content-length")).toBe(String(got.body.byteLength));
   });
 
-  test("has the connection object that its connection's other streams have", async () => {
+  test("shares the connection object with other streams on its connection", async () => {
     const connections: object[] = [];
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },
@@ -342,7 +342,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     expect(connections[1]).not.toBe(connections[0]);
   });
 
-  test("is refused by admit before its body arrives", async () => {
+  test("is refused by admit before the body arrives", async () => {
     await using greenhouse = await startGreenhouse(
       {},
       {

@@ -27,7 +27,7 @@ const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
 describe("a draining server", () => {
-  test("sends GOAWAY to idle connections, and serves streams that cross it", async () => {
+  test("sends GOAWAY to idle connections, and serves streams opened before it arrives", async () => {
     const requested = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const gateway = createTestGateway({
@@ -68,7 +68,7 @@ describe("a draining server", () => {
   });
 });
 
-test("a body that fills its window before admission is read completely", async () => {
+test("a body that fills its flow-control window before admission is read completely", async () => {
   const gate = Promise.withResolvers<void>();
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
@@ -92,7 +92,7 @@ test("a body that fills its window before admission is read completely", async (
   await gateway.close();
 });
 
-test("a long call keeps only the memory that its message needs", async () => {
+test("a long call does not keep the chunk that contains its message", async () => {
   const response = Promise.withResolvers<object>();
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, { deleteOrder: () => response.promise }),
@@ -122,7 +122,7 @@ test("a long call keeps only the memory that its message needs", async () => {
   await gateway.close();
 });
 
-test("a client awaiting 100 Continue gets none once its response started", async () => {
+test("a client gets no 100 Continue once its response has started", async () => {
   const http2 = createHttp2Server({
     limits: defaultLimits,
     budget: new BacklogBudget(2 ** 30),
@@ -149,7 +149,7 @@ test("a client awaiting 100 Continue gets none once its response started", async
 test.each([
   { bytes: 6000, want: "a response" },
   { bytes: 9000, want: "no response" },
-])("a $bytes-byte field block gets $want with headerBytes 2000", async (row) => {
+])("a $bytes-byte field block gets $want if headerBytes is 2000", async (row) => {
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, {}),
     limits: { headerBytes: 2000 },

@@ -63,18 +63,18 @@ async function openEnds(
   return { client, ...ends, budget, [Symbol.dispose]: close };
 }
 
-describe("a body arrives with the bytes that were sent", () => {
+describe("a request body", () => {
   const lengths = [1, 1024, 20_000, 60_000];
 
-  test.each(lengths)("when its %i bytes are read as they arrive", async (length) => {
+  test.each(lengths)("arrives unchanged if its %i bytes are read as they arrive", async (length) => {
     expect(await bytesOf(length, readPieces)).toEqual(markedBytes(length));
   });
 
-  test.each(lengths)("when its %i bytes are read in one piece", async (length) => {
+  test.each(lengths)("arrives unchanged if its %i bytes are read in one piece", async (length) => {
     expect(await bytesOf(length, readCompletely)).toEqual(markedBytes(length));
   });
 
-  test.each(lengths)("when its %i bytes are read after they have arrived", async (length) => {
+  test.each(lengths)("arrives unchanged if its %i bytes are read after they have arrived", async (length) => {
     const readLater = async (body: RequestBody): Promise<Uint8Array> => {
       await expect.poll(() => body.ended).toBe(true);
       return await readCompletely(body, length);
@@ -138,7 +138,7 @@ function readCompletely(body: RequestBody, length: number): Promise<Uint8Array> 
   return complete.promise;
 }
 
-test("a defect closes the connection before the pipelined request is served", async () => {
+test("an exception closes the connection before a pipelined request is served", async () => {
   let requests = 0;
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
     requests += 1;
@@ -191,18 +191,21 @@ test("a disconnected client's buffered response is freed although its call conti
   expect([piece?.deref(), late.deref()]).toEqual([undefined, undefined]);
 });
 
-test.each(["close", "keep-alive"])("with connection: %s a head is freed after its request", async (option) => {
-  let weakHead: WeakRef<Http1RequestHead> | undefined;
-  using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
-    weakHead = new WeakRef(head);
-    connection.respond(200, [], Buffer.of());
-  });
-  ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
-  await within(once(ends.client.resume(), "data"), "the response");
-  collectGarbage();
-  expect(weakHead?.deref()).toBeUndefined();
-  expect(ends.socket.destroyed).toBe(false);
-});
+test.each(["close", "keep-alive"])(
+  "a request head is freed after the response, with connection: %s",
+  async (option) => {
+    let weakHead: WeakRef<Http1RequestHead> | undefined;
+    using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
+      weakHead = new WeakRef(head);
+      connection.respond(200, [], Buffer.of());
+    });
+    ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
+    await within(once(ends.client.resume(), "data"), "the response");
+    collectGarbage();
+    expect(weakHead?.deref()).toBeUndefined();
+    expect(ends.socket.destroyed).toBe(false);
+  },
+);
 
 test("a response without a body has Content-Length 0", async () => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, [], undefined));
@@ -212,9 +215,9 @@ test("a response without a body has Content-Length 0", async () => {
 });
 
 test.each([
-  { name: "with the length in its fields", fields: [["content-length", "5"]], body: undefined },
-  { name: "with a body", fields: [], body: Buffer.from("order") },
-])("a HEAD response $name has GET's Content-Length", async ({ fields, body }) => {
+  { name: "has only a Content-Length field", fields: [["content-length", "5"]], body: undefined },
+  { name: "has only a body", fields: [], body: Buffer.from("order") },
+])("a HEAD response has Content-Length 5 if the handler's response $name", async ({ fields, body }) => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, fields, body));
   ends.client.end("HEAD / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
   const responses = String(await within(buffer(ends.client), "the responses"));
@@ -222,7 +225,7 @@ test.each([
   expect(responses).not.toContain("order");
 });
 
-test("a client that sometimes reads stays connected, unlike one that never reads", async () => {
+test("a client stays connected until it reads nothing for the idle timeout", async () => {
   // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, defaultLimits.idleTimeoutMs);
@@ -242,7 +245,7 @@ test("a client that sometimes reads stays connected, unlike one that never reads
   expect(socket.destroyed).toBe(true);
 });
 
-test("a pipelined request is served once its predecessor's response was read", async () => {
+test("a pipelined request is served once the client has read the previous response", async () => {
   // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   const targets: string[] = [];
@@ -274,7 +277,7 @@ test("a half-closed client's pipelined request is served after a large response"
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
-test("a truncated body is refused immediately after the previous response", async () => {
+test("a truncated body of a pipelined request is refused after the previous response", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   const targets: string[] = [];
   let errors = 0;
@@ -302,7 +305,7 @@ test("a connection is busy until its client has read the response", async () => 
   await expect.poll(() => [connection.busy, connection.requests]).toEqual([false, 0]);
 });
 
-test("a client that still reads its last response is not disconnected", async () => {
+test("a client that is still reading its last response is not disconnected", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
@@ -319,12 +322,12 @@ describe("a draining connection", () => {
   const request = "GET / HTTP/1.1\r\nhost: x\r\n";
   test.each([
     {
-      name: "of three pipelined requests",
+      name: "the last of three pipelined requests",
       sent: `${request}\r\n`.repeat(3),
       want: ["keep-alive", "keep-alive", "close"],
     },
-    { name: "whose body has not arrived", sent: `${request}content-length: 5\r\n\r\n`, want: ["close"] },
-  ])("closes after the last request $name", async ({ sent, want }) => {
+    { name: "a request with an incomplete body", sent: `${request}content-length: 5\r\n\r\n`, want: ["close"] },
+  ])("closes after the response to $name", async ({ sent, want }) => {
     using ends = await openEnds(Buffer.of(), 1000, (http1) => {
       http1.drain();
       http1.respond(200, [], Buffer.of());
@@ -336,7 +339,7 @@ describe("a draining connection", () => {
   });
 });
 
-test("a client that reads at writing speed is disconnected once it stops", async () => {
+test("a client is disconnected if it reads nothing after the socket's buffer fills", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket } = ends;
@@ -364,17 +367,17 @@ test("a client that reads at writing speed is disconnected once it stops", async
   expect(socket.destroyed).toBe(true);
 });
 
-describe("a piece that the socket does not buffer yet", () => {
+describe("a piece of a response body", () => {
   test.each([
-    { name: "in a body with Content-Length", fields: [["content-length", "100000000"]], bytes: 100, isCopied: false },
+    { name: "with Content-Length", fields: [["content-length", "100000000"]], bytes: 100, isCopied: false },
     {
-      name: "in a chunk, copied together with its framing",
+      name: "in a 4 KiB chunk, copied with its framing",
       fields: [],
       bytes: 4096 - "ff8\r\n\r\n".length,
       isCopied: true,
     },
     { name: "in a larger chunk, without a copy", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
-  ])("uses shared memory $name", async ({ fields, bytes, isCopied }) => {
+  ])("uses pooled memory only while the socket buffers nothing, $name", async ({ fields, bytes, isCopied }) => {
     const requested = Promise.withResolvers<Http1Connection>();
     using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
     const { client, socket } = ends;
@@ -396,7 +399,7 @@ describe("a piece that the socket does not buffer yet", () => {
   });
 });
 
-test("an unread response is counted again whenever the client reads some", async () => {
+test("the budget counts an unread response again after each drain", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   let writable = 0;
   using ends = await openEnds(page, 1000, (http1) => {
@@ -418,7 +421,7 @@ test("an unread response is counted again whenever the client reads some", async
   expect(writable).toBe(0);
 });
 
-test("a streamed response is counted with each piece", async () => {
+test("the budget counts each piece of a streamed response", async () => {
   const piece = Buffer.alloc(16 * 1024);
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
@@ -430,7 +433,7 @@ test("a streamed response is counted with each piece", async () => {
   expect(budget.bytes).toBe(socket.writableLength);
 });
 
-test("an idle client is disconnected after the timeout from its first check", async () => {
+test("an idle client's timeout starts at the first check", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const { socket, connection } = ends;
   // The client then has the linger time to close its side, which has not passed at the next check.
@@ -455,7 +458,7 @@ test("empty lines do not extend the idle timeout", async () => {
   expect(isClosing).toEqual([false, false, true]);
 });
 
-test("empty lines are counted per request, however they are split", async () => {
+test("the limit of 16 empty lines applies to each request", async () => {
   using ends = await openEnds(Buffer.of(), 1000);
   const { client, socket } = ends;
   const send = async (text: string): Promise<void> => {
@@ -474,7 +477,7 @@ test("empty lines are counted per request, however they are split", async () => 
   expect(socket.writableEnded).toBe(true);
 });
 
-test("only a large response's last part is copied", async () => {
+test("only the last part of a large response is copied", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
   const { client, socket } = ends;
@@ -485,7 +488,7 @@ test("only a large response's last part is copied", async () => {
   expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(255).fill(true), false]);
 });
 
-test("the socket's buffer is counted each time it has drained", async () => {
+test("the budget counts the whole response until its last part is written", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
   const { client, socket, budget } = ends;
@@ -513,17 +516,17 @@ function recordParts(socket: Socket): Uint8Array[] {
 const mebibytes = 1024 * 1024;
 
 test.each([
-  { name: "for single use is freed after sending", mark: markSingleUse, bytes: mebibytes, remaining: 0 },
-  { name: "that may be used again is kept", mark: (page: Uint8Array) => page, bytes: mebibytes, remaining: mebibytes },
+  { name: "frees memory for single use after sending", mark: markSingleUse, bytes: mebibytes, remaining: 0 },
+  { name: "keeps reusable memory", mark: (page: Uint8Array) => page, bytes: mebibytes, remaining: mebibytes },
   // More than the kernel buffers.
   {
-    name: "that is buffered by the socket is kept",
+    name: "keeps memory that the socket buffers",
     mark: markSingleUse,
     bytes: 32 * mebibytes,
     remaining: 32 * mebibytes,
     highWaterMark: 64 * mebibytes,
   },
-])("a large response's memory $name", async ({ mark, bytes, remaining, highWaterMark }) => {
+])("a large response $name", async ({ mark, bytes, remaining, highWaterMark }) => {
   const want = Buffer.alloc(bytes, "a");
   const page = mark(new Uint8Array(want));
   using ends = await openEnds(page, 1000, (http1) => http1.respond(200, [], page), highWaterMark);
@@ -533,7 +536,7 @@ test.each([
   expect(page.byteLength).toBe(remaining);
 });
 
-test("a response header that is larger than one write is sent once", async () => {
+test("a response header larger than one write is sent once", async () => {
   const page = Buffer.alloc(1024 * 1024, "p");
   const fields = [["large", "x".repeat(1024 * 1024)]];
   using ends = await openEnds(page, 1000, (http1) => http1.respond(200, fields, page));
@@ -548,7 +551,7 @@ test("a response header that is larger than one write is sent once", async () =>
   expect(body?.length).toBe(page.byteLength);
 });
 
-test("the idle timeout starts after a long call", async () => {
+test("the idle timeout starts after the response to a long call", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, requested.resolve);
   const { client, socket } = ends;
@@ -603,7 +606,7 @@ test("a head that arrives slowly times out", async () => {
   expect(checks).toBe(5);
 });
 
-test("a slow chunked body times out however it is split", async () => {
+test("a chunked body times out even if its bytes arrive slowly", async () => {
   const { requestTimeoutMs } = defaultLimits;
   let errors = 0;
   using ends = await openEnds(Buffer.of(), requestTimeoutMs / 4, (http1) => {

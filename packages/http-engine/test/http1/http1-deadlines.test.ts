@@ -31,53 +31,45 @@ function firstAction(
 
 const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 
-describe("an HTTP/1.1 connection that waits", () => {
+describe("an HTTP/1.1 connection", () => {
   test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]>([
-    ["for a request is closed after the idle timeout", { stage: "head" }, ["close", idleTimeoutMs]],
+    ["without a request is closed after the idle timeout", { stage: "head" }, ["close", idleTimeoutMs]],
+    ["without a request is closed early if it is retired", { stage: "head", retired: true }, ["close", retiredIdleMs]],
     [
-      "for a request and is retired is closed after a short time",
-      { stage: "head", retired: true },
-      ["close", retiredIdleMs],
-    ],
-    [
-      "for a head and is retired is refused after the header timeout",
+      "with an incomplete head is refused after the header timeout, even if it is retired",
       { stage: "head", headStarted: true, retired: true },
       ["refuse", headerTimeoutMs],
     ],
     [
-      "for a head is refused after the header timeout",
+      "with an incomplete head is refused after the header timeout",
       { stage: "head", headStarted: true },
       ["refuse", headerTimeoutMs],
     ],
-    ["for a body is refused after the request timeout", { stage: "body" }, ["refuse", requestTimeoutMs]],
+    ["with an incomplete body is refused after the request timeout", { stage: "body" }, ["refuse", requestTimeoutMs]],
     [
-      "for the client to close its side is destroyed after the linger time",
+      "is destroyed after the linger time if the client does not close its side",
       { stage: "closed" },
       ["destroy", lingerMsMax],
     ],
     [
-      "for the client to read its response is destroyed after the idle timeout",
+      "is destroyed if the client reads nothing for the idle timeout",
       { congested: true, stalledMs: idleTimeoutMs },
       ["destroy", 0],
     ],
     [
-      "for the client to read its response is kept while the client makes progress",
+      "is kept while the client reads a response",
       { congested: true, stalledMs: idleTimeoutMs - 1 },
       ["nothing", 3_600_000],
     ],
-    ["for a slow handler is kept", {}, ["nothing", 3_600_000]],
+    ["is kept while a slow handler runs", {}, ["nothing", 3_600_000]],
     [
-      "for a handler probes a client that has closed its side",
+      "probes a half-closed client while a handler runs",
       { clientClosed: true, canProbe: true },
       ["probe", timeoutCheckIntervalMs],
     ],
+    ["refuses a half-closed HTTP/1.0 client after the linger time", { clientClosed: true }, ["refuse", lingerMsMax]],
     [
-      "for a handler refuses a client of HTTP/1.0 that has closed its side after the linger time",
-      { clientClosed: true },
-      ["refuse", lingerMsMax],
-    ],
-    [
-      "for more of a response refuses a client that has closed its side",
+      "refuses a half-closed client if a response pauses",
       { clientClosed: true, responseStarted: true },
       ["refuse", timeoutCheckIntervalMs],
     ],
@@ -91,19 +83,19 @@ describe("an HTTP/1.1 connection that waits", () => {
     [name: string, limits: Partial<Limits>, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]
   >([
     [
-      "for the client to close its side waits no longer than the request timeout",
+      "is destroyed after a request timeout shorter than the linger time",
       { requestTimeoutMs: brief },
       { stage: "closed" },
       ["destroy", brief],
     ],
     [
-      "for a head waits no longer than the request timeout",
+      "with an incomplete head is refused after a request timeout shorter than the header timeout",
       { requestTimeoutMs: brief, headerTimeoutMs: long },
       { stage: "head", headStarted: true },
       ["refuse", brief],
     ],
     [
-      "for a request and is retired waits no longer than the idle timeout",
+      "is closed after an idle timeout shorter than the time for retired connections",
       { idleTimeoutMs: 0 },
       { stage: "head", retired: true, stalledMs: -1 },
       ["close", 0],
@@ -112,7 +104,7 @@ describe("an HTTP/1.1 connection that waits", () => {
     expect(firstAction(wait, long, limits)).toEqual(want);
   });
 
-  test("for a request has the full timeout after a slow response", () => {
+  test("has the full idle timeout after a slow response", () => {
     const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let waitedMs = 0; waitedMs <= idleTimeoutMs; waitedMs += timeoutCheckIntervalMs) {
       expect(deadlines.check({ ...idle, stage: "head", congested: true })).toBe("nothing");
@@ -120,7 +112,7 @@ describe("an HTTP/1.1 connection that waits", () => {
     expect(deadlines.check({ ...idle, stage: "head" })).toBe("nothing");
   });
 
-  test("restarts its wait with each client activity", () => {
+  test("restarts its timeout with each client activity", () => {
     const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let checks = 0; checks < 100; checks += 1) {
       expect(deadlines.check({ ...idle, clientClosed: true })).toBe("nothing");

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { Incoming } from "../../src/http1/incoming.ts";
 
-test("memory is proportional to the unconsumed bytes", () => {
+test("Incoming uses memory in proportion to the unconsumed bytes", () => {
   const incoming = new Incoming();
   for (let i = 0; i < 1_000; i++) {
     incoming.add(Buffer.alloc(100, "x"));
@@ -19,7 +19,7 @@ test("a completely consumed chunk is not kept", () => {
   expect(incoming.bytes.byteLength).toBe(0);
 });
 
-test("clear drops all bytes, and the next section is found", () => {
+test("clear() drops all bytes and the state of the search", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a: long field"));
   incoming.consumeSection();
@@ -29,7 +29,7 @@ test("clear drops all bytes, and the next section is found", () => {
   expect(incoming.consumeSection()).toBe(3);
 });
 
-test("retained bytes are copied once, into a buffer that doubles", () => {
+test("retain() copies the bytes of a chunk only once", () => {
   const incoming = new Incoming();
   const chunk = Buffer.alloc(1_000, "x");
   incoming.add(chunk);
@@ -44,7 +44,7 @@ test("retained bytes are copied once, into a buffer that doubles", () => {
   expect(incoming.bytes.buffer).toBe(buffer);
 });
 
-test("a buffer that is too small doubles even before it is full", () => {
+test("a buffer doubles when added bytes do not fit", () => {
   const incoming = new Incoming();
   const sizes: number[] = [];
   for (const bytes of [1_000, 1, 1_000]) {
@@ -55,7 +55,7 @@ test("a buffer that is too small doubles even before it is full", () => {
   expect(sizes).toEqual([1_000, 2_000, 4_000]);
 });
 
-test("bytes from two chunks are joined, even after others were retained", () => {
+test("bytes of two chunks are joined after earlier bytes were retained", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("x".repeat(100)));
   incoming.retain();
@@ -65,7 +65,7 @@ test("bytes from two chunks are joined, even after others were retained", () => 
   expect(incoming.bytes.toString()).toBe("abcd");
 });
 
-test("retained bytes are unchanged, also if there was a buffer before", () => {
+test("bytes that are retained twice stay unchanged", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a".repeat(100)));
   incoming.retain();
@@ -76,7 +76,7 @@ test("retained bytes are unchanged, also if there was a buffer before", () => {
   expect(incoming.bytes.toString()).toBe("b".repeat(50) + "c".repeat(10));
 });
 
-test("sections are found however the bytes are split or consumed", () => {
+test("field sections are found at any split of the bytes", () => {
   const wrong = textsOf(6).flatMap((text) =>
     [0, 5, 6, 11, 19, 24, 29, 31].flatMap((cuts) => {
       const expected = expectedOf(text, cuts).join();
@@ -86,7 +86,7 @@ test("sections are found however the bytes are split or consumed", () => {
   expect(wrong).toEqual([]);
 });
 
-test("bytes that were searched for a section end are not searched again", () => {
+test("the search for the end of a section skips bytes already searched", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("u".repeat(50) + "x".repeat(50)));
   incoming.consumeSection();

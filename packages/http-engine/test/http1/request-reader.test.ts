@@ -3,7 +3,7 @@ import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "..
 import type { Http1RequestHead } from "../../src/http1/index.ts";
 import { RequestReader } from "../../src/http1/request-reader.ts";
 
-test("stop frees what has arrived", () => {
+test("stop() drops the unread bytes", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
@@ -12,7 +12,7 @@ test("stop frees what has arrived", () => {
   expect(reader.incoming.unusedBytes).toBe(0);
 });
 
-test("a chunk's rest is copied, even a single byte", () => {
+test("an incomplete head is copied from its chunk, even a single byte", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   const chunk = Buffer.from("G");
@@ -21,7 +21,7 @@ test("a chunk's rest is copied, even a single byte", () => {
   expect(reader.incoming.bytes.toString()).toBe("G");
 });
 
-test("a repeated head is parsed once, even after a longer one", () => {
+test("a repeated head is parsed once, even after a longer head", () => {
   const sections: unknown[] = [];
   const onHead = ({ section }: Http1RequestHead): void => void sections.push(section);
   const callbacks = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
@@ -63,7 +63,7 @@ test("a method must start with a capital letter", () => {
   expect(results).toEqual(["refused immediately", [undefined], [undefined], "refused immediately"]);
 });
 
-test("chunk extensions are counted once, also if they arrive in several pieces", () => {
+test("a chunk extension split between reads is counted only once", () => {
   const events: string[] = [];
   const callbacks = {
     onHead: () => {},
@@ -109,7 +109,7 @@ test("transferring a body's memory does not affect the next request", () => {
   expect(reader.incoming.bytes.toString()).toBe("GET / HT");
 });
 
-test("read returns for each chunk whether its view was kept", () => {
+test("read() returns whether onPiece has kept a view of the chunk", () => {
   const callbacks = { onHead: () => {}, onPiece: isKept, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   const chunks = ["POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"];

@@ -9,14 +9,14 @@ const renamed: Readonly<Record<number, string>> = { 413: "Content Too Large", 42
 // Statuses from proxies, WebDAV and other extensions have no phrase, which is allowed (RFC 9112 §4).
 const unnamed = new Set([207, 208, 226, 305, 407, 418, 423, 424, 425, 451, 506, 507, 508, 509, 510, 511]);
 
-test("every RFC 9110 status has its reason phrase, others an empty one", () => {
+test("every status of RFC 9110 has its reason phrase", () => {
   for (let httpStatus = 200; httpStatus < 600; httpStatus++) {
     const phrase = unnamed.has(httpStatus) ? "" : (renamed[httpStatus] ?? STATUS_CODES[httpStatus] ?? "");
     expect(formatResponseHead(httpStatus, [], "none", "")).toBe(`HTTP/1.1 ${httpStatus} ${phrase}\r\n\r\n`);
   }
 });
 
-test("connection fields are omitted by their complete name, in any case", () => {
+test("connection-specific fields are omitted, regardless of case", () => {
   const fields = ["Connection", "a", "x-connection", "b", "UPGRADE", "c", "upgrade-x", "d", "keep-alive", "e"];
   expect(formatResponseHead(200, [[], fields], 3, "")).toBe(
     "HTTP/1.1 200 OK\r\nx-connection: b\r\nupgrade-x: d\r\ncontent-length: 3\r\n\r\n",
@@ -34,6 +34,6 @@ test("prepared fields are formatted once", () => {
 test.each([
   { idleTimeoutMs: 1999, seconds: 1 },
   { idleTimeoutMs: Number.POSITIVE_INFINITY, seconds: Math.floor(timerMsMax / 1000) },
-])("keepAliveLines rounds $idleTimeoutMs ms down to seconds", ({ idleTimeoutMs, seconds }) => {
+])("keepAliveLines announces $seconds s for an idle timeout of $idleTimeoutMs ms", ({ idleTimeoutMs, seconds }) => {
   expect(keepAliveLines(idleTimeoutMs)).toBe(`connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`);
 });

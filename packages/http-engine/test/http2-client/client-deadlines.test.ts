@@ -116,7 +116,7 @@ function deferWrites(client: Duplex): Duplex {
   return socket;
 }
 
-test("a server that only acknowledges PINGs gets fewer after two", async () => {
+test("keepalive PINGs become rarer while the server only acknowledges them", async () => {
   using server = new SilentServer(20_000);
   await server.pass(700);
   expect(server.pingsAt).toEqual([20, 40, 350, 660]);
@@ -153,7 +153,7 @@ test("a keepalive interval above 310 s is kept after two PINGs", async () => {
 test.each([
   { name: "before the first PING", passed: 0, lostAfter: 45 },
   { name: "after two PINGs", passed: 100, lostAfter: 275 },
-])("$name, a frozen server fails the call", async ({ passed, lostAfter }) => {
+])("a server that freezes $name fails the call", async ({ passed, lostAfter }) => {
   using server = new SilentServer(20_000);
   await server.pass(passed);
   server.isFrozen = true;
@@ -175,7 +175,7 @@ test("writes that the socket buffers do not delay the ping timeout", async () =>
   expect(new Set(server.resets)).toEqual(new Set([serverFrozen]));
 });
 
-test("a closed connection and a frozen server fail calls with different codes", async () => {
+test("a closed connection fails the call with connectionLost", async () => {
   using server = new SilentServer(20_000);
   await server.pass(5);
   server.close();

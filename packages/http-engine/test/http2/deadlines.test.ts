@@ -4,7 +4,7 @@ import { frame, frameType, openFrames } from "../../../testing/src/http/http2-fr
 import { startEngine } from "../../../testing/src/http2/http2-engine.ts";
 import { answered, whole } from "../../../testing/src/http2/http2-requests.ts";
 
-test("a connection whose streams all end between two checks is not idle", async () => {
+test("a connection is not idle if a stream ends between two checks", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   await using engine = await startEngine({ limits: { idleTimeoutMs: 1000 } });

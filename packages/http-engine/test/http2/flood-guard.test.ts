@@ -51,7 +51,7 @@ const floods: readonly Flood[] = [
     5,
   ],
   [
-    "streams of which more than half are reset",
+    "resets of more than half of all streams",
     { resets: 5 },
     // 19 streams, and stream 1, which is always open, are not reset.
     (i) => (i < 19 ? [whole(3 + 2 * i)] : [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)]),
@@ -71,7 +71,7 @@ const floods: readonly Flood[] = [
   ["acknowledgements of PING", { pings: 5 }, () => [pingAck], 5],
   ["empty DATA", { emptyData: 5 }, () => [dataFrame(1, Buffer.alloc(0))], 5],
   [
-    "DATA of nothing but padding",
+    "DATA that contains only padding",
     { emptyData: 5 },
     () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))],
     5,
@@ -81,7 +81,7 @@ const floods: readonly Flood[] = [
   ["unknown frames", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
   // Two streams allow four.
   [
-    "DATA for a stream that we have reset",
+    "DATA for a stream that the server has reset",
     { ignoredFrames: 5 },
     (i) => [i === 0 ? malformed(3) : dataFrame(3, Buffer.from("x"))],
     1 + 9,
@@ -91,7 +91,7 @@ const floods: readonly Flood[] = [
   ["WINDOW_UPDATE for the connection", { windowUpdates: 5 }, () => [windowUpdateFrame(0, 1)], 7],
   ["WINDOW_UPDATE for a stream", { windowUpdates: 5 }, () => [windowUpdateFrame(1, 1)], 7],
   [
-    "WINDOW_UPDATE, three with each stream",
+    "three WINDOW_UPDATEs for each stream",
     { windowUpdates: 5 },
     (i) => [whole(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 1), windowUpdateFrame(0, 1), windowUpdateFrame(0, 1)],
     7,
@@ -103,7 +103,7 @@ function waves(wave: Wave, from: number, to: number): Frame[] {
 }
 
 describe("flood limits", () => {
-  test.each(floods)("%s: the connection is closed above the limit, not below", async (_, limits, wave, allowed) => {
+  test.each(floods)("close the connection only above the limit, for %s", async (_, limits, wave, allowed) => {
     const serve = echoUnlessHeld;
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);
@@ -115,13 +115,13 @@ describe("flood limits", () => {
   });
 
   test.each([
-    { name: "frames up to the limit are allowed", continuations: 3, want: answered },
+    { name: "allow CONTINUATION frames up to the limit", continuations: 3, want: answered },
     {
-      name: "frames above the limit close the connection (CVE-2024-27316)",
+      name: "close the connection after more CONTINUATION frames (CVE-2024-27316)",
       continuations: 4,
       want: goAwayWith(ErrorCode.enhanceYourCalm),
     },
-  ])("CONTINUATION $name", async ({ continuations, want }) => {
+  ])("$name", async ({ continuations, want }) => {
     await using engine = await startEngine({ limits: { continuations: 3 } });
     using connection = await openFrames(engine.address);
     connection.send(frame(frameType.headers, frameFlag.endStream, 1, getBlock));
@@ -130,7 +130,7 @@ describe("flood limits", () => {
     expect(await connection.readEnd(1)).toStrictEqual(want);
   });
 
-  test("a field block at the limit is accepted, no longer one", async () => {
+  test("accept a field block at the limit, and reject a longer block", async () => {
     const headerBlockBytes = getBlock.byteLength;
     for (const [more, want] of [
       [0, answered],
@@ -150,12 +150,12 @@ describe("flood limits", () => {
 
   test.each<{ name: string; limits: Partial<Http2Limits>; replies: readonly Frame[] }>([
     {
-      name: "window updates for the DATA that was sent",
+      name: "window updates in reply to DATA",
       limits: { windowUpdates: 1 },
       replies: [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)],
     },
-    { name: "PINGs for the DATA that was sent", limits: { pings: 1 }, replies: [ping] },
-  ])("$name are not counted", async ({ limits, replies }) => {
+    { name: "PINGs in reply to DATA", limits: { pings: 1 }, replies: [ping] },
+  ])("do not count $name", async ({ limits, replies }) => {
     const body = Buffer.alloc(50);
     await using engine = await startEngine({
       limits,
@@ -173,7 +173,7 @@ describe("flood limits", () => {
     expect(await isAlive(connection, frame(frameType.settings, 0, 0))).toBe(true);
   });
 
-  test("PINGs for responses without DATA are not counted", async () => {
+  test("do not count PINGs in reply to responses without DATA", async () => {
     await using engine = await startEngine({ limits: { pings: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) {
@@ -183,7 +183,7 @@ describe("flood limits", () => {
     }
   });
 
-  test("streams above the limit count once the client knows it (§5.1.2)", async () => {
+  test("count refused streams only after the client has acknowledged the limit (§5.1.2)", async () => {
     const limits = { resets: 0, concurrentStreams: 1 };
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address, { settled: false });
@@ -192,14 +192,14 @@ describe("flood limits", () => {
     expect(await isAlive(connection, ping)).toBe(true);
   });
 
-  test("late resets are not counted", async () => {
+  test("do not count late resets", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) connection.send(begun(streamId), resetFrame(streamId, 8));
     expect(await isAlive(connection, ping)).toBe(true);
   });
 
-  test("a late DATA frame counts once, whatever its parts", async () => {
+  test("count a DATA frame after a reset only once", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { ignoredFrames: 5 } });
     using connection = await openFrames(engine.address);
     connection.send(headersFrame(1, postHeader(["connection", "close"])));
@@ -214,8 +214,8 @@ describe("flood limits", () => {
   });
 });
 
-describe("the counts of events", () => {
-  test("restart with each interval", async () => {
+describe("the counters of frames", () => {
+  test("restart in each interval", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     await using engine = await startEngine({ limits: { pings: 5, intervalMs: 10 } });
@@ -227,7 +227,7 @@ describe("the counts of events", () => {
     }
   });
 
-  test("keep unused credit", () => {
+  test("keep unused credit for the next interval", () => {
     const guard = new FloodGuard({ ...defaultHttp2Limits, windowUpdates: 1 }, { headerBlocks: 1, dataFrames: 1 });
     guard.restart();
     for (let i = 0; i < 3; i++) guard.count("windowUpdates");
@@ -243,7 +243,7 @@ describe("the counts of events", () => {
     expect(() => guard.count("windowUpdates")).toThrow("too many windowUpdates");
   });
 
-  test("compare resets with their interval's streams", () => {
+  test("compare resets with the streams opened in the same interval", () => {
     const guard = new FloodGuard({ ...defaultHttp2Limits, resets: 1 }, { headerBlocks: 0, dataFrames: 0 });
     guard.openedStreams = 10;
     for (let i = 0; i < 5; i++) guard.count("resets");

@@ -178,8 +178,8 @@ const pieceBytes = 7000;
 const bodyFrames = (streamId: number, bytes: number, flags = 0): Frame[] =>
   [0, 1, 2, 3].flatMap((i) => piecesOf(streamId, bytes, i === 3 ? flags : 0));
 
-describe("with any order of streams and window updates", () => {
-  test("each stream that is not cancelled gets the same response as alone", async () => {
+describe("flow control", () => {
+  test("completes every stream in any order of window updates", async () => {
     await using engine = await startEngine({ serve: pipe, limits: { pings: 1e9, windowUpdates: 1e9, emptyData: 1e9 } });
     const request = fc.record({ bytes: fc.nat({ max: 90_000 }), cancelled: fc.boolean() });
     const calls = fc.array(request, { minLength: 1, maxLength: 6 });
@@ -204,7 +204,7 @@ describe("the connection window", () => {
   test.each([
     ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
     [
-      "is refused for its content length",
+      "is refused for its Content-Length",
       (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]), ...bodyFrames(id, pieceBytes)],
     ],
     ["is refused for its header", (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)]],
@@ -213,7 +213,7 @@ describe("the connection window", () => {
       (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)],
     ],
     [
-      "sends only padding",
+      "contains only padding",
       (id: number) => [
         begun(id, hold),
         ...Array.from({ length: (4 * pieceBytes) / 250 }, () =>
@@ -223,10 +223,10 @@ describe("the connection window", () => {
       ],
     ],
     [
-      "is complete and gets no response",
+      "gets no response to a complete body",
       (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
     ],
-  ])("after a stream that %s is restored", async (_, framesOf) => {
+  ])("is restored after a stream that %s", async (_, framesOf) => {
     const used: string[] = [];
     await using engine = await startEngine({
       serve: (stream, head) => {
@@ -240,7 +240,7 @@ describe("the connection window", () => {
 });
 
 describe("an unread body", () => {
-  test("is received only up to the windows", async () => {
+  test("is received only up to the flow-control window", async () => {
     const limits = { streamWindowBytes: 100_000, connectionWindowBytes: 150_000 };
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
@@ -267,7 +267,7 @@ describe("an unread body", () => {
 });
 
 describe("a response that the client does not read", () => {
-  test("is sent only up to the windows", async () => {
+  test("is sent only up to the flow-control window", async () => {
     let sentBytes = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -297,7 +297,7 @@ describe("a response that the client does not read", () => {
     expect(pieces).toBeLessThan(100);
   });
 
-  test("continues once it is read", async () => {
+  test("is sent completely once the client reads", async () => {
     const body = Buffer.alloc(3_000_000, "0123456789");
     await using engine = await startEngine({
       serve: (stream) => {
@@ -316,7 +316,7 @@ describe("a response that the client does not read", () => {
     expect(Buffer.concat(received).equals(body)).toBe(true);
   });
 
-  test("causes further requests to be refused with REFUSED_STREAM until it is read", async () => {
+  test("causes REFUSED_STREAM for further requests until the client reads", async () => {
     await using engine = await startEngine({ limits: { queuedBytes: 100_000 } });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), begun(1), ...bodyFrames(1, 25_000, frameFlag.endStream));
@@ -329,7 +329,7 @@ describe("a response that the client does not read", () => {
     expect(await connection.readEnd(5)).toStrictEqual(answered);
   });
 
-  test("notifies the server when it can continue", async () => {
+  test("notifies the server when the response can continue", async () => {
     let writable = 0;
     await using engine = await startEngine({
       serve: (stream) => {

@@ -14,7 +14,7 @@ import { answered, begun, windowUpdateFrame } from "../../../testing/src/http2/h
 
 const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
 
-test("a chunk is freed unless one of its pieces was kept", async () => {
+test("a chunk is freed unless a receiver keeps one of its pieces", async () => {
   const kept: Uint8Array[] = [];
   const used = new Set<ArrayBufferLike>();
   const serve = (stream: Http2Stream): void => {
@@ -40,7 +40,7 @@ test("a chunk is freed unless one of its pieces was kept", async () => {
   expect([...used].some(isFreed)).toBe(true);
 });
 
-test("a chunk whose receiver has thrown is not freed", async () => {
+test("a chunk is not freed if its receiver throws", async () => {
   const kept: Uint8Array[] = [];
   const faults: unknown[] = [];
   const serve = (stream: Http2Stream): void => {
@@ -64,9 +64,9 @@ const windows: readonly number[] = [65_535, 40_000, 2 * 16_384 + 100];
 const bodyBytes = windows.reduce((sum, bytes) => sum + bytes, 0);
 
 test.each([
-  { name: "for single use is freed after it was sent", mark: markSingleUse, want: 0 },
-  { name: "that may be used again is not freed", mark: (body: Uint8Array) => body, want: bodyBytes },
-])("a body $name", async ({ mark, want }) => {
+  { name: "for single use is freed after sending", mark: markSingleUse, want: 0 },
+  { name: "for repeated use is not freed", mark: (body: Uint8Array) => body, want: bodyBytes },
+])("a response body $name", async ({ mark, want }) => {
   const body = mark(Buffer.alloc(bodyBytes, "x"));
   await using engine = await startEngine({
     serve: (stream) => {

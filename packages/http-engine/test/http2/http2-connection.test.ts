@@ -87,7 +87,7 @@ function sendEndlessly(stream: Http2Stream): void {
 }
 
 describe("a draining connection", () => {
-  test("sends GOAWAY, PING and final GOAWAY, completes its streams, then closes", async () => {
+  test("sends two GOAWAY frames, completes its streams, then closes", async () => {
     const { streams, serve } = keeper();
     await using engine = await startEngine({ serve });
     using connection = await openFrames(engine.address);
@@ -112,7 +112,7 @@ describe("a draining connection", () => {
     expect(await connection.readFrame()).toBeUndefined();
   });
 
-  test("closes immediately without open streams", async () => {
+  test("closes immediately if it has no open streams", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(whole(1));
@@ -138,7 +138,7 @@ describe("a draining connection", () => {
     expect(await connection.readFrame()).toBeUndefined();
   });
 
-  test("completes a stream whose client continues to send after the final GOAWAY", async () => {
+  test("sends GOAWAY for a protocol error after the final GOAWAY", async () => {
     const { streams, serve } = keeper();
     await using engine = await startEngine({ serve });
     using connection = await openFrames(engine.address);
@@ -151,8 +151,8 @@ describe("a draining connection", () => {
   });
 });
 
-describe("a connection whose client", () => {
-  test("closes its side gets its responses", async () => {
+describe("an HTTP/2 client", () => {
+  test("gets its responses after it has closed its side", async () => {
     const { streams, serve } = keeper();
     await using engine = await startEngine({ serve });
     using connection = await openFrames(engine.address);
@@ -167,9 +167,9 @@ describe("a connection whose client", () => {
   });
 
   test.each([
-    { name: "resets it", end: (connection: FrameConnection) => connection.socket.resetAndDestroy() },
-    { name: "closes it", end: (connection: FrameConnection) => connection.socket.destroy() },
-  ])("$name while calls are open cancels them, and frees everything", async ({ end }) => {
+    { name: "resets", end: (connection: FrameConnection) => connection.socket.resetAndDestroy() },
+    { name: "closes", end: (connection: FrameConnection) => connection.socket.destroy() },
+  ])("cancels its open calls when it $name the connection", async ({ end }) => {
     const codes: number[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -201,7 +201,7 @@ describe("a connection whose client", () => {
       want: ErrorCode.protocolError,
       settled: true,
     },
-  ])("$name is closed", async ({ limits, sent, want, settled }) => {
+  ])("that $name is disconnected", async ({ limits, sent, want, settled }) => {
     const clock = useFakeClock();
     await using engine = await startEngine({ limits });
     using connection = await openFrames(engine.address, { settled });
@@ -214,8 +214,8 @@ describe("a connection whose client", () => {
   test.each([
     { name: "sends nothing", sent: [] },
     { name: "sends only PING acknowledgements", sent: [alive] },
-    { name: "sends no more requests, but PINGs", sent: [whole(1), alive] },
-  ])("$name is closed after the idle timeout without streams", async ({ sent }) => {
+    { name: "sends only PING acknowledgements after a request", sent: [whole(1), alive] },
+  ])("that $name gets GOAWAY after the idle timeout", async ({ sent }) => {
     using pair = quietPair();
     const frames = readFrames(pair.client);
     // Any number of PINGs, because here the idle timeout should close the connection.
@@ -237,7 +237,7 @@ describe("a connection whose client", () => {
     expect(await frames.readUntil(() => false)).toBeUndefined();
   });
 
-  test("has consecutive streams is not idle", async () => {
+  test("with consecutive streams is not idle", async () => {
     const clock = useFakeClock();
     const { streams, serve } = keeper();
     // Three streams take longer than the idle timeout, and almost none of it passes between two.
@@ -252,7 +252,7 @@ describe("a connection whose client", () => {
     }
   });
 
-  test("has silently disappeared is detected with a PING", async () => {
+  test("that has disappeared silently is detected by a PING", async () => {
     const clock = useFakeClock();
     const codes: number[] = [];
     const begins = Promise.withResolvers<void>();
@@ -272,7 +272,7 @@ describe("a connection whose client", () => {
     expect(engine.connections.size).toBe(0);
   });
 
-  test("acknowledges keepalive PINGs stays open", async () => {
+  test("that acknowledges keepalive PINGs stays connected", async () => {
     const clock = useFakeClock();
     await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: hour } });
     using patient = await openFrames(engine.address);
@@ -285,7 +285,7 @@ describe("a connection whose client", () => {
     expect(await patient.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("has acknowledged a PING stays open although a blocked process reads late", async () => {
+  test("stays connected if a blocked process reads its PING acknowledgement late", async () => {
     const clock = useFakeClock();
     const begins = Promise.withResolvers<void>();
     await using engine = await startEngine({
@@ -308,7 +308,7 @@ describe("a connection whose client", () => {
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("does not complete an awaited body is reset after the request timeout", async () => {
+  test("that does not complete an awaited body gets a reset after the request timeout", async () => {
     await using engine = await startEngine({
       limits: { requestTimeoutMs: 60 },
       serve: (stream) => {
@@ -323,7 +323,7 @@ describe("a connection whose client", () => {
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("continues a body after its response is reset after the linger time", async () => {
+  test("that continues a body after the response gets a reset after the linger time", async () => {
     await using engine = await startEngine({ limits: { ...farOff, lingerMs: 20 }, serve: (stream) => answer(stream) });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3]) {
@@ -334,9 +334,9 @@ describe("a connection whose client", () => {
   });
 
   test.each([
-    { name: "it is reset", everyMs: 13, last: frameType.resetStream },
+    { name: "the stream is reset", everyMs: 13, last: frameType.resetStream },
     { name: "the connection is closed", everyMs: 3_600_000, last: frameType.headers },
-  ])("continues a body after its response has a timer while not closed", async ({ everyMs, last }) => {
+  ])("that continues a body after the response has a timer until $name", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
@@ -352,7 +352,7 @@ describe("a connection whose client", () => {
     await expect.poll(() => stopped.every(({ value }) => isCleared(value))).toBe(true);
   });
 
-  test("reads nothing in its response is closed after the blocked timeout", async () => {
+  test("that reads nothing of a response gets a reset after the blocked timeout", async () => {
     await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
     using connection = await openFrames(engine.address);
     connection.send(
@@ -367,7 +367,7 @@ describe("a connection whose client", () => {
   test.each([
     { name: "PINGs", sent: alive, limits: { pings: 1e9 } },
     { name: "requests", sent: whole(1), limits: {} },
-  ])("sends $name without reading is no longer read, then closed", async ({ sent, limits }) => {
+  ])("that sends $name without reading is disconnected", async ({ sent, limits }) => {
     const budget = new BacklogBudget(2 ** 30);
     let heldBytes = 0;
     await using engine = await startEngine({
@@ -394,7 +394,7 @@ describe("a connection whose client", () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test("violates the protocol is disconnected without closing its side, even when draining", async () => {
+  test("that violates the protocol is disconnected even if it does not close its side", async () => {
     using pair = quietPair();
     let closed = false;
     const connection = serveConnection(pair.server, { limits: { lingerMs: 300 } }, () => (closed = true));
@@ -404,7 +404,7 @@ describe("a connection whose client", () => {
     await expect.poll(() => closed).toBe(true);
   });
 
-  test("reads nothing is disconnected when its backlog exceeds the budget", async () => {
+  test("that reads nothing is disconnected when its backlog exceeds the budget", async () => {
     using pair = quietPair();
     let closed = false;
     serveConnection(
@@ -421,7 +421,7 @@ describe("a connection whose client", () => {
     await expect.poll(() => closed).toBe(true);
   });
 
-  test("reads again is read from again", async () => {
+  test("that starts to read has its queued requests served", async () => {
     using pair = quietPair();
     let served = 0;
     const serve = (stream: Http2Stream): void => {
@@ -439,7 +439,7 @@ describe("a connection whose client", () => {
     await expect.poll(() => served).toBe(calls);
   });
 
-  test("reads slowly and sends nothing stays open", async () => {
+  test("that reads slowly and sends nothing stays connected", async () => {
     const clock = useFakeClock();
     using pair = quietPair();
     let closed = false;

@@ -64,7 +64,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(3)).toStrictEqual(answered);
   });
 
-  test("sends the last accepted stream in GOAWAY (§6.8)", async () => {
+  test("sends the id of the last accepted stream in GOAWAY (§6.8)", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld });
     using connection = await openFrames(engine.address);
     connection.send(begun(1), begun(7), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
@@ -72,7 +72,7 @@ describe("the engine", () => {
     expect(last?.payload.readUInt32BE(0)).toBe(7);
   });
 
-  test("serves nothing after a connection error, also in the same chunk", async () => {
+  test("ignores requests that follow a connection error in the same chunk", async () => {
     const served: number[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -86,7 +86,7 @@ describe("the engine", () => {
     expect(served).toStrictEqual([1]);
   });
 
-  test("serves nothing after a flood, also in the same chunk", async () => {
+  test("ignores requests that follow a flood in the same chunk", async () => {
     const served: number[] = [];
     await using engine = await startEngine({
       budget: new BacklogBudget(500),
@@ -130,7 +130,7 @@ describe("the engine", () => {
     );
   });
 
-  test("ends a sent response with an empty DATA frame (§8.1)", async () => {
+  test("ends a response with an empty DATA frame after its header was sent (§8.1)", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.sendHeaders([statusBlock(200)], false);
@@ -144,7 +144,7 @@ describe("the engine", () => {
     expect(last).toMatchObject({ type: frameType.data, flags: endStream, payload: Buffer.of() });
   });
 
-  test("does not pass on empty pieces", async () => {
+  test("does not pass empty DATA frames to the receiver", async () => {
     const pieces: string[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -167,7 +167,7 @@ describe("the engine", () => {
     expect(pieces).toEqual(["a"]);
   });
 
-  test("sends no empty frame after a queued piece", async () => {
+  test("sets END_STREAM on the last queued DATA frame", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);
@@ -189,7 +189,7 @@ describe("the engine", () => {
     expect(pieces).toEqual(["a", "b", "c"]);
   });
 
-  test("sends the reset for a drain's last stream (§6.8)", async () => {
+  test("sends the reset of the last stream while it drains (§6.8)", async () => {
     const streams: Http2Stream[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -219,7 +219,7 @@ describe("the engine", () => {
       end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
       want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
     },
-  ])("after $name sends nothing", async ({ end, want }) => {
+  ])("sends no more frames on a stream after $name", async ({ end, want }) => {
     await using engine = await startEngine({
       serve: (stream) => {
         end(stream);
@@ -240,7 +240,7 @@ describe("the engine", () => {
     expect(sent).toMatchObject([want]);
   });
 
-  test("credits an unread body when it responds to a sending client", async () => {
+  test("returns the window of an unread body when it responds", async () => {
     let heldBytes = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -264,7 +264,7 @@ describe("the engine", () => {
     expect(granted).toStrictEqual([uint32(48_000)]);
   });
 
-  test("credits what arrives while its response is queued, then sends it", async () => {
+  test("returns the window of a body that arrives while the response is queued", async () => {
     await using engine = await startEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
       limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
@@ -282,7 +282,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
-  test("resets a stream with more than 256 KiB after its response (§8.1)", async () => {
+  test("resets a stream that receives over 256 KiB after the response (§8.1)", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     using connection = await openFrames(engine.address);
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
@@ -303,7 +303,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(41)).toStrictEqual(answered);
   });
 
-  test("resets a stream whose request continues after its response (§8.1)", async () => {
+  test("sends the response before the reset of an incomplete request (§8.1)", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         answer(stream);
@@ -319,16 +319,16 @@ describe("the engine", () => {
   });
 
   test.each<{ name: string; throwing: ReceiverParts; begin?: (stream: Http2Stream) => void }>([
-    { name: "when it gets a request", throwing: {}, begin: thrower },
-    { name: "at a piece of a body", throwing: { onData: thrower } },
-    { name: "at the end of a body", throwing: { onEnd: thrower } },
+    { name: "at a request", throwing: {}, begin: thrower },
+    { name: "at a part of the body", throwing: { onData: thrower } },
+    { name: "at the end of the body", throwing: { onEnd: thrower } },
     { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower } },
     {
-      name: "when it can send more",
+      name: "when more can be sent",
       throwing: { onWritable: thrower },
       begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
     },
-  ])("if a server throws $name, only the failed stream is reset", async ({ throwing, begin }) => {
+  ])("resets only the failed stream if a receiver throws $name", async ({ throwing, begin }) => {
     const faults: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => faults.push(error),
@@ -346,7 +346,7 @@ describe("the engine", () => {
     expect(faults).toContainEqual(new Error("a fault of the test's"));
   });
 
-  test("closes the connection with INTERNAL_ERROR after a wider defect (§5.4.1)", async () => {
+  test("closes the connection with INTERNAL_ERROR if onFault throws (§5.4.1)", async () => {
     const faults: unknown[] = [];
     const errors: unknown[] = [];
     await using engine = await startEngine({

@@ -27,7 +27,7 @@ async function givenBack(connection: FrameConnection): Promise<Record<number, nu
   return given;
 }
 
-test("bytes that a stream held are credited once, even if consumed late", async () => {
+test("bytes of a closed stream are credited once, even if they are consumed later", async () => {
   const streams: Http2Stream[] = [];
   await using engine = await startEngine({
     limits,

@@ -38,14 +38,14 @@ describe("SendFlow", () => {
     expect(sent).toEqual(["1:a", "3:ab"]);
   });
 
-  test("changes windows for streams without queued data", async () => {
+  test("accepts window changes for streams without queued data", async () => {
     await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
     using connection = await openFrames(engine.address);
     connection.send(whole(1), settingFrame(4, 100_000), ping);
     expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
   });
 
-  test("handles WINDOW_UPDATE at constant cost however many streams are queued", async () => {
+  test("handles WINDOW_UPDATE at a cost independent of the queued streams", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
@@ -87,7 +87,7 @@ describe("SendFlow", () => {
     expect(next).toMatchObject({ type: frameType.data, flags: 0, payload: Buffer.alloc(1) });
   });
 
-  test("keeps pieces in order, even if the window is open", async () => {
+  test("sends pieces of a body in order", async () => {
     const streams: Http2Stream[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -134,7 +134,7 @@ describe("SendFlow", () => {
   });
 });
 
-test("short responses are not blocked by long ones in small windows", async () => {
+test("long responses do not block short responses", async () => {
   await using engine = await startEngine({
     serve: (stream) => answer(stream, Buffer.alloc(stream.id === 1 ? 1_000_000 : 20_000)),
   });
@@ -156,19 +156,19 @@ test("short responses are not blocked by long ones in small windows", async () =
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });
 
-describe("a frame", () => {
+describe("SendFlow.takeAll", () => {
   test.each([
-    { name: "if it fills the window of its stream", streamWindow: 5, sizes: [5, 1], sent: [true, false] },
-    { name: "if it fits the window of its stream", streamWindow: 5, sizes: [6, 4], sent: [false, true] },
-    { name: "up to the size of a frame", streamWindow: 65_535, sizes: [16_385, 16_384], sent: [false, true] },
+    { name: "allows data that fills the stream window", streamWindow: 5, sizes: [5, 1], sent: [true, false] },
+    { name: "refuses data over the stream window", streamWindow: 5, sizes: [6, 4], sent: [false, true] },
+    { name: "refuses data over the frame size", streamWindow: 65_535, sizes: [16_385, 16_384], sent: [false, true] },
     {
-      name: "if it fits the window of the connection",
+      name: "refuses data over the connection window",
       streamWindow: 100_000,
       sizes: [16_384, 16_384, 16_384, 16_384, 16_383, 1],
       sent: [true, true, true, false, true, false],
     },
-    { name: "unless the socket is full", streamWindow: 5, sizes: [1], sent: [false], congested: true },
-  ])("is sent immediately $name", async ({ streamWindow, sizes, sent, congested = false }) => {
+    { name: "refuses data while the socket is full", streamWindow: 5, sizes: [1], sent: [false], congested: true },
+  ])("$name", async ({ streamWindow, sizes, sent, congested = false }) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
@@ -184,8 +184,8 @@ describe("a frame", () => {
 
 describe("a response", () => {
   test.each([
-    { name: "stalled when nothing of it was read for the blocked timeout", afterMs: blockedTimeoutMs, stalled: 1 },
-    { name: "not stalled before that", afterMs: blockedTimeoutMs - 5000, stalled: 0 },
+    { name: "stalled if nothing was read for the blocked timeout", afterMs: blockedTimeoutMs, stalled: 1 },
+    { name: "not stalled before the blocked timeout", afterMs: blockedTimeoutMs - 5000, stalled: 0 },
   ])("is $name", async ({ afterMs, stalled }) => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
@@ -195,7 +195,7 @@ describe("a response", () => {
     expect(first?.sendFlow.stalled(performance.now() + afterMs)).toHaveLength(stalled);
   });
 
-  test("is not stalled while its reader reads slowly", async () => {
+  test("is not stalled while the client reads slowly", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);

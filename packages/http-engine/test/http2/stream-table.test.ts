@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { StreamTable } from "../../src/http2/stream-table.ts";
 
-test("absenceOf remembers the last 1,024 streams that we have reset", () => {
+test("absenceOf remembers the last 1,024 streams that the server has reset", () => {
   const table = new StreamTable();
   for (let streamId = 1; streamId <= 2 * 1025; streamId += 2) {
     table.lastStreamId = streamId;

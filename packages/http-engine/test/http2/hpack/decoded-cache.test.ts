@@ -15,29 +15,29 @@ function find(remembered: DecodedCache<string>, text: string): string | undefine
   return remembered.get(Buffer.from(`<${text}>`, "latin1"), 1, text.length + 1);
 }
 
-describe("cached bytes", () => {
+describe("DecodedCache", () => {
   test.each([
-    { name: "the only ones", texts: ["abc"], find: "abc" },
-    { name: "some of several", texts: ["abc", "abd", "ab"], find: "abd" },
-    { name: "more than a loop compares", texts: ["x".repeat(65)], find: "x".repeat(65) },
-    { name: "empty", texts: ["", "a"], find: "" },
+    { name: "the only cached bytes", texts: ["abc"], find: "abc" },
+    { name: "the second of three entries", texts: ["abc", "abd", "ab"], find: "abd" },
+    { name: "more than 64 bytes", texts: ["x".repeat(65)], find: "x".repeat(65) },
+    { name: "empty bytes", texts: ["", "a"], find: "" },
     { name: "non-ASCII octets", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
-    { name: "as many as fit", texts: ["x".repeat(744)], find: "x".repeat(744) },
-  ])("that are $name are found repeatedly", ({ texts, find: text }) => {
+    { name: "bytes of the maximum size", texts: ["x".repeat(744)], find: "x".repeat(744) },
+  ])("finds $name repeatedly", ({ texts, find: text }) => {
     const remembered = remembering(texts);
     const want = `read ${text}`;
     expect([find(remembered, text), find(remembered, text), find(remembered, text)]).toEqual([want, want, want]);
   });
 
   test.each([
-    { name: "the last octet", text: "abd" },
-    { name: "the first octet", text: "bbc" },
-    { name: "a missing octet", text: "ab" },
-    { name: "an additional octet", text: "abcd" },
-    { name: "being empty", text: "" },
-    { name: "having only zeros", text: "\0\0\0" },
-    { name: "being too large to cache", text: "abc".repeat(400) },
-  ])("that differ in $name are not mistaken for others", ({ text }) => {
+    { name: "bytes with another last octet", text: "abd" },
+    { name: "bytes with another first octet", text: "bbc" },
+    { name: "bytes without the last octet", text: "ab" },
+    { name: "bytes with an additional octet", text: "abcd" },
+    { name: "empty bytes", text: "" },
+    { name: "zero octets", text: "\0\0\0" },
+    { name: "bytes that are too large to cache", text: "abc".repeat(400) },
+  ])('does not find $name after caching "abc"', ({ text }) => {
     const remembered = remembering(["abc"]);
     expect([find(remembered, text), find(remembered, "abc"), find(remembered, "abc"), find(remembered, text)]).toEqual([
       undefined,
@@ -48,10 +48,10 @@ describe("cached bytes", () => {
   });
 
   test.each([
-    { name: "the bytes", texts: ["a".repeat(300)], last: "b".repeat(189), valueBytes: 0 },
-    { name: "the values", texts: ["a"], last: "b", valueBytes: 244 },
-    { name: "256 per entry", texts: ["a", "b", "c"], last: "d", valueBytes: 0 },
-  ])("are cleared when too many ($name are counted)", ({ texts, last, valueBytes }) => {
+    { name: "the keys are too large", texts: ["a".repeat(300)], last: "b".repeat(189), valueBytes: 0 },
+    { name: "the values are too large", texts: ["a"], last: "b", valueBytes: 244 },
+    { name: "there are too many entries", texts: ["a", "b", "c"], last: "d", valueBytes: 0 },
+  ])("removes all entries when $name", ({ texts, last, valueBytes }) => {
     const remembered = remembering(texts, valueBytes);
     const want = texts.map((text) => `read ${text}`);
     const findAll = (): unknown[] => texts.map((text) => find(remembered, text));
@@ -61,19 +61,19 @@ describe("cached bytes", () => {
   });
 
   test.each([
-    { name: "bytes", text: "a".repeat(745), valueBytes: 0 },
+    { name: "a key", text: "a".repeat(745), valueBytes: 0 },
     { name: "a value", text: "a", valueBytes: 744 },
-  ])("that are too large ($name) are not cached, and clear no others", ({ text, valueBytes }) => {
+  ])("does not cache $name over the limit, and keeps other entries", ({ text, valueBytes }) => {
     const remembered = remembering(["abc"]);
     remembered.set(Buffer.from(text), 0, text.length, "too much", valueBytes);
     expect([find(remembered, text), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
   test.each([
-    { name: "of equal length", texts: ["abc", "abd"] },
-    { name: "of different lengths", texts: ["abc", "ab"] },
-    { name: "longer than a loop compares", texts: ["x".repeat(65), `${"x".repeat(64)}y`] },
-  ])("are found when they alternate with others, $name, and cleared with them", ({ texts }) => {
+    { name: "keys of equal length", texts: ["abc", "abd"] },
+    { name: "keys of different lengths", texts: ["abc", "ab"] },
+    { name: "keys longer than 64 bytes", texts: ["x".repeat(65), `${"x".repeat(64)}y`] },
+  ])("finds alternating $name until it is cleared", ({ texts }) => {
     const remembered = remembering(texts);
     const turns = [...texts, ...texts, ...texts];
     expect(turns.map((text) => find(remembered, text))).toEqual(turns.map((text) => `read ${text}`));
@@ -81,7 +81,7 @@ describe("cached bytes", () => {
     expect(texts.map((text) => find(remembered, text))).toEqual([undefined, undefined]);
   });
 
-  test("are found without a map lookup when two alternate", () => {
+  test("finds two alternating keys without a map lookup", () => {
     const remembered = remembering(["abc", "ab"]);
     for (const text of ["abc", "ab"]) find(remembered, text);
     const chunk = Buffer.from("abcab");
@@ -90,7 +90,7 @@ describe("cached bytes", () => {
     expect(toText).not.toHaveBeenCalled();
   });
 
-  test("are copied, so that their chunk may be overwritten", () => {
+  test("copies the bytes, so their chunk may be overwritten", () => {
     const remembered = new DecodedCache<string>(sizeBytesMax);
     const chunk = Buffer.from("abc");
     remembered.set(chunk, 0, 3, "read abc", 0);
@@ -99,7 +99,7 @@ describe("cached bytes", () => {
     expect([remembered.get(chunk, 0, 3), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
-  test("have the value stored for them, or none, after any sequence", () => {
+  test("never returns the value of other bytes", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 40 })), (texts) => {
         const remembered = new DecodedCache<string>(sizeBytesMax);
@@ -112,7 +112,7 @@ describe("cached bytes", () => {
     );
   });
 
-  test("are looked up rarely while nothing repeats, and found again later", () => {
+  test("caches few keys while none repeats, then finds a repeated key", () => {
     const remembered = new DecodedCache<string>(100_000);
     const isFound = (text: string): boolean => {
       const found = find(remembered, text) !== undefined;

@@ -124,7 +124,7 @@ describe("the HPACK decoder", () => {
   });
 });
 
-test("a repeated block is decoded once, even after table changes", () => {
+test("a repeated block is decoded once until the dynamic table changes", () => {
   const decoder = new HpackDecoder(10_000);
   const decode = (hex: string): unknown => {
     const block = Buffer.from(hex, "hex");
@@ -140,23 +140,23 @@ test("a repeated block is decoded once, even after table changes", () => {
 
 describe("the decoder", () => {
   test.each([
-    { name: "§6.1: index 0", block: "80" },
-    { name: "§6.1: index 0 with following octets", block: "80 01 61 01 62" },
-    { name: "§2.3.3: an index above both tables", block: "be" },
-    { name: "§2.3.3: an index of a name above both tables", block: "7e 01 61" },
-    { name: "§5.1: a truncated integer", block: "ff" },
-    { name: "§5.1: an integer that is too large", block: "ff ff ff ff ff 0f" },
-    { name: "§5.1: an integer with trailing zeros", block: "3f e1 9f 80 80 00" },
-    { name: "§5.1: an integer that is too large for 32 bits", block: "00 7f 80 80 80 80 80 01" },
-    { name: "§5.2: a name that is longer than its block", block: "40 05 61 62" },
-    { name: "§5.2: a value that is longer than its block", block: "40 01 61 05 62" },
-    { name: "§5.2: a missing string", block: "40" },
-    { name: "§5.2: the end-of-string symbol", block: "00 84 ff ff ff ff 01 61" },
-    { name: "§5.2: padding that is not ones", block: "00 81 18 01 61" },
-    { name: "§5.2: padding of more than seven bits", block: "00 82 1f ff 01 61" },
-    { name: "§6.3: a table larger than the setting", block: "3f e2 1f" },
-    { name: "§4.2: a size update after a field", block: "82 20" },
-  ])("with $name refuses the block", ({ block }) => {
+    { name: "index 0 (§6.1)", block: "80" },
+    { name: "index 0 with following octets (§6.1)", block: "80 01 61 01 62" },
+    { name: "an index above both tables (§2.3.3)", block: "be" },
+    { name: "an index of a name above both tables (§2.3.3)", block: "7e 01 61" },
+    { name: "a truncated integer (§5.1)", block: "ff" },
+    { name: "an integer that is too large (§5.1)", block: "ff ff ff ff ff 0f" },
+    { name: "an integer with trailing zeros (§5.1)", block: "3f e1 9f 80 80 00" },
+    { name: "an integer that is too large for 32 bits (§5.1)", block: "00 7f 80 80 80 80 80 01" },
+    { name: "a name that is longer than its block (§5.2)", block: "40 05 61 62" },
+    { name: "a value that is longer than its block (§5.2)", block: "40 01 61 05 62" },
+    { name: "a missing string (§5.2)", block: "40" },
+    { name: "the end-of-string symbol (§5.2)", block: "00 84 ff ff ff ff 01 61" },
+    { name: "padding that is not ones (§5.2)", block: "00 81 18 01 61" },
+    { name: "padding of more than seven bits (§5.2)", block: "00 82 1f ff 01 61" },
+    { name: "a table larger than the setting (§6.3)", block: "3f e2 1f" },
+    { name: "a size update after a field (§4.2)", block: "82 20" },
+  ])("rejects a block with $name", ({ block }) => {
     expect(() => decodeAll([block])).toThrow(
       expect.objectContaining({ name: "ConnectionError", code: ErrorCode.compressionError }),
     );
@@ -164,20 +164,20 @@ describe("the decoder", () => {
 
   test.each([
     {
-      name: "empties the table for an entry larger than it",
+      name: "removes all entries if a new entry exceeds the table",
       blocks: ["3f e1 01 40 01 61 01 62", `40 01 63 7f 81 01 ${"61".repeat(256)}`, "be"],
     },
-    { name: "evicts all entries when the size becomes 0", blocks: ["40 01 61 01 62", "20", "be"] },
-    { name: "does not restore entries when the size grows again", blocks: ["40 01 61 01 62", "20 3f e1 1f be"] },
+    { name: "evicts all entries when the table size becomes 0", blocks: ["40 01 61 01 62", "20", "be"] },
+    { name: "does not restore entries when the table grows again", blocks: ["40 01 61 01 62", "20 3f e1 1f be"] },
   ])("$name (§4.3, §4.4)", ({ blocks }) => {
     expect(decodeAll(blocks.slice(0, -1))).toHaveLength(blocks.length - 1);
     expect(() => decodeAll(blocks)).toThrow(ConnectionError);
   });
 
   test.each([
-    { name: "a short block", entry: "40 01 63 01 64", want: "c=d" },
-    { name: "a long block", entry: `40 01 63 7f a1 01 ${"64".repeat(288)}`, want: `c=${"d".repeat(288)}` },
-  ])("decodes a cached block again after $name has changed the table", ({ entry, want }) => {
+    { name: "a short field", entry: "40 01 63 01 64", want: "c=d" },
+    { name: "a long field", entry: `40 01 63 7f a1 01 ${"64".repeat(288)}`, want: `c=${"d".repeat(288)}` },
+  ])("decodes a cached block again after $name was added to the table", ({ entry, want }) => {
     // One octet, an index into the dynamic table, before and after a new entry.
     const blocks = ["40 01 61 01 62", "be", "be", entry, "be", "be"];
     const read = decodeAll(blocks).map((fields) => fields.join("="));
@@ -187,7 +187,7 @@ describe("the decoder", () => {
   test.each([
     { name: "a never-indexed token", token: 1_000, blocks: 2 },
     { name: "a header of the maximum size", token: 16_000, blocks: 1 },
-    { name: "a few that alternate", token: 1_000, blocks: 8 },
+    { name: "one of eight alternating tokens", token: 1_000, blocks: 8 },
   ])("decodes a repeated block with $name only once", ({ token, blocks: count }) => {
     const decoder = new HpackDecoder(limitBytes);
     const blocks = Array.from({ length: count }, (_, i) => neverIndexed(`${i}`.padStart(token, "t")));
@@ -219,7 +219,7 @@ describe("the decoder", () => {
     expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
   });
 
-  test("counts fields above the list limit, and returns only their pseudo-header fields", () => {
+  test("counts all fields over the list limit, and returns only pseudo-header fields", () => {
     const decoder = new HpackDecoder(51 + 32);
     const block = Buffer.concat([encodeBlock(["a", "x".repeat(50), "b", "y".repeat(50)]), encodeStatus(418)]);
     const { fields, listBytes } = decoder.decode(block, 0, block.byteLength);
@@ -227,7 +227,7 @@ describe("the decoder", () => {
     expect(listBytes).toBe(51 + 51 + 10 + 3 * 32);
   });
 
-  test("decodes what the encoder has encoded", () => {
+  test("decodes the fields that the encoder encodes", () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/).filter((text) => !connectionFields.has(text));
     const value = fc.string({
       unit: fc
@@ -258,7 +258,7 @@ describe("the decoder", () => {
     );
   });
 
-  test("throws only connection errors for any input, and stays within its limit", () => {
+  test("throws only connection errors for random blocks", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 }), (blocks) => {
         const decoder = new HpackDecoder(1000);

@@ -4,22 +4,22 @@ import { HpackDecoder } from "../../../src/http2/hpack/decoder.ts";
 import { encodeBlock, encodeStatus } from "../../../src/http2/hpack/encoder.ts";
 
 test.each([
-  { name: "a field of the static table by its index", fields: ["accept-encoding", "gzip, deflate"], want: "90" },
-  { name: "a name of the static table by its index", fields: ["age", "7"], want: "0f060137" },
-  { name: "a name whose index needs two octets", fields: ["server", "x"], want: "0f270178" },
+  { name: "a field in the static table", fields: ["accept-encoding", "gzip, deflate"], want: "90" },
+  { name: "a name in the static table", fields: ["age", "7"], want: "0f060137" },
+  { name: "a name with an index of two octets", fields: ["server", "x"], want: "0f270178" },
   { name: "a name that is not in the static table", fields: ["a", "b"], want: "0001610162" },
-  { name: "a name in lower case", fields: ["A", "b"], want: "0001610162" },
+  { name: "an uppercase name in lowercase", fields: ["A", "b"], want: "0001610162" },
   { name: "non-ASCII octets", fields: ["a", "\xff"], want: "00016101ff" },
   { name: "an empty value", fields: ["a", ""], want: "00016100" },
-  { name: "nothing", fields: [], want: "" },
-])("$name is encoded as RFC 7541 describes", ({ fields, want }) => {
+  { name: "an empty list of fields", fields: [], want: "" },
+])("encodeBlock encodes $name as in RFC 7541", ({ fields, want }) => {
   expect(encodeBlock(fields).toString("hex")).toBe(want);
 });
 
 test.each([
-  { name: "of the static table by its index", httpStatus: 204, want: "89" },
-  { name: "that is not in the static table with the index of its name", httpStatus: 418, want: "0803343138" },
-])("the encoder encodes a status $name", ({ httpStatus, want }) => {
+  { name: "in the static table", httpStatus: 204, want: "89" },
+  { name: "outside the static table", httpStatus: 418, want: "0803343138" },
+])("encodeStatus encodes a status $name", ({ httpStatus, want }) => {
   expect(encodeStatus(httpStatus).toString("hex")).toBe(want);
 });
 
@@ -40,7 +40,7 @@ test.each([
 test.each([
   { name: "fits into the dynamic table", tableBytes: 100, bytes: 1 },
   { name: "does not fit into the dynamic table", tableBytes: 99, bytes: 71 },
-])("a field that $name takes $bytes bytes when repeated (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
+])("a repeated field has $bytes octets if it $name (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
   const encoder = new BlockEncoder();
   const fields = ["x-a-b", "v".repeat(63)];
   const stable = new StableFields(fields);
@@ -52,7 +52,7 @@ test.each([
   expect(encoder.encode(stable)).toHaveLength(bytes);
 });
 
-test("the encoder caches blocks until the table or its size changes", () => {
+test("the encoder caches a block until the dynamic table changes", () => {
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(1000);
   const encode = (stable: StableFields): Uint8Array => {
@@ -71,8 +71,8 @@ test("the encoder caches blocks until the table or its size changes", () => {
 });
 
 test.each([
-  { name: "a connection-specific field after them", fields: [":method", "POST", "connection", "close"] },
+  { name: "a connection-specific field", fields: [":method", "POST", "connection", "close"] },
   { name: "a line break in a pseudo-header field", fields: [":path", "/\r\n"] },
-])("with $name, pseudo-header fields are rejected", ({ fields }) => {
+])("StableFields rejects $name", ({ fields }) => {
   expect(() => new StableFields(fields)).toThrow(TypeError);
 });

@@ -12,7 +12,7 @@ import { acceptedSocket, startGreenhouse } from "../../../../../testing/src/gate
 /** The shortest request, so that one socket read contains thousands. */
 const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
 
-test("all connections together buffer at most the limit, and nothing once closed", async () => {
+test("all connections together buffer no more than the limit", async () => {
   const backlogBytes = 16 * 1024 * 1024;
   const pageBytes = 6 * 1024 * 1024;
   const bufferedBytesMax = 1.5 * backlogBytes;
@@ -88,7 +88,7 @@ test("a connection buffers few pipelined requests and few unread responses", asy
   expect(await leastOf(crowd, most)).toBeLessThan(most);
 });
 
-test("responses are only created as fast as the client reads", async () => {
+test("pipelined requests are served only as fast as the client reads", async () => {
   const bytes = 100_000;
   const count = 300;
   const page: Endpoint = { path: "/", open: true, handle: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
@@ -109,7 +109,7 @@ test("responses are only created as fast as the client reads", async () => {
 
 const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
 
-describe("the buffered part of a response is counted", () => {
+describe("load.backlogBytes", () => {
   const kib = 1024;
   const certificate = createCertificate("localhost");
   const tls = { ca: certificate.cert, servername: "localhost" };
@@ -122,7 +122,7 @@ describe("the buffered part of a response is counted", () => {
     handle: ({ header }) => ({ httpStatus: 200, body: Buffer.alloc(Number(header.get("x-kib")) * kib) }),
   };
 
-  test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("until it is read, %i KiB", async (pageKib) => {
+  test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("is 0 after a response of %i KiB was read", async (pageKib) => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write(ask(pageKib));
@@ -130,7 +130,7 @@ describe("the buffered part of a response is counted", () => {
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
   });
 
-  test.each([60, 200, 5000])("until it is read late, %i KiB", async (pageKib) => {
+  test.each([60, 200, 5000])("is 0 after queued responses of %i KiB were read", async (pageKib) => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
@@ -145,7 +145,7 @@ describe("the buffered part of a response is counted", () => {
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
   });
 
-  test("until the client closes the connection without reading it", async () => {
+  test("is 0 after the client resets the connection", async () => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
@@ -158,7 +158,7 @@ describe("the buffered part of a response is counted", () => {
   test.each([
     { name: "", tls: undefined },
     { name: " over TLS", tls },
-  ])("only until it is read$name, so that its connection stays open", async ({ tls: options }) => {
+  ])("does not include responses that were read$name", async ({ tls: options }) => {
     const slow = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {

@@ -95,7 +95,7 @@ async function replyTo(
   return Buffer.concat(reply);
 }
 
-test("the output is the same wherever a connection is split in two", async () => {
+test("the output is the same for any split of the input in two", async () => {
   const all = await replyTo([recorded], pipe);
   // The last frame is the GOAWAY for a reset on an idle stream, so everything before it was processed.
   expect(all.subarray(-8).toString("hex")).toBe("0000000d00000001");
@@ -105,7 +105,7 @@ test("the output is the same wherever a connection is split in two", async () =>
   }
 });
 
-test("the output for random frames is the same in any chunks", async () => {
+test("the output for random frames is the same for any chunks of the input", async () => {
   const seeds = fc.nat({ max: 2 ** 31 });
   const cuts = fc.array(fc.nat(), { maxLength: 12 });
   const property = fc.asyncProperty(seeds, cuts, fc.constantFrom(echo, pipe), async (seed, chosen, serve) => {
@@ -146,12 +146,12 @@ interface Output {
   readonly others: string[];
 }
 
-test("the output does not change when a connection arrives octet by octet", async () => {
+test("the output is the same if the input arrives octet by octet", async () => {
   const octets = Array.from(recorded, (octet) => Buffer.from([octet]));
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
 });
 
-test("DATA for a reset stream is counted per frame, in any chunks", async () => {
+test("a DATA frame for a reset stream is counted once, even in several chunks", async () => {
   const refused = [frame(frameType.settings, 0, 0), headersFrame(3, postHeader(["Upper", "case"]))];
   const start = Buffer.concat([clientPreface, ...refused.map(frameBytes)]);
   const late = frameBytes(dataFrame(3, Buffer.alloc(16_384)));
@@ -199,19 +199,19 @@ function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: st
 }
 
 test.each([1, 9, 24, 33, 1000, 4095, 4096, 4105, 8192, 12_297, 16_384, 16_393, 16_417, 32_768, 65_536])(
-  "bodies are the same whether in chunks of %i bytes or more",
+  "bodies are read unchanged from chunks of %i bytes",
   (chunkBytes) => {
     expect(bodiesRead(chunkBytes)).toStrictEqual(bodiesRead(1_000_000));
   },
 );
 
 test.each([
-  { name: "a part of 4 KiB", cuts: [4096], want: ["0: 4096", "1: 12288"] },
-  { name: "a smaller part", cuts: [4095], want: ["copy: 16384"] },
-  { name: "its header", cuts: [0], want: ["1: 16384"] },
-  { name: "all but one octet", cuts: [16_383], want: ["0: 16383", "1: 1"] },
-  { name: "parts, one of them small,", cuts: [5000, 5001, 12_000], want: ["0: 5000", "copy: 11384"] },
-])("a DATA frame arriving as $name first passes large parts in place", ({ cuts, want }) => {
+  { name: "does not copy a part of 4 KiB", cuts: [4096], want: ["0: 4096", "1: 12288"] },
+  { name: "copies a part below 4 KiB", cuts: [4095], want: ["copy: 16384"] },
+  { name: "does not copy a payload that follows its header", cuts: [0], want: ["1: 16384"] },
+  { name: "does not copy a last octet", cuts: [16_383], want: ["0: 16383", "1: 1"] },
+  { name: "copies all parts after a small part", cuts: [5000, 5001, 12_000], want: ["0: 5000", "copy: 11384"] },
+])("FrameReader $name", ({ cuts, want }) => {
   const sent = frameBytes(dataFrame(1, bytesFrom(1, 16_384)));
   const ends = [...cuts.map((cut) => cut + 9), sent.byteLength];
   const chunks = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
@@ -234,7 +234,7 @@ function bytesFrom(seed: number, length: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, (_, i) => seed * 31 + i * 7));
 }
 
-test("reading an octet costs equally little in long and short frames", async () => {
+test("the cost of reading an octet does not depend on the frame length", async () => {
   const long = frameBytes(dataFrame(1, Buffer.alloc(16_384)));
   const short = Buffer.concat(Array.from({ length: 64 }, () => frameBytes(dataFrame(1, Buffer.alloc(247)))));
   expect(await costRatio(readOctets(long), readOctets(short))).toBeLessThan(4);

@@ -168,7 +168,7 @@ describe("interleaved streams", () => {
   });
   afterAll(() => engine[Symbol.asyncDispose]());
 
-  test("get the same output as when they are sent alone", async () => {
+  test("get the same frames as streams that are sent alone", async () => {
     const property = fc.asyncProperty(fc.nat({ max: 2 ** 31 }), async (seed) => {
       const dice = new Dice(seed);
       const scripts = Array.from({ length: 2 + dice.roll(8) }, () => randomScript(dice));
@@ -181,7 +181,7 @@ describe("interleaved streams", () => {
     await fc.assert(property, { numRuns: numRunsOf(20) });
   });
 
-  test("end in every possible way", async () => {
+  test("cover every way in which a stream ends", async () => {
     const ends = new Set<string>();
     for (let seed = 0; seed < 150; seed++) {
       const [transcript] = await play(engine, [randomScript(new Dice(seed))], () => 0);

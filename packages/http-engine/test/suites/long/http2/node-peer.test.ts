@@ -74,7 +74,7 @@ afterEach(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-describe("node's client", () => {
+describe("a node:http2 client", () => {
   test("and the engine decode each other's header fields over many calls", async () => {
     const property = fc.asyncProperty(fieldLists, fieldLists, fieldLists, async (sent, header, trailer) => {
       respond = (stream) => {
@@ -91,7 +91,7 @@ describe("node's client", () => {
     await fc.assert(property, { numRuns: 150 });
   });
 
-  test("gets 12 MB back unchanged, in pieces", async () => {
+  test("gets an echoed body of 12 MB unchanged", async () => {
     const stream = session.request({ ":method": "POST", ":path": "/" });
     const received = createHash("sha256");
     const sent = createHash("sha256");
@@ -106,7 +106,7 @@ describe("node's client", () => {
     expect(received.digest("hex")).toBe(sent.digest("hex"));
   });
 
-  test("gets header fields that require more than one frame", async () => {
+  test("gets a header that requires several frames", async () => {
     const long = ["a", "b", "c"].map((letter) => [`x-${letter}`, letter.repeat(15_000)] as const);
     respond = (stream) => {
       stream.receiver = receiving(stream);
