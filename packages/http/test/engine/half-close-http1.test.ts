@@ -89,8 +89,8 @@ async function seen({ socket }: Http1Connection, text: string): Promise<void> {
 describe.each([
   { name: "", options: undefined },
   { name: " over TLS", options: tls },
-])("a client that half-closes after a complete request$name", ({ options }) => {
-  test("gets a prompt response, and then the connection closes", async () => {
+])("a half-closed client with one complete request$name", ({ options }) => {
+  test("gets a prompt response before the connection closes", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     await sendAndEnd(connection, requestOf(longNote));
     const { httpStatus, interim, body } = await connection.readResponse();
@@ -99,7 +99,7 @@ describe.each([
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("gets a slow response, and is probed until then", async () => {
+  test("is probed with 100 Continue until a slow response", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, requestOf(""));
@@ -111,7 +111,7 @@ describe.each([
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("has its call cancelled once a probe shows that it has disconnected", async () => {
+  test("has its call cancelled once a probe fails", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     connection.write(requestOf(""));
     await within(called.promise, "the handler");
@@ -121,8 +121,8 @@ describe.each([
   });
 });
 
-describe("a client that half-closes", () => {
-  test("after several requests gets all responses", async () => {
+describe("a half-closed client", () => {
+  test("gets the responses to all pipelined requests", async () => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("first") + requestOf("") + requestOf("third"));
     response.resolve({ note: "second" });
@@ -133,9 +133,9 @@ describe("a client that half-closes", () => {
   });
 
   test.each([
-    { name: "after half a request", behind: "POST / HTT" },
-    { name: "after half a body", behind: requestOf("third").slice(0, -1) },
-  ])("$name gets earlier responses, and then an error", async ({ behind }) => {
+    { name: "an incomplete header", behind: "POST / HTT" },
+    { name: "an incomplete body", behind: requestOf("third").slice(0, -1) },
+  ])("gets earlier responses, then 400 for $name", async ({ behind }) => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("") + behind);
     response.resolve({ note: "first" });
@@ -144,7 +144,7 @@ describe("a client that half-closes", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("with HTTP/1.0 gets a response without interim responses", async () => {
+  test("gets no interim response over HTTP/1.0", async () => {
     using connection = await openHttp1(greenhouse.address);
     using other = await openHttp1(greenhouse.address);
     connection.socket.end(requestOf("", "1.0"));
@@ -157,7 +157,7 @@ describe("a client that half-closes", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("with HTTP/1.0 gets an error when its call times out", async () => {
+  test("gets 499 over HTTP/1.0 when its call times out", async () => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("", "1.0"));
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
@@ -165,7 +165,7 @@ describe("a client that half-closes", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("after a stream's request gets all messages, even late ones", async () => {
+  test("gets all messages of a stream, even late messages", async () => {
     using connection = await openHttp1(greenhouse.address);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, watchRequest());
@@ -177,7 +177,7 @@ describe("a client that half-closes", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("after a stream's request is disconnected if the stream pauses long", async () => {
+  test("is disconnected if a stream pauses for long", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     await sendAndEnd(connection, watchRequest());
@@ -187,7 +187,7 @@ describe("a client that half-closes", () => {
     await expect(connection.readResponse()).rejects.toThrow();
   });
 
-  test("after a stream's request and disconnects has its call cancelled", async () => {
+  test("has its stream cancelled when it disconnects", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     connection.write(watchRequest());
@@ -200,7 +200,7 @@ describe("a client that half-closes", () => {
   });
 });
 
-test("node:http treats a client that half-closes as disconnected", async () => {
+test("node:http treats a half-closed client as disconnected", async () => {
   await using server = await startOnLoopback(createServer(greenhouse.gateway.handler));
   using connection = await openHttp1(server.address);
   await sendAndEnd(connection, requestOf(""));

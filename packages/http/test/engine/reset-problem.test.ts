@@ -11,7 +11,7 @@ import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 const never: Promise<never> = new Promise(() => {});
 
-describe.each(http2Servers)("a call over HTTP/2, %s,", (http2) => {
+describe.each(http2Servers)("an HTTP/2 call (%s)", (http2) => {
   // Node's HTTP/2 does not report which side has reset a stream, and attributes framing errors to the client.
   const accused = http2 === "listening" ? Code.Internal : Code.InvalidArgument;
 
@@ -32,7 +32,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s,", (http2) => {
     { name: "INADEQUATE_SECURITY", errorCode: 0xc, code: accused },
     { name: "HTTP_1_1_REQUIRED", errorCode: 0xd, code: Code.Canceled },
     { name: "an undefined code", errorCode: 0xff, code: Code.Canceled },
-  ])("ends when a reset with $name arrives", async ({ errorCode, code }) => {
+  ])("is cancelled with the error for $name when its stream is reset", async ({ errorCode, code }) => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
@@ -55,7 +55,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s,", (http2) => {
   });
 });
 
-test("a stream reset for invalid frames is reported as a client error", async () => {
+test("a stream error for an invalid frame is reported as a client error", async () => {
   const started = Promise.withResolvers<void>();
   const waterBed = (): Promise<never> => {
     started.resolve();

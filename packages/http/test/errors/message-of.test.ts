@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { messageOf } from "../../src/errors/index.ts";
 
 test.each([
-  { thrown: new TypeError("no such order"), message: "no such order" },
-  { thrown: "no such order", message: "no such order" },
-  { thrown: undefined, message: "undefined" },
-  { thrown: { message: "not an error" }, message: "[object Object]" },
-])("the thrown value $thrown is described by messageOf", ({ thrown, message }) => {
+  { name: "the message of an error", thrown: new TypeError("no such order"), message: "no such order" },
+  { name: "a thrown string", thrown: "no such order", message: "no such order" },
+  { name: "undefined", thrown: undefined, message: "undefined" },
+  { name: "[object Object] for an object", thrown: { message: "not an error" }, message: "[object Object]" },
+])("messageOf returns $name", ({ thrown, message }) => {
   expect(messageOf(thrown)).toBe(message);
 });

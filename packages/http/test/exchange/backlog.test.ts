@@ -8,39 +8,44 @@ const kib = 1024;
 const mib = 1024 * kib;
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
-describe("the budget above the limit of all connections", () => {
+describe("BacklogBudget", () => {
   // In KiB. Each step adds to or removes from what a connection holds.
   test.each<{ name: string; steps: string; cut: string; held: number }>([
-    { name: "the first, when no client has read anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
     {
-      name: "the second, when the client of the first has read some of its data",
+      name: "closes the first connection if no client has read anything",
+      steps: "a 50, b 40, c 11",
+      cut: "a",
+      held: 51,
+    },
+    {
+      name: "closes the second connection if the first client has read some data",
       steps: "a 50, b 40, a -16, c 27",
       cut: "b",
       held: 61,
     },
     {
-      name: "the first, when its client has read too little to count as progress",
+      name: "closes the first connection if its client has read too little",
       steps: "a 50, b 40, a -15, c 26",
       cut: "a",
       held: 66,
     },
     {
-      name: "the first, when its client read everything once but nothing since",
+      name: "closes the second connection if the first client has read everything once",
       steps: "a 50, b 40, a -50, a 60, c 1",
       cut: "b",
       held: 61,
     },
     {
-      name: "the first, when its client read much once and too little since",
+      name: "closes the first connection if its client has read too little lately",
       steps: "a 50, b 40, a -16, b -16, a -1, c 44",
       cut: "a",
       held: 68,
     },
-    { name: "none, when the total is exactly the limit", steps: "a 50, b 40, c 10", cut: "", held: 100 },
-    { name: "as many as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
-    { name: "the growing connection itself, when there are no others", steps: "a 101", cut: "a", held: 0 },
-    { name: "each connection only once", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
-  ])("closes $name", ({ steps, cut, held }) => {
+    { name: "closes no connection at the limit", steps: "a 50, b 40, c 10", cut: "", held: 100 },
+    { name: "closes as many connections as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
+    { name: "closes the growing connection if it is the only connection", steps: "a 101", cut: "a", held: 0 },
+    { name: "closes each connection only once", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
+  ])("$name", ({ steps, cut, held }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
@@ -58,15 +63,20 @@ describe("the budget above the limit of all connections", () => {
   });
 
   test.each([
-    { name: "none, when the first socket has sent everything", sentKib: 50, cut: [], bytes: 80 * kib },
+    { name: "closes no connection if the first socket has sent everything", sentKib: 50, cut: [], bytes: 80 * kib },
     {
-      name: "the first, when its socket has sent too little to count as progress",
+      name: "closes the first connection if its socket has sent too little",
       sentKib: 15,
       cut: ["a"],
       bytes: 80 * kib,
     },
-    { name: "the second, when the first socket has sent some of its data", sentKib: 16, cut: ["b"], bytes: 34 * kib },
-  ])("closes $name, without a notification of the socket", ({ sentKib, cut, bytes }) => {
+    {
+      name: "closes the second connection if the first socket has sent some data",
+      sentKib: 16,
+      cut: ["b"],
+      bytes: 34 * kib,
+    },
+  ])("$name, according to writableLength", ({ sentKib, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const socket = { writableLength: 50 * kib };
@@ -78,7 +88,7 @@ describe("the budget above the limit of all connections", () => {
     expect(budget.bytes).toBe(bytes);
   });
 
-  test("closes the growing connection itself when it has more than 16 MiB", () => {
+  test("closes the growing connection if it holds more than 16 MiB", () => {
     const budget = new BacklogBudget(20 * mib);
     const cutOff: string[] = [];
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
@@ -92,7 +102,7 @@ describe("the budget above the limit of all connections", () => {
   });
 });
 
-test("a client is stalled from when the socket begins to buffer", () => {
+test("the stall of a client begins when its socket starts to buffer", () => {
   const socket = { writableLength: 0 };
   const backlog = new BacklogBudget(100 * kib).open(socket, () => undefined);
   socket.writableLength = kib;
@@ -106,8 +116,8 @@ async function leaveAnswer(connection: FrameConnection): Promise<void> {
   await connection.readUntil(({ type }) => type === frameType.ping);
 }
 
-describe("a response that waits to be sent", () => {
-  test("is dropped with its connection when another exceeds the limit", async () => {
+describe("a queued response", () => {
+  test("is dropped when another connection exceeds the limit", async () => {
     const budget = new BacklogBudget(1500);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using first = await openFrames(engine.address);

@@ -15,9 +15,9 @@ function drain(held: BufferedBody): Uint8Array[] {
 }
 
 test.each([
-  { bytes: 10, read: 10 },
-  { bytes: 11, read: undefined },
-])("a $bytes-byte body is buffered up to 10 bytes (read: $read)", ({ bytes, read }) => {
+  { outcome: "returns a body at the limit", bytes: 10, read: 10 },
+  { outcome: "returns no body above the limit", bytes: 11, read: undefined },
+])("RequestBody.read() $outcome", ({ bytes, read }) => {
   const body = new RequestBody({ startBody: () => {}, consumed: () => {} }, 0);
   body.onData(new Uint8Array(bytes), true);
   const received: (number | undefined)[] = [];
@@ -57,7 +57,7 @@ describe("detachFromChunk()", () => {
   test.each([
     { bytes: 19, chunkBytes: 20 },
     { bytes: 16_384, chunkBytes: 16_393 },
-  ])("lets $bytes bytes be transferred without detaching their chunk ($chunkBytes bytes)", (row) => {
+  ])("returns $bytes bytes whose transfer does not detach the chunk", (row) => {
     const part = new Uint8Array(row.chunkBytes);
     freeBuffer(detachFromChunk(part.subarray(0, row.bytes)).buffer);
     expect(part.byteLength).toBe(row.chunkBytes);
@@ -69,7 +69,7 @@ describe("detachFromChunk()", () => {
     expect(first?.buffer).not.toBe(second?.buffer);
   });
 
-  test("copies pieces for shared memory into blocks of 8 KiB", () => {
+  test("copies small pieces for shared memory into blocks of 8 KiB", () => {
     const pieces = Array.from({ length: 10 }, (_, at) => chunk.slice(0, 16_384).fill(at).subarray(0, 1024));
     const copies = pieces.map((piece) => detachFromChunk(piece, "shared"));
     expect(copies.map((copy) => [...copy])).toEqual(pieces.map((piece) => [...piece]));
@@ -78,7 +78,7 @@ describe("detachFromChunk()", () => {
     expect(detachFromChunk(chunk.subarray(0, 1025), "shared").buffer.byteLength).toBe(1025);
   });
 
-  test("causes a scavenge, although young objects use little space", () => {
+  test("triggers garbage collection of detached buffers", () => {
     const profiler = new GCProfiler();
     profiler.start();
     for (let piece = 0; piece < 4096; piece++) detachFromChunk(chunk);
@@ -89,8 +89,8 @@ describe("detachFromChunk()", () => {
   });
 });
 
-describe("a buffered body", () => {
-  test("is returned unchanged, block by block or completely", () => {
+describe("BufferedBody", () => {
+  test("returns its bytes unchanged, in blocks or in one piece", () => {
     const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * blockBytesMax })));
     const steps = fc.array(fc.oneof(piece, fc.constant("shift"), fc.constant("take all")), { maxLength: 20 });
     fc.assert(
@@ -116,7 +116,7 @@ describe("a buffered body", () => {
   });
 
   test.each([1, 64, 9_000, 16_384, 65_536])(
-    "in pieces of %d bytes uses little more memory than its length",
+    "uses little more memory than its length, given pieces of %d bytes",
     (bytes) => {
       for (const totalBytes of [1_000, 9_000, 200_000]) {
         const held = new BufferedBody();
@@ -131,7 +131,7 @@ describe("a buffered body", () => {
     },
   );
 
-  test("of one piece uses exactly its length", () => {
+  test("uses exactly the length of a single piece", () => {
     const held = new BufferedBody();
     for (const text of ["orders", "seed"]) {
       held.add(Buffer.from(text));

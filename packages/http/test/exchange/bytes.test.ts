@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { copyIfPooled } from "../../src/exchange/bytes.ts";
 
 describe("copyIfPooled()", () => {
-  test.each([1, 1_000, Buffer.poolSize / 2 - 1])("copies a slice of the pool of %i bytes", (length) => {
+  test.each([1, 1_000, Buffer.poolSize / 2 - 1])("copies a slice of %i bytes from the pool", (length) => {
     const bytes = Buffer.allocUnsafe(length).fill("x");
     const own = copyIfPooled(bytes);
     expect(Buffer.from(own)).toEqual(bytes);
@@ -10,13 +10,13 @@ describe("copyIfPooled()", () => {
   });
 
   test.each([
-    { what: "fill their buffer", bytes: new Uint8Array(10) },
-    { what: "are half of their buffer", bytes: new Uint8Array(20).subarray(10) },
+    { what: "bytes that fill their buffer", bytes: new Uint8Array(10) },
+    { what: "bytes that are half of their buffer", bytes: new Uint8Array(20).subarray(10) },
     {
-      what: "are longer than any slice of the pool",
+      what: "bytes longer than any slice of the pool",
       bytes: new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5),
     },
-  ])("bytes that $what are not copied", ({ bytes }) => {
+  ])("does not copy $what", ({ bytes }) => {
     expect(copyIfPooled(bytes)).toBe(bytes);
   });
 });

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { freeChunk } from "../../src/exchange/index.ts";
 import { CollectedBytes } from "../../src/exchange/collected-bytes.ts";
 
-describe("collected bytes", () => {
-  test("equal the joined pieces for any announced length", () => {
+describe("CollectedBytes", () => {
+  test("joins the pieces for any announced length", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.nat({ max: 2000 }), (pieces, announcedBytes) => {
         const collected = new CollectedBytes(announcedBytes, 2400);
@@ -19,7 +19,7 @@ describe("collected bytes", () => {
   test.each([
     { announced: 0xffff_ffff, times: 8 },
     { announced: 0, times: 2 },
-  ])("use at most $times times their memory when $announced bytes are announced", ({ announced, times }) => {
+  ])("uses at most $times times the received bytes if $announced are announced", ({ announced, times }) => {
     const collected = new CollectedBytes(announced, 0xffff_ffff);
     for (let i = 0; i < 1000; i++) {
       collected.add(new Uint8Array(100));
@@ -28,7 +28,7 @@ describe("collected bytes", () => {
   });
 
   test.each([{ announced: 0 }, { announced: 700 }, { announced: 5000 }])(
-    "use no more memory than the limit if $announced bytes are announced",
+    "uses no more memory than the limit if $announced bytes are announced",
     ({ announced }) => {
       const collected = new CollectedBytes(announced, 1000);
       for (let i = 0; i < 10; i++) {
@@ -38,7 +38,7 @@ describe("collected bytes", () => {
     },
   );
 
-  test("use an eighth of the announced length until more has arrived", () => {
+  test("uses an eighth of the announced length until more bytes arrive", () => {
     const collected = new CollectedBytes(8000, 10_000);
     const sizes = [500, 500, 1, 6999].map((length) => {
       collected.add(new Uint8Array(length));
@@ -47,7 +47,7 @@ describe("collected bytes", () => {
     expect(sizes).toEqual([1000, 1000, 8000, 8000]);
   });
 
-  test("cause a scavenge, although young objects use little space", () => {
+  test("triggers garbage collection of its buffers", () => {
     const piece = new Uint8Array(64 * 1024);
     const profiler = new GCProfiler();
     profiler.start();
@@ -63,7 +63,7 @@ describe("collected bytes", () => {
     expect(collections.length).toBeGreaterThanOrEqual(2);
   });
 
-  test("use one buffer of the announced length once an eighth has arrived", () => {
+  test("uses one buffer of the announced length once an eighth has arrived", () => {
     const collected = new CollectedBytes(1000, 2000);
     collected.add(new Uint8Array(125));
     const { buffer } = collected.bytes;

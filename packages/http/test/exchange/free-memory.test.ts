@@ -4,8 +4,8 @@ import { nudgeScavenge } from "../../src/exchange/free-memory.ts";
 
 const KiB = 1024;
 
-describe("a chunk", () => {
-  test("of 16 KiB is freed, and every view of it becomes empty", () => {
+describe("freeChunk", () => {
+  test("frees a chunk of 16 KiB with all its views", () => {
     const chunk = Buffer.alloc(16 * KiB, 1);
     const view = chunk.subarray(1);
     freeChunk(chunk);
@@ -13,11 +13,11 @@ describe("a chunk", () => {
   });
 
   test.each([
-    { name: "in node's pool", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
-    { name: "after other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
-    { name: "before other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
-    { name: "that threads share", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
-  ])("$name is not freed", ({ chunk }) => {
+    { name: "a chunk in the pool of Node", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
+    { name: "a chunk after other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
+    { name: "a chunk before other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
+    { name: "a chunk that threads share", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
+  ])("does not free $name", ({ chunk }) => {
     const bytes = chunk();
     const before = Uint8Array.from(bytes);
     freeChunk(bytes);
@@ -26,19 +26,19 @@ describe("a chunk", () => {
 });
 
 test.each([
-  { name: "that were marked", bytes: () => markSingleUse(Buffer.alloc(64 * KiB)), want: true },
+  { name: "marked bytes", bytes: () => markSingleUse(Buffer.alloc(64 * KiB)), want: true },
   {
-    name: "at the end of marked bytes",
+    name: "the last bytes of a marked buffer",
     bytes: () => markSingleUse(Buffer.alloc(64 * KiB)).subarray(60 * KiB),
     want: true,
   },
-  { name: "that were not marked", bytes: () => Buffer.alloc(64 * KiB), want: false },
+  { name: "unmarked bytes", bytes: () => Buffer.alloc(64 * KiB), want: false },
   {
-    name: "that share their buffer with others",
+    name: "bytes that share their buffer with other bytes",
     bytes: () => markSingleUse(Buffer.alloc(64 * KiB).subarray(1)),
     want: false,
   },
-])("bytes $name are for single use: $want", ({ bytes, want }) => {
+])("isSingleUse returns $want for $name", ({ bytes, want }) => {
   expect(isSingleUse(bytes())).toBe(want);
 });
 

@@ -6,24 +6,24 @@ const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-coo
 describe("readHeaderField", () => {
   test.each([
     { name: "finds a field regardless of the case of its name", field: "content-type", want: "application/proto" },
-    { name: "joins the values of a field that was sent twice", field: "x-a", want: "1, 2" },
-    { name: "returns null for a field that was not sent", field: "x-b", want: null },
+    { name: "joins the values of a repeated field", field: "x-a", want: "1, 2" },
+    { name: "returns null for an absent field", field: "x-b", want: null },
     { name: "does not confuse a value with a name", field: "application/proto", want: null },
   ])("$name", ({ field, want }) => {
     expect(readHeaderField(fields, field)).toBe(want);
   });
 
   test.each([
-    { name: "in HTTP/2, where browsers split it", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "cookie" },
-    { name: "in HTTP/1.1", cookies: ["Cookie", "a=1", "Cookie", "b=2"], requested: "cookie" },
-    { name: "when the requested name has capitals", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "Cookie" },
-  ])("$name joins cookie parts by a semicolon (RFC 9113 §8.2.3)", ({ cookies, requested }) => {
+    { name: "HTTP/2 fields", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "cookie" },
+    { name: "HTTP/1.1 fields", cookies: ["Cookie", "a=1", "Cookie", "b=2"], requested: "cookie" },
+    { name: "a requested name in uppercase", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "Cookie" },
+  ])("joins cookies with a semicolon for $name (RFC 9113 §8.2.3)", ({ cookies, requested }) => {
     expect(readHeaderField(cookies, requested)).toBe("a=1; b=2");
   });
 });
 
 describe("CommonHeaderFields", () => {
-  test("have the same values that readHeaderField() returns", () => {
+  test("contains the values that readHeaderField() returns", () => {
     const list = ["Host", "a", "X-Request-ID", "1", "x-host", "b", "content-type", "c", "Content-Type", "d"];
     expect(new CommonHeaderFields(list)).toMatchObject({
       host: readHeaderField(list, "host"),
@@ -41,7 +41,7 @@ describe("CommonHeaderFields", () => {
     "content-encoding",
     "transfer-encoding",
     "expect",
-  ])("contain only %s if nothing else is sent", (name) => {
+  ])("contains only %s if no other field is sent", (name) => {
     const held = Object.entries(new CommonHeaderFields([name, "1"])).filter(([, value]) => typeof value === "string");
     expect(held).toEqual([[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), "1"]]);
   });

@@ -8,7 +8,7 @@ function read(target: string, authority: string | null = "localhost", required =
   return readRequestTarget(httpMethod, target, authority, required, 0, limits);
 }
 
-describe("the target of a request", () => {
+describe("readRequestTarget", () => {
   test.each([
     { target: "/orders/7", want: "/orders/7" },
     { target: "/orders/7?x=//y", want: "/orders/7?x=//y" },
@@ -17,7 +17,7 @@ describe("the target of a request", () => {
     { target: "HTTPS://localhost:8080/orders", want: "/orders" },
     { target: "http://localhost", want: "/" },
     { target: "http://localhost?x=1", want: "/?x=1" },
-  ])("$target is accepted", ({ target, want }) => {
+  ])("accepts $target", ({ target, want }) => {
     expect(read(target)).toBe(want);
   });
 
@@ -30,21 +30,21 @@ describe("the target of a request", () => {
     { name: "another scheme", target: "ftp://localhost/x" },
     { name: "an absolute form without a host", target: "http:///x" },
     { name: "an absolute form with an invalid host", target: "http://a,b c/x" },
-  ])("such as $name is refused", ({ target }) => {
+  ])("refuses $name", ({ target }) => {
     expect(read(target)).toMatchObject({ httpStatus: 400 });
   });
 
   test.each([
-    { httpMethod: "OPTIONS", want: "*" },
-    { httpMethod: "GET", want: { httpStatus: 400 } },
-    { httpMethod: "DELETE", want: { httpStatus: 400 } },
-  ])("with $httpMethod may be * only for OPTIONS", ({ httpMethod, want }) => {
+    { verb: "accepts", httpMethod: "OPTIONS", want: "*" },
+    { verb: "refuses", httpMethod: "GET", want: { httpStatus: 400 } },
+    { verb: "refuses", httpMethod: "DELETE", want: { httpStatus: 400 } },
+  ])("$verb the target * for $httpMethod", ({ httpMethod, want }) => {
     const result = read("*", "localhost", true, httpMethod);
     if (typeof want === "string") expect(result).toBe(want);
     else expect(result).toMatchObject(want);
   });
 
-  test("is accepted at the length limit, and refused above it", () => {
+  test("refuses a target above the length limit", () => {
     expect(read(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
     expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414 });
   });
@@ -85,7 +85,7 @@ describe("the authority of a request", () => {
     "a,",
     "?",
     "#",
-  ])("%j is refused, even when checked again", (authority) => {
+  ])("%j is refused, also when it is checked again", (authority) => {
     for (const _ of [1, 2]) expect(read("/", authority)).toMatchObject({ httpStatus: 400 });
   });
 
@@ -101,6 +101,6 @@ test.each([
   { target: "HTTPS://b:2?x", host: "a:1", want: "b:2" },
   { target: "http://b:2", host: null, want: "b:2" },
   { target: "/http://b/x", host: null, want: "" },
-])("the authority is $want for $target with $host as Host", ({ target, host, want }) => {
+])('authorityOf returns "$want" for the target $target and Host $host', ({ target, host, want }) => {
   expect(authorityOf(target, host)).toBe(want);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FetchExchange } from "../../src/fetch/index.ts";
 
-test("reading a body pauses 64 KiB ahead and resumes later", async () => {
+test("FetchExchange reads a body at most 128 KiB ahead of its reader", async () => {
   const pieceBytes = 16 * 1024;
   let pulled = 0;
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>(

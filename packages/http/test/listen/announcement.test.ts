@@ -93,14 +93,14 @@ test.each(versions)("a request over HTTP/%s is published on node's diagnostics c
   ]);
 });
 
-test.each(channels)("a subscriber of only %s gets the message", async (name) => {
+test.each(channels)("a subscriber of only the channel %s gets its message", async (name) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   using recorder = recordPublished([name]);
   await exchange(greenhouse.address, "1.1", request);
   await expect.poll(() => recorder.published.map(({ channel }) => channel)).toEqual([name]);
 });
 
-test("a request whose client disconnects is published as only started", async () => {
+test("a request is published without a finish if the client disconnects", async () => {
   const called = Promise.withResolvers<AbortSignal>();
   await using greenhouse = await startGreenhouse({
     getReading: async (_, { signal }) => {
@@ -138,7 +138,7 @@ test("a stream is published as finished after its last message", async () => {
   expect(startedBefore).toEqual([1]);
 });
 
-test.each(versions)("invalid HTTP/%s is not published", async (version) => {
+test.each(versions)("an invalid HTTP/%s request is not published", async (version) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   using recorder = recordPublished();
   await exchange(greenhouse.address, version, { httpMethod: "GET", path: "/no#fragment", header: [] });

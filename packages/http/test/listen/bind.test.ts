@@ -11,8 +11,8 @@ function lookAt(path: string) {
   return lstatSync(path, { bigint: true });
 }
 
-describe("a file that has replaced a stale socket keeps its name", () => {
-  test("if it can be linked", () => {
+describe("a file that has replaced a stale socket", () => {
+  test("keeps its name if it can be linked", () => {
     using folder = createTempFolder();
     const path = folder.file("s");
     writeFileSync(path, "now");
@@ -21,7 +21,7 @@ describe("a file that has replaced a stale socket keeps its name", () => {
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("if it cannot be linked, like a directory", () => {
+  test("keeps its name if it is a directory, which cannot be linked", () => {
     using folder = createTempFolder();
     const path = folder.file("s");
     mkdirSync(path);
@@ -30,7 +30,7 @@ describe("a file that has replaced a stale socket keeps its name", () => {
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("unless a third file, which is not replaced, has taken that name", () => {
+  test("does not replace a third file with the same name", () => {
     using folder = createTempFolder();
     const [aside, path] = [folder.file("aside"), folder.file("s")];
     writeFileSync(aside, "second");
@@ -41,12 +41,12 @@ describe("a file that has replaced a stale socket keeps its name", () => {
   });
 });
 
-test.each([{ name: "without an existing file" }, { name: "with a stale socket" }])(
-  "$name, a Unix socket gets the configured mode",
+test.each([{ name: "an unused path" }, { name: "a stale socket" }])(
+  "bind sets the mode of a Unix socket at $name",
   async ({ name }) => {
     using folder = createTempFolder();
     const path = folder.file("s");
-    if (name === "with a stale socket") {
+    if (name === "a stale socket") {
       const dead = createServer().listen({ path: folder.file("dead") });
       await once(dead, "listening");
       renameSync(folder.file("dead"), path);
@@ -59,7 +59,7 @@ test.each([{ name: "without an existing file" }, { name: "with a stale socket" }
   },
 );
 
-describe("a port that another server listens on", () => {
+describe("the port of another server", () => {
   test.each([
     { name: "is shared with reusePort", reusePort: true, want: "shared" },
     { name: "is refused without reusePort", reusePort: false, want: "EADDRINUSE" },

@@ -96,7 +96,7 @@ function overGrpcJs({ address, port }: Address): Caller {
 }
 
 // An old connection without calls closes after a second. A caller is never idle that long, even on a slow machine.
-describe("a client whose connections reach their maximum age", () => {
+describe("maxConnectionAgeMs", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
   afterEach(() => void vi.useRealTimers());
 
@@ -107,7 +107,7 @@ describe("a client whose connections reach their maximum age", () => {
     { name: "over grpc-js", open: overGrpcJs },
   ];
   // node:http2's client does not repeat a call that crosses GOAWAY, which a node:http2 server refuses.
-  test.each(heldRows(callers, ["over node:http2"]))("loses no call $name", async ({ open }) => {
+  test.each(heldRows(callers, ["over node:http2"]))("causes no failed call of a client $name", async ({ open }) => {
     const connections = new Set<object>();
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },
@@ -144,7 +144,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
     await within(once(http2.session, "close"), "the end of the session");
   });
 
-  test("sends connection: close with its next response, and closes", async () => {
+  test("closes after its next response with connection: close", async () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { maxConnectionAgeMs: 50 });
     using http1 = await openHttp1(greenhouse.address);
     for (let connection: string | undefined; connection !== "close";) {
@@ -159,7 +159,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
   test.each([
     { name: "HTTP/1.1", open: async (address: Address) => (await openHttp1(address)).socket.resume() },
     { name: "HTTP/2", open: async (address: Address) => (await openHttp2(address)).session },
-  ])("over $name closes if it is idle", async ({ open }) => {
+  ])("closes over $name if it is idle", async ({ open }) => {
     await using greenhouse = await startGreenhouse({}, {}, { maxConnectionAgeMs: 10 });
     const connection = await open(greenhouse.address);
     if (connection instanceof Socket) connection.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -169,7 +169,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
   test.each([
     { name: "HTTP/1.1", open: openHttp1 },
     { name: "HTTP/2", open: openHttp2 },
-  ])("over $name is destroyed with its calls after the grace period", async ({ open }) => {
+  ])("is destroyed with its calls after the grace period, over $name", async ({ open }) => {
     const reasons: unknown[] = [];
     const ended = Promise.withResolvers<{ note: string }>();
     await using greenhouse = await startGreenhouse(
@@ -205,7 +205,7 @@ function endsOf(options: Parameters<typeof createConnectionAges>[0], untilMs: nu
   return [ends.retired, ends.destroyed];
 }
 
-describe("the age of a connection", () => {
+describe("the age limit of a connection", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
   afterEach(() => {
     vi.useRealTimers();
@@ -213,12 +213,12 @@ describe("the age of a connection", () => {
   });
 
   test.each([
-    { name: "at least nine tenths of the maximum", random: 0, ages: [100_000, 50_000], want: [90_000, 140_000] },
-    { name: "the maximum without jitter", random: 0.5, ages: [100_000, 50_000], want: [100_000, 150_000] },
-    { name: "above the maximum with more jitter", random: 0.75, ages: [100_000, 50_000], want: [105_000, 155_000] },
-    { name: "exceeded by a tenth at most", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
+    { name: "90 % of the maximum with the least jitter", random: 0, ages: [100_000, 50_000], want: [90_000, 140_000] },
+    { name: "the configured maximum without jitter", random: 0.5, ages: [100_000, 50_000], want: [100_000, 150_000] },
+    { name: "above the maximum with positive jitter", random: 0.75, ages: [100_000, 50_000], want: [105_000, 155_000] },
+    { name: "exceeded by at most 10 %", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
     {
-      name: "unlimited for open calls without a grace period",
+      name: "infinite for open calls if no grace period is set",
       random: 0.5,
       ages: [1000, undefined],
       want: [1000, undefined],
@@ -258,7 +258,7 @@ describe("the age of a connection", () => {
     { name: "maxConnectionAgeGraceMs", value: 0 },
     { name: "maxConnectionAgeGraceMs", value: "5" },
     { name: "maxConnectionAgeGraceMs", value: Number.NaN },
-  ])("$name: $value is refused by listen(), which can be called again", async ({ name, value }) => {
+  ])("is refused by listen() if $name is $value", async ({ name, value }) => {
     vi.useRealTimers();
     const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ [name]: value })).rejects.toThrow(

@@ -17,13 +17,13 @@ describe("firstProtocolOf", () => {
     { name: "the preface of another version", bytes: Buffer.from("PRI * HTTP/2.1\r\n"), want: "http1" },
     { name: "a TLS handshake", bytes: Buffer.of(22, 3, 1), want: "tls" },
     { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
-    { name: "nothing", bytes: Buffer.alloc(0), want: undefined },
-  ])("$name is detected as $want by its first bytes", ({ bytes, want }) => {
+    { name: "no bytes", bytes: Buffer.alloc(0), want: undefined },
+  ])("returns $want for $name", ({ bytes, want }) => {
     expect(firstProtocolOf(bytes)).toBe(want);
   });
 
   test.each(Array.from({ length: 16 }, (_, length) => ({ length })))(
-    "needs more than $length bytes of the preface",
+    "returns undefined for the first $length bytes of the preface",
     ({ length }) => {
       expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined();
     },
@@ -68,9 +68,9 @@ async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<
   while (socket.bytesRead < expected) await within(once(socket, "readable"), "bytes");
 }
 
-describe("a connection is passed on with all its bytes", () => {
+describe("detectProtocol", () => {
   test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
-    "when the preface is split after byte $at into two pieces",
+    "passes on all bytes of a preface split after byte $at",
     async ({ at }) => {
       const { client, socket, spoken } = await open();
       await send(client, socket, preface.subarray(0, at));
@@ -83,7 +83,7 @@ describe("a connection is passed on with all its bytes", () => {
     },
   );
 
-  test("when it arrives byte by byte", async () => {
+  test("passes on all bytes of a request that arrives byte by byte", async () => {
     const { client, socket, spoken } = await open();
     const request = Buffer.from("PRIVATE / HTTP/1.1\r\n\r\n");
     for (let at = 0; at < 4; at += 1) await send(client, socket, request.subarray(at, at + 1));
@@ -94,7 +94,7 @@ describe("a connection is passed on with all its bytes", () => {
     client.destroy();
   });
 
-  test("when its bytes arrive while the process is paused", async () => {
+  test("keeps a connection open if its bytes arrive while the process is paused", async () => {
     timeoutMs = 50;
     const { client, socket, spoken } = await open();
     timeoutMs = 10_000;
@@ -106,7 +106,7 @@ describe("a connection is passed on with all its bytes", () => {
     client.destroy();
   });
 
-  test("at the first byte of TLS", async () => {
+  test("detects TLS from the first byte", async () => {
     const { client, spoken } = await open();
     client.write(Buffer.of(22));
     expect((await within(spoken, "the connection")).spoken).toBe("tls");
@@ -114,11 +114,11 @@ describe("a connection is passed on with all its bytes", () => {
   });
 });
 
-describe("a connection is closed if it", () => {
+describe("a connection with an undetected protocol", () => {
   test.each([
-    { name: "sends nothing", says: "" },
-    { name: "sends too few bytes", says: "PRI * HTTP/2.0" },
-  ])("$name before the timeout", async ({ says }) => {
+    { name: "no bytes", says: "" },
+    { name: "an incomplete preface", says: "PRI * HTTP/2.0" },
+  ])("is closed after the timeout with $name", async ({ says }) => {
     timeoutMs = 200;
     const { client, socket } = await open();
     timeoutMs = 10_000;
@@ -128,9 +128,9 @@ describe("a connection is closed if it", () => {
   });
 
   test.each([
-    { name: "before the first byte", says: "" },
+    { name: "without a byte", says: "" },
     { name: "within the preface", says: "PRI" },
-  ])("ends $name, without waiting for the timeout", async ({ says }) => {
+  ])("is closed immediately if the client closes it $name", async ({ says }) => {
     const { client, socket } = await open();
     client.end(says);
     await within(once(socket, "close"), "the connection to close");

@@ -58,24 +58,24 @@ const announced = `content-length: ${String(body.byteLength)}`;
 const inChunks = "transfer-encoding: chunked";
 
 const rows: readonly Row[] = [
-  { name: "too large", httpStatus: 413 },
-  { name: "too large, in chunks", header: [json, "x-key: k", inChunks], body: chunks, httpStatus: 413 },
-  { name: "of an unauthenticated client", header: [json, announced], httpStatus: 401 },
-  { name: "for an unknown path", start: "POST /nothing HTTP/1.1", httpStatus: 404 },
-  { name: "with a wrong method", start: `PUT ${restPath} HTTP/1.1`, httpStatus: 405 },
+  { name: "a body over the limit", httpStatus: 413 },
+  { name: "a chunked body over the limit", header: [json, "x-key: k", inChunks], body: chunks, httpStatus: 413 },
+  { name: "a missing credential", header: [json, announced], httpStatus: 401 },
+  { name: "an unknown path", start: "POST /nothing HTTP/1.1", httpStatus: 404 },
+  { name: "an unsupported method", start: `PUT ${restPath} HTTP/1.1`, httpStatus: 405 },
   {
-    name: "with an unknown content type",
+    name: "an unknown content type",
     start: `POST ${waterBedProcedure} HTTP/1.1`,
     header: ["content-type: text/plain", "x-key: k", announced],
     httpStatus: 415,
   },
-  { name: "in an unknown coding", header: [json, "x-key: k", "content-encoding: x", announced], httpStatus: 415 },
-  { name: "after too long a URL", start: `POST /${"x".repeat(10_000)} HTTP/1.1`, httpStatus: 414 },
-  { name: "after too large a header", header: [`x: ${"x".repeat(20_000)}`, announced], httpStatus: 431 },
-  { name: "after an unsupported expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
-  { name: "in invalid chunks", header: [json, "x-key: k", inChunks], httpStatus: 400 },
-  { name: "after invalid HTTP", start: "orders", httpStatus: 400 },
-  { name: "of a CONNECT request", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
+  { name: "an unknown content coding", header: [json, "x-key: k", "content-encoding: x", announced], httpStatus: 415 },
+  { name: "a URL over the limit", start: `POST /${"x".repeat(10_000)} HTTP/1.1`, httpStatus: 414 },
+  { name: "a header over the limit", header: [`x: ${"x".repeat(20_000)}`, announced], httpStatus: 431 },
+  { name: "an unsupported expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
+  { name: "an invalid chunk", header: [json, "x-key: k", inChunks], httpStatus: 400 },
+  { name: "invalid HTTP", start: "orders", httpStatus: 400 },
+  { name: "CONNECT", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
 ];
 
 describe("a client that sends its whole body before it reads", () => {
@@ -103,7 +103,7 @@ describe("a client that sends its whole body before it reads", () => {
     return overHttp1(socket, reader, "localhost");
   }
 
-  test.each(rows)("with a body $name gets the refusal", async (row) => {
+  test.each(rows)("gets the error response to $name", async (row) => {
     const start = row.start ?? `POST ${restPath} HTTP/1.1`;
     using connection = await openHttp1(greenhouse.address);
     await sendAll(connection, requestBytes(start, row.header ?? [json, "x-key: k", announced], row.body ?? body));
@@ -111,7 +111,7 @@ describe("a client that sends its whole body before it reads", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("with a body over TLS gets the refusal", async () => {
+  test("gets the error response over TLS", async () => {
     using connection = await openTls(greenhouse.address);
     await sendAll(connection, requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", announced], body));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
@@ -121,7 +121,7 @@ describe("a client that sends its whole body before it reads", () => {
   test.each([
     { name: "the gateway", open: () => greenhouse.address },
     { name: "node:http", open: () => nodeAddress },
-  ])("is disconnected by $name 64 MiB after the response", async ({ open }) => {
+  ])("is disconnected by $name if it sends 64 MiB after the response", async ({ open }) => {
     using connection = await openHttp1(open());
     const length = "content-length: 1000000000";
     connection.write(requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", length], Buffer.of()));

@@ -19,7 +19,7 @@ import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
 describe("a connection over TLS", () => {
-  test("accepts a request in several records during the previous response", async () => {
+  test("accepts a request in several TLS records during the previous response", async () => {
     const certificate = createCertificate("localhost");
     const gateway = createTestGateway({
       routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
@@ -48,7 +48,7 @@ describe("a connection over TLS", () => {
 });
 
 describe("an HTTP/2 connection", () => {
-  test("is closed when its client has closed its side", async () => {
+  test("is closed when the client has closed its side", async () => {
     const gateway = createTestGateway({ routes: () => {} });
     const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
     using connection = await openFrames(address);
@@ -59,12 +59,12 @@ describe("an HTTP/2 connection", () => {
   });
 });
 
-describe.each([2 ** 31, Infinity])("a header timeout of %d ms, beyond the limit of timers,", (headerTimeoutMs) => {
+describe.each([2 ** 31, Infinity])("a header timeout of %d ms", (headerTimeoutMs) => {
   const certificate = createCertificate("localhost");
   test.each([
-    { name: "without TLS", tls: undefined },
+    { name: "over cleartext", tls: undefined },
     { name: "over TLS", tls: certificate },
-  ])("$name closes no connection", async ({ tls }) => {
+  ])("closes no connection $name", async ({ tls }) => {
     const gateway = createTestGateway({ routes: () => {}, limits: { headerTimeoutMs } });
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
     const outer = connectTcp({ host: "127.0.0.1", port });
@@ -158,7 +158,7 @@ describe("the load of a gateway", () => {
   });
 });
 
-test("the load counts each refused invalid request and HTTP/2 error", async () => {
+test("the load of a gateway counts refused requests and HTTP/2 errors", async () => {
   const gateway = createTestGateway({ routes: () => {} });
   const address = await gateway.listen({});
   for (const _ of [1, 2]) {
@@ -194,7 +194,7 @@ async function askForRoot(socket: Socket): Promise<string> {
   return String((await overHttp1(socket, createByteReader(socket), "x").readResponse()).body);
 }
 
-test("a cleartext connection is not confused with earlier TLS from its port", async () => {
+test("a cleartext connection does not get the peer of an earlier TLS connection", async () => {
   const certificate = createCertificate("localhost");
   const gateway = createTestGateway({
     routes: () => {},

@@ -51,7 +51,7 @@ async function openAnswered(address: Address) {
   return connection;
 }
 
-test("each further connection closes the oldest connection beyond the limit", async () => {
+test("a further connection closes the oldest connection beyond the limit", async () => {
   await using gateway = await startGateway(2);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -72,7 +72,7 @@ test("each further connection closes the oldest connection beyond the limit", as
   }
 });
 
-test("the oldest connection beyond the limit replaces a closed one within it", async () => {
+test("the oldest connection beyond the limit takes the place of a closed connection", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -86,7 +86,7 @@ test("the oldest connection beyond the limit replaces a closed one within it", a
   expect((await heir.readResponse()).httpStatus).toBe(200);
 });
 
-test("when a connection beyond the limit closes, one more connection is accepted", async () => {
+test("a closed connection beyond the limit makes room for another connection", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -130,9 +130,9 @@ describe("a connection beyond the limit", () => {
     { name: "HTTP/1.1 in TLS", options: tls, ask: askHttp1InTls },
     { name: "HTTP/2", options: {}, ask: (address) => askHttp2(address) },
     { name: "HTTP/2 in TLS", options: tls, ask: askHttp2InTls },
-  ])("with a request over $name is kept until its response", ({ options, ask }) => survives(options, ask));
+  ])("is kept until the response to its request over $name", ({ options, ask }) => survives(options, ask));
 
-  test("with a request in TLS on a Unix socket is kept, too", async () => {
+  test("is kept until the response over TLS on a Unix socket", async () => {
     using folder = createTempFolder();
     await survives({ path: folder.file("s"), tls: certificate }, askHttp1InTls);
   });
@@ -151,7 +151,7 @@ describe("a connection beyond the limit", () => {
     expect((await pending).httpStatus).toBe(200);
   }
 
-  test("is closed if all others beyond the limit have a request", async () => {
+  test("is closed if all other connections beyond the limit have requests", async () => {
     await using gateway = await startGateway(1);
     using stack = new DisposableStack();
     stack.use(await openHttp1(gateway.address));

@@ -75,7 +75,7 @@ const transports: readonly { readonly name: string; readonly http2: Http2Server;
   ...http2Servers.map((http2) => ({ name: `HTTP/2 ${http2}`, http2, send: sendOverHttp2 })),
 ];
 
-describe.each(transports)("the trailer section of a request over $name", ({ http2, send }) => {
+describe.each(transports)("a request trailer over $name", ({ http2, send }) => {
   let records: unknown[] = [];
   let greenhouse: TestGreenhouse;
   const see = ({ requestHeader, timeoutMs }: HandlerContext): void => {
@@ -119,14 +119,14 @@ describe.each(transports)("the trailer section of a request over $name", ({ http
   };
   const withKey = (call: Call): Call => ({ ...call, header: [...call.header, key, ["x-custom", "header"]] });
 
-  test.each(rows)("with $trailer.name leaves $call.name unchanged", async ({ call, trailer }) => {
+  test.each(rows)("with $trailer.name does not change the response over $call.name", async ({ call, trailer }) => {
     const want = await outcomeOf(withKey(call), [["x-nothing", "of note"]]);
     expect(want.records).toHaveLength(2);
     expect(JSON.stringify(want)).not.toContain("of note");
     expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
   });
 
-  test.each(calls)("for $name does not authenticate", async (call) => {
+  test.each(calls)("does not authenticate a call over $name", async (call) => {
     const outcome = await outcomeOf(call, [key]);
     expect(outcome.records).toStrictEqual([]);
     expect(outcome).toStrictEqual(await outcomeOf(call, [["x-nothing", "of note"]]));

@@ -27,7 +27,7 @@ async function isClosed(socket: Socket): Promise<boolean> {
   return await createByteReader(socket).atEnd();
 }
 
-describe("with a certificate", () => {
+describe("a server with a certificate", () => {
   const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe("with a certificate", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("a client that offers HTTP/1.1 or no ALPN gets HTTP/1.1", async () => {
+  test("serves HTTP/1.1 to a client that offers HTTP/1.1 or no ALPN", async () => {
     for (const ALPNProtocols of [["http/1.1"], undefined]) {
       using connection = await openTls(greenhouse.address, {
         ca: certificate.cert,
@@ -47,13 +47,13 @@ describe("with a certificate", () => {
     }
   });
 
-  test("a client that offers HTTP/2 gets HTTP/2", async () => {
+  test("serves HTTP/2 to a client that offers HTTP/2", async () => {
     using connection = await openHttp2(greenhouse.address, { ca: certificate.cert, servername: "localhost" });
     const response = await connection.exchange(wholeWater);
     expect(JSON.parse(String(response.body))).toMatchObject({ note: expect.stringMatching(/^https:/) });
   });
 
-  test("a client that offers neither HTTP/1.1 nor HTTP/2 is refused", async () => {
+  test("refuses a client that offers only other protocols", async () => {
     const socket = connectTls({
       host: greenhouse.address.address,
       port: greenhouse.address.port,
@@ -69,7 +69,7 @@ describe("with a certificate", () => {
   test.each([
     { name: "HTTP/1.1", says: "GET / HTTP/1.1\r\nhost: x\r\n\r\n" },
     { name: "HTTP/2", says: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" },
-  ])("$name without TLS gets no response", async ({ says }) => {
+  ])("closes a cleartext $name connection", async ({ says }) => {
     const socket = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
     socket.on("error", () => {});
     socket.write(says);
@@ -77,7 +77,7 @@ describe("with a certificate", () => {
   });
 });
 
-describe("a server with a timeout for handshakes and headers", () => {
+describe("the header timeout of a TLS server", () => {
   const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
@@ -91,7 +91,7 @@ describe("a server with a timeout for handshakes and headers", () => {
   test.concurrent.for([
     { name: "begins a handshake and sends nothing more", says: Buffer.of(22, 3, 1, 2, 0) },
     { name: "sends invalid data in a handshake", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },
-  ])("a client that $name is disconnected", async ({ says }) => {
+  ])("disconnects a client that $name", async ({ says }) => {
     const socket = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
     socket.on("error", () => {});
     socket.resume().write(says);
@@ -99,7 +99,7 @@ describe("a server with a timeout for handshakes and headers", () => {
   });
 
   test.concurrent.for([{ ALPNProtocols: ["http/1.1"] }, { ALPNProtocols: ["h2"] }])(
-    "with $ALPNProtocols, disconnects a client that sends nothing after the handshake",
+    "disconnects a client of $ALPNProtocols that sends nothing after the handshake",
     async ({ ALPNProtocols }) => {
       using connection = await openTls(greenhouse.address, { ca: certificate.cert, ALPNProtocols });
       await connection.readToEnd();
@@ -108,7 +108,7 @@ describe("a server with a timeout for handshakes and headers", () => {
   );
 });
 
-test("cleartext is served on the same port as TLS with allowCleartext", async () => {
+test("allowCleartext serves cleartext and TLS on one port", async () => {
   const tls = createCertificate("first");
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { tls, allowCleartext: true });
   expect((await exchangeHttp1(greenhouse.address, wholeWater)).httpStatus).toBe(200);
@@ -117,7 +117,7 @@ test("cleartext is served on the same port as TLS with allowCleartext", async ()
   expect((await connection.readResponse()).httpStatus).toBe(200);
 });
 
-test("a renewed certificate is used for new connections, and open ones continue", async () => {
+test("a renewed certificate applies to new connections and keeps open connections", async () => {
   const [first, second] = [createCertificate("first"), createCertificate("second")];
   const ca = [first.cert, second.cert];
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { tls: first });
@@ -147,7 +147,7 @@ describe("a server that requires client certificates", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("serves a client with a certificate", async () => {
+  test("serves a client with a trusted certificate", async () => {
     using connection = await openTls(greenhouse.address, { ...client, ca: certificate.cert });
     connection.request(wholeWater);
     expect((await connection.readResponse()).httpStatus).toBe(200);
@@ -156,7 +156,7 @@ describe("a server that requires client certificates", () => {
   test.each([
     { name: "without a certificate", shown: {} },
     { name: "with an untrusted certificate", shown: stranger },
-  ])("$name refuses the client", async ({ shown }) => {
+  ])("refuses a client $name", async ({ shown }) => {
     const { address: host, port } = greenhouse.address;
     const socket = connectTls({ host, port, ca: certificate.cert, servername: "localhost", ...shown });
     socket.on("error", () => {});

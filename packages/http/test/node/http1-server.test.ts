@@ -44,7 +44,7 @@ function fieldLines(count: number): string {
   return Array.from({ length: count }, (_, at) => `x${String(at)}: y\r\n`).join("");
 }
 
-describe("on node:http, a request that is refused before routing", () => {
+describe("node:http", () => {
   const credential = "x-key: k\r\n";
   const options: Partial<GatewayOptions> = {
     admit: ({ header }) => {
@@ -54,76 +54,76 @@ describe("on node:http, a request that is refused before routing", () => {
   };
 
   test.each([
-    { name: "with bytes that are not HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400, closes: true },
-    { name: "with CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400, closes: true },
+    { name: "bytes that are not HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400, closes: true },
+    { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400, closes: true },
     {
-      name: "with CONNECT and a path",
+      name: "CONNECT with a path",
       sent: "CONNECT /beds HTTP/1.1\r\nhost: x\r\n\r\n",
       httpStatus: 400,
       closes: true,
     },
     {
-      name: "with a header over every limit",
+      name: "a header over every limit",
       sent: `${head}x: ${"y".repeat(3000)}\r\n\r\n`,
       httpStatus: 431,
       closes: true,
     },
     {
-      name: "without Host",
+      name: "a missing Host field",
       sent: "GET /nothing HTTP/1.1\r\nx-key: k\r\n\r\n",
       httpStatus: 400,
       closes: false,
     },
     {
-      name: "with many small fields over the limit",
+      name: "many small fields over the limit",
       sent: `GET / HTTP/1.1\r\nhost: x\r\n${fieldLines(60)}\r\n`,
       httpStatus: 431,
       closes: false,
     },
     {
-      name: "with a URL over the limit",
+      name: "a URL over the limit",
       sent: `GET /${"x".repeat(100)} HTTP/1.1\r\nhost: x\r\n\r\n`,
       httpStatus: 414,
       closes: false,
     },
     {
-      name: "with an unsupported expectation",
+      name: "an unsupported expectation",
       sent: `${head}expect: the-moon\r\ncontent-length: 0\r\n\r\n`,
       httpStatus: 417,
       closes: false,
     },
     {
-      name: "in RTSP",
+      name: "an RTSP request",
       sent: "GET /nothing RTSP/1.0\r\nx-key: k\r\nconnection: keep-alive\r\n\r\n",
       httpStatus: 400,
       closes: true,
     },
     {
-      name: "with a field name that begins like a long method",
+      name: "a field name that begins like a long method",
       sent: `${head}${"M".repeat(40)} : x\r\n\r\n`,
       httpStatus: 400,
       closes: true,
     },
     {
-      name: "in ICE after an empty line",
+      name: "an ICE request after an empty line",
       sent: "\r\nSOURCE /nothing ICE/1.0\r\nx-key: k\r\n\r\n",
       httpStatus: 400,
       closes: true,
     },
     {
-      name: "with an unknown transfer coding",
+      name: "an unknown transfer coding",
       sent: `${head}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
       httpStatus: 501,
       closes: true,
     },
-    { name: "with a method of 100,000 characters", sent: "M".repeat(100_000), httpStatus: 501, closes: true },
+    { name: "a method of 100,000 characters", sent: "M".repeat(100_000), httpStatus: 501, closes: true },
     {
-      name: "with an upgrade",
+      name: "an upgrade request to an unknown path",
       sent: "GET /nothing HTTP/1.1\r\nhost: x\r\nx-key: k\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
       httpStatus: 404,
       closes: true,
     },
-  ])("$name gets $httpStatus with an error record", async ({ sent, httpStatus, closes }) => {
+  ])("responds with $httpStatus and an error record to $name", async ({ sent, httpStatus, closes }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
@@ -139,7 +139,7 @@ describe("on node:http, a request that is refused before routing", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
-  test("has its status counted, whether the parser or the gateway refuses it", async () => {
+  test("counts the statuses of requests refused by the parser or the gateway", async () => {
     await using greenhouse = await startOnNode({}, options);
     for (const sent of [
       "HELLO\r\n\r\n",
@@ -157,9 +157,9 @@ describe("on node:http, a request that is refused before routing", () => {
   });
 
   test.each([
-    { name: "gets 100 if it is admitted", key: "k", httpStatus: 200, interim: [100] },
-    { name: "if refused, it does not get 100", key: "?", httpStatus: 401, interim: [] },
-  ])("with Expect: 100-continue $name", async ({ key, httpStatus, interim }) => {
+    { name: "sends 100 Continue if the request is admitted", key: "k", httpStatus: 200, interim: [100] },
+    { name: "sends no 100 Continue if the request is refused", key: "?", httpStatus: 401, interim: [] },
+  ])("$name", async ({ key, httpStatus, interim }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head}x-key: ${key}\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n`);
@@ -170,7 +170,7 @@ describe("on node:http, a request that is refused before routing", () => {
 
 test.each([
   { name: "RTSP", line: "OPTIONS /beds/7:water RTSP/1.0", httpStatus: 400 },
-  { name: "HTTP/1.0 that contains the name of RTSP", line: "GET /nothing?RTSP/1.0 HTTP/1.0", httpStatus: 404 },
+  { name: "HTTP/1.0 with RTSP in its URL", line: "GET /nothing?RTSP/1.0 HTTP/1.0", httpStatus: 404 },
 ])("a first request in $name gets $httpStatus on node:http over TLS", async ({ line, httpStatus }) => {
   const certificate = createCertificate("rtsp");
   await using greenhouse = await startOnNode({}, {}, { tls: certificate });
@@ -180,7 +180,7 @@ test.each([
   expect(await connection.atEnd()).toBe(true);
 });
 
-test("on node:http, all header fields are kept, even if there are many", async () => {
+test("on node:http, all of 2,500 header fields are kept", async () => {
   let last: string | null = null;
   await using greenhouse = await startOnNode(
     { waterBed: () => ({}) },
@@ -213,8 +213,8 @@ function water(bed: number, fields = ""): string {
   return `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\n${fields}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
 }
 
-describe("on node:http, pipelined requests", () => {
-  test("are served one at a time, and count as one request", async () => {
+describe("pipelined requests on node:http", () => {
+  test("are served one at a time, and counted as one request", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -230,7 +230,7 @@ describe("on node:http, pipelined requests", () => {
     await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(0);
   });
 
-  test("after a request that closes the connection are neither served nor counted", async () => {
+  test("are ignored after a request with connection: close", async () => {
     const held = heldCalls();
     held.release();
     await using greenhouse = await startOnNode(held.implementation);
@@ -242,7 +242,7 @@ describe("on node:http, pipelined requests", () => {
     expect(greenhouse.gateway.load.badRequests).toEqual(new Map());
   });
 
-  test("are all served, although reading pauses while many are queued", async () => {
+  test("are all served even if reading pauses while many are queued", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -271,7 +271,7 @@ describe("on node:http, pipelined requests", () => {
     expect(held.beds).toEqual([1n]);
   });
 
-  test("are all served in a drain, whose last response closes the connection", async () => {
+  test("are all served during a drain before the connection closes", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -287,10 +287,10 @@ describe("on node:http, pipelined requests", () => {
 
   test.each([
     { name: "invalid HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400 },
-    { name: "with CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
+    { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
     { name: "a header over the limit", sent: `GET / HTTP/1.1\r\nx: ${"y".repeat(30_000)}\r\n\r\n`, httpStatus: 431 },
     { name: "an invalid chunk", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
-  ])("get their responses before that to $name", async ({ sent, httpStatus }) => {
+  ])("get their responses before the error response to $name", async ({ sent, httpStatus }) => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -307,8 +307,8 @@ describe("on node:http, pipelined requests", () => {
   });
 });
 
-describe("on node:http, a body with an invalid chunk", () => {
-  test("is refused, and its call is not run", async () => {
+describe("an invalid chunk on node:http", () => {
+  test("gets 400, and the handler does not run", async () => {
     let calls = 0;
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) });
     using connection = await openHttp1(greenhouse.address);
@@ -344,7 +344,7 @@ test("on node:http, a request is published once on node's diagnostics channels",
   await expect.poll(() => published).toEqual(channels);
 });
 
-test("on node:http, a fault outside calls is reported, closing the connection", async () => {
+test("on node:http, a fault outside calls is reported, and closes the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp1Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

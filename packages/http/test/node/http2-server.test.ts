@@ -30,11 +30,11 @@ function smallFields(count: number): Field[] {
   return Array.from({ length: count }, (_, at): Field => [`x${String(at)}`, "y"]);
 }
 
-describe("on node:http2, a header", () => {
+describe("a header on node:http2", () => {
   test.each([
     { name: "of 300 small fields", header: smallFields(300), httpStatus: 200 },
-    { name: "above its limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
-    { name: "of many small fields, above its limit,", header: smallFields(1000), httpStatus: 431 },
+    { name: "above the limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
+    { name: "of many small fields above the limit", header: smallFields(1000), httpStatus: 431 },
   ])("$name gets a $httpStatus response", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openHttp2(greenhouse.address);
@@ -59,7 +59,7 @@ describe("on node:http2, a header", () => {
       ],
       httpStatus: 400,
     },
-  ])("$name gets $httpStatus, and is counted", async ({ header, httpStatus }) => {
+  ])("$name gets $httpStatus, counted in the load", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({});
     using connection = await openFrames(greenhouse.address);
     // If two fields have the same name, the last one counts.
@@ -70,8 +70,8 @@ describe("on node:http2, a header", () => {
   });
 });
 
-describe("on node:http2, draining", () => {
-  test("finishes open calls, and GOAWAY shows that later streams are not processed", async () => {
+describe("a drain on node:http2", () => {
+  test("finishes open calls, and ignores streams above the id in GOAWAY", async () => {
     const slow = Promise.withResolvers<{ note: string }>();
     let calls = 0;
     const waterBed = (): Promise<{ note: string }> => {
@@ -94,7 +94,7 @@ describe("on node:http2, draining", () => {
     await within(drained, "the end of the drain");
   });
 
-  test("closes an idle connection even if its client stays open", async () => {
+  test("closes an idle connection even if the client does not close it", async () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
@@ -129,7 +129,7 @@ test("on node:http2, slow readers are disconnected above the buffer limit", asyn
   for (const connection of connections) connection[Symbol.dispose]();
 });
 
-test("on node:http2, a connection serves calls despite 10 MB unread responses", async () => {
+test("on node:http2, a connection with 10 MB of unread responses serves calls", async () => {
   const note = "orders".repeat(100_000);
   let calls = 0;
   const waterBed = (): { note: string } => {
@@ -144,7 +144,7 @@ test("on node:http2, a connection serves calls despite 10 MB unread responses", 
   await expect.poll(() => calls).toBe(21);
 });
 
-test("on node:http2, a client above its announced limits is disconnected", async () => {
+test("on node:http2, a client that exceeds the announced limits is disconnected", async () => {
   const limits = { concurrentStreams: 2, connectionWindowBytes: 2 ** 21 };
   await using greenhouse = await startOnNode({ waterBed: () => new Promise(() => {}) }, { limits });
   using connection = await openFrames(greenhouse.address);
@@ -176,7 +176,7 @@ test("on node:http2, a request is published once on node's diagnostics channels"
   expect(published).toEqual(channels);
 });
 
-test("on node:http2, a fault outside calls is reported, closing the connection", async () => {
+test("on node:http2, a fault outside calls is reported, and closes the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp2Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

@@ -30,22 +30,22 @@ const timeoutMs = 500;
 const never = 60_000;
 
 // The tests only wait, so they run concurrently.
-describe.concurrent("on node:http, a client that is late", () => {
+describe.concurrent("a late client on node:http", () => {
   test.for([
-    { name: "its header", limits: { headerTimeoutMs: timeoutMs }, sent: head, httpStatus: 408 },
+    { name: "an incomplete header", limits: { headerTimeoutMs: timeoutMs }, sent: head, httpStatus: 408 },
     {
-      name: "the rest of its body",
+      name: "an incomplete body",
       limits: { requestTimeoutMs: timeoutMs },
       sent: `${head}content-length: 2\r\n\r\n{`,
       httpStatus: 408,
     },
     {
-      name: "its next chunk",
+      name: "an incomplete chunked body",
       limits: { requestTimeoutMs: timeoutMs },
       sent: `${head}transfer-encoding: chunked\r\n\r\n1\r\n{`,
       httpStatus: 408,
     },
-  ])("with $name gets $httpStatus, and its connection is closed", async ({ limits, sent, httpStatus }, { expect }) => {
+  ])("gets $httpStatus for $name, and its connection is closed", async ({ limits, sent, httpStatus }, { expect }) => {
     let calls = 0;
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
     using connection = await openHttp1(greenhouse.address);
@@ -57,7 +57,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     expect(calls).toBe(0);
   });
 
-  test("with its second header gets 408", async ({ expect }) => {
+  test("gets 408 for an incomplete second header", async ({ expect }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits: { headerTimeoutMs: timeoutMs } });
     using connection = await openHttp1(greenhouse.address);
     connection.write(wholeCall);
@@ -70,7 +70,7 @@ describe.concurrent("on node:http, a client that is late", () => {
   test.for([
     { name: "first", sent: "" },
     { name: "second", sent: wholeCall },
-  ])("to send its $name request is disconnected without a response", async ({ sent }, { expect }) => {
+  ])("that does not send its $name request is disconnected without a response", async ({ sent }, { expect }) => {
     const limits = { idleTimeoutMs: timeoutMs, headerTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits });
     using connection = await openHttp1(greenhouse.address);
@@ -79,7 +79,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("to send another request keeps its connection until the idle timeout", async ({ expect }) => {
+  test("with another request is served until the idle timeout", async ({ expect }) => {
     // When a body ends after its response, the rest must not be parsed as the next request's head.
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: never, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });
@@ -97,31 +97,34 @@ describe.concurrent("on node:http, a client that is late", () => {
   test.for([
     { name: "a response", target: path, type: "application/json", body: "{}" },
     { name: "a stream of messages", target: watch, type: "application/connect+json", body: "\0\0\0\0\x02{}" },
-  ])("to read $name is disconnected, and its call is cancelled", async ({ target, type, body }, { expect }) => {
-    // More than the system buffers for a client that does not read.
-    const bigText = "orders".repeat(3_000_000);
-    await using greenhouse = await startOnNode(
-      {
-        waterBed: () => ({ note: bigText }),
-        async *watchReadings() {
-          for (;;) yield { sensor: bigText.slice(0, 100_000) };
+  ])(
+    "that does not read $name is disconnected, and its call is cancelled",
+    async ({ target, type, body }, { expect }) => {
+      // More than the system buffers for a client that does not read.
+      const bigText = "orders".repeat(3_000_000);
+      await using greenhouse = await startOnNode(
+        {
+          waterBed: () => ({ note: bigText }),
+          async *watchReadings() {
+            for (;;) yield { sensor: bigText.slice(0, 100_000) };
+          },
         },
-      },
-      { limits: { idleTimeoutMs: timeoutMs } },
-    );
-    using connection = await openHttp1(greenhouse.address);
-    connection.socket.pause();
-    const length = `content-length: ${String(body.length)}`;
-    connection.write(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\n${length}\r\n\r\n${body}`);
-    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
-    await expect.poll(() => greenhouse.gateway.load.connections.http1).toBe(0);
-    expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http1: 0 } });
-    await greenhouse.completed(1);
-  });
+        { limits: { idleTimeoutMs: timeoutMs } },
+      );
+      using connection = await openHttp1(greenhouse.address);
+      connection.socket.pause();
+      const length = `content-length: ${String(body.length)}`;
+      connection.write(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\n${length}\r\n\r\n${body}`);
+      await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+      await expect.poll(() => greenhouse.gateway.load.connections.http1).toBe(0);
+      expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http1: 0 } });
+      await greenhouse.completed(1);
+    },
+  );
 });
 
-describe.concurrent("on node:http2, a client that is late", () => {
-  test("with a body's rest is reset, and its call does not run", async ({ expect }) => {
+describe.concurrent("a late client on node:http2", () => {
+  test("gets a reset for an incomplete body, and the handler does not run", async ({ expect }) => {
     let calls = 0;
     const limits = { requestTimeoutMs: timeoutMs, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
@@ -132,7 +135,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     expect(calls).toBe(0);
   });
 
-  test("to open a stream gets GOAWAY, and is then disconnected", async ({ expect }) => {
+  test("that opens no stream is disconnected", async ({ expect }) => {
     await using greenhouse = await startOnNode({}, { limits: { idleTimeoutMs: timeoutMs } });
     const { address: host, port } = greenhouse.address;
     const socket = connect({ host, port, allowHalfOpen: true });
@@ -144,7 +147,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     socket.destroy();
   });
 
-  test("to read a response is disconnected, and its call is reported", async ({ expect }) => {
+  test("that does not read a response is disconnected, and its call is reported", async ({ expect }) => {
     const note = "orders".repeat(100_000);
     const limits = { idleTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
@@ -156,7 +159,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
   });
 
-  test("to read data that was sent before its reset is disconnected", async ({ expect }) => {
+  test("that does not read after a reset is disconnected", async ({ expect }) => {
     // More than the system buffers for a client that does not read.
     const note = "orders".repeat(3_000_000);
     const limits = { idleTimeoutMs: timeoutMs };
@@ -174,7 +177,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
   });
 
-  test("stays connected if it only waits for a handler", async ({ expect }) => {
+  test("stays connected while it waits for a handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     const limits = { idleTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => slow.promise }, { limits });

@@ -92,7 +92,7 @@ async function deliver(connection: Http1Connection, bytes: string): Promise<void
   await expect.poll(() => server.bytesRead - before).toBeGreaterThanOrEqual(bytes.length);
 }
 
-describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
+describe.each(ways)("an upgrade request to $name", (way) => {
   const tls = way.isTls === true ? { ca: certificate.cert, servername: "localhost" } : undefined;
 
   test.each([
@@ -104,7 +104,7 @@ describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
       fields: ["connection: keep-alive", "connection: upgrade", "upgrade: h2c"],
       version: "1.0",
     },
-  ])("to $name is the last one of its connection", async ({ fields, version }) => {
+  ])("to $name is the last request on its connection", async ({ fields, version }) => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     connection.write(water(2, fields, '{"note":"!"}', version) + water(3));
@@ -116,7 +116,7 @@ describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
     expect(beds.watered).toEqual(["2!"]);
   });
 
-  test("does not make the body of a later request a request", async () => {
+  test("prevents that the body of a later request is served as a request", async () => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     const inBody = water(4);
@@ -128,7 +128,7 @@ describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
     expect(beds.watered).toEqual([]);
   });
 
-  test("is the last one while its response takes long", async () => {
+  test("is the last request even if its response is slow", async () => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     await deliver(connection, water(1, upgrade));
@@ -143,7 +143,7 @@ describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
     expect(beds.watered).toEqual(["1"]);
   });
 
-  test("is the last one after its body arrived in parts", async () => {
+  test("is the last request even if its body arrives in parts", async () => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     const request = water(1, upgrade, '{"note":"!"}');
@@ -157,7 +157,7 @@ describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
     expect(beds.watered).toEqual(["1!"]);
   });
 
-  test("gets its response after those of earlier requests", async () => {
+  test("gets its response after earlier requests", async () => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     await deliver(connection, water(1) + water(2, upgrade) + water(3));
@@ -174,7 +174,7 @@ describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
 
 test.each([
   { name: "an Upgrade field that Connection does not name", fields: ["upgrade: h2c"] },
-  { name: "a Connection field that names an absent Upgrade", fields: ["connection: upgrade"] },
+  { name: "Connection: upgrade but no Upgrade field", fields: ["connection: upgrade"] },
   { name: "an empty Upgrade field", fields: ["connection: upgrade", "upgrade:"] },
 ])("a request with $name keeps its connection open", async ({ fields }) => {
   await using beds = await startBeds({ start: (create) => mount(createHttp1(create().handler)) });
@@ -193,10 +193,10 @@ test("the HTTP engine ignores Upgrade, and serves the requests after it", async 
   expect(beds.watered).toEqual(["2", "3"]);
 });
 
-describe("in an application around a mounted gateway,", () => {
+describe("an application around a mounted gateway", () => {
   const handshake = "GET /socket HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
 
-  test("a listener for upgrades gets the connection", async () => {
+  test("gets the connection in its listener for upgrades", async () => {
     await using beds = await startBeds({
       start: (create) =>
         mount(
@@ -214,36 +214,39 @@ describe("in an application around a mounted gateway,", () => {
     expect(String(await connection.readToEnd())).toMatch(/^HTTP\/1\.1 101 [^]*\r\n\r\nfirst second$/);
   });
 
-  test.each(["next", "fallback"])("a request to upgrade that %s() answers is the last one", async (passedTo) => {
-    const seen: (string | undefined)[] = [];
-    const answer: NonNullable<GatewayOptions["fallback"]> = ({ url }, response) => {
-      seen.push(url);
-      response.end("app");
-    };
-    await using beds = await startBeds({
-      start: (create) => {
-        const { handler } = create({ fallback: answer });
-        // A second gateway finds the first one's connection as the first one left it.
-        const second = create({ fallback: answer });
-        return mount(
-          createHttp1((request, response) => {
-            if (passedTo === "fallback") return handler(request, response);
-            handler(request, response, () => second.handler(request, response, () => answer(request, response)));
-          }),
-        );
-      },
-    });
-    using connection = await openHttp1(beds.address);
-    connection.write(handshake + water(3));
-    const response = await connection.readResponse();
-    expect(fieldValue(response.header, "connection")).toBe("close");
-    expect(String(response.body)).toBe("app");
-    connection.write(water(4));
-    expect(await connection.atEnd()).toBe(true);
-    expect({ seen, watered: beds.watered }).toEqual({ seen: ["/socket"], watered: [] });
-  });
+  test.each(["next", "fallback"])(
+    "closes the connection after an upgrade request answered by %s()",
+    async (passedTo) => {
+      const seen: (string | undefined)[] = [];
+      const answer: NonNullable<GatewayOptions["fallback"]> = ({ url }, response) => {
+        seen.push(url);
+        response.end("app");
+      };
+      await using beds = await startBeds({
+        start: (create) => {
+          const { handler } = create({ fallback: answer });
+          // A second gateway finds the first one's connection as the first one left it.
+          const second = create({ fallback: answer });
+          return mount(
+            createHttp1((request, response) => {
+              if (passedTo === "fallback") return handler(request, response);
+              handler(request, response, () => second.handler(request, response, () => answer(request, response)));
+            }),
+          );
+        },
+      });
+      using connection = await openHttp1(beds.address);
+      connection.write(handshake + water(3));
+      const response = await connection.readResponse();
+      expect(fieldValue(response.header, "connection")).toBe("close");
+      expect(String(response.body)).toBe("app");
+      connection.write(water(4));
+      expect(await connection.atEnd()).toBe(true);
+      expect({ seen, watered: beds.watered }).toEqual({ seen: ["/socket"], watered: [] });
+    },
+  );
 
-  test("a request to upgrade whose response has begun is passed on", async () => {
+  test("gets an upgrade request in next() after it has started the response", async () => {
     await using beds = await startBeds({
       start: (create) => {
         const { handler } = create();

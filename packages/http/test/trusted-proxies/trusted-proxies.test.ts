@@ -21,25 +21,29 @@ function chainOf(length: number): string {
 
 const parameters = (count: number): string => Array.from({ length: count }, (_, at) => `a${at}=b`).join(";");
 
-describe("the client of a request with Forwarded", () => {
+describe("clientOf() with Forwarded", () => {
   test.each<[name: string, field: string, want: object]>([
     ["an empty field", "", peer],
     ["an address", "for=203.0.113.7", { address: "203.0.113.7", port: 0 }],
     ["a parameter in capitals", "For=203.0.113.7", { address: "203.0.113.7", port: 0 }],
     ["an address with a port", 'for="203.0.113.7:47"', { address: "203.0.113.7", port: 47 }],
-    ["IPv6", 'for="[2001:DB8:2::1]:47"', { address: "2001:db8:2::1", port: 47 }],
-    ["IPv6 without a port", 'for="[2001:db8:2::1]"', { address: "2001:db8:2::1", port: 0 }],
-    ["IPv4 in IPv6", 'for="[::ffff:203.0.113.7]"', { address: "203.0.113.7", port: 0 }],
+    ["an IPv6 address", 'for="[2001:DB8:2::1]:47"', { address: "2001:db8:2::1", port: 47 }],
+    ["an IPv6 address without a port", 'for="[2001:db8:2::1]"', { address: "2001:db8:2::1", port: 0 }],
+    ["an IPv4-mapped IPv6 address", 'for="[::ffff:203.0.113.7]"', { address: "203.0.113.7", port: 0 }],
     [
       "all parameters",
       'for=203.0.113.7;proto=https;host="orders.example:8443";by=10.0.0.1',
       { address: "203.0.113.7", port: 0, scheme: "https", host: "orders.example:8443" },
     ],
-    ["white space", " for=203.0.113.7 ; proto=http ", { address: "203.0.113.7", port: 0, scheme: "http" }],
-    ["escapes in quotes", 'for="203\\.0.113.7"', { address: "203.0.113.7", port: 0 }],
-    ["trusted proxies", "for=203.0.113.7, for=10.9.9.9, for=192.0.2.1", { address: "203.0.113.7", port: 0 }],
     [
-      "addresses forged by the client",
+      "white space around parameters",
+      " for=203.0.113.7 ; proto=http ",
+      { address: "203.0.113.7", port: 0, scheme: "http" },
+    ],
+    ["an escape in a quoted string", 'for="203\\.0.113.7"', { address: "203.0.113.7", port: 0 }],
+    ["a chain of trusted proxies", "for=203.0.113.7, for=10.9.9.9, for=192.0.2.1", { address: "203.0.113.7", port: 0 }],
+    [
+      "an address forged by the client",
       "for=10.1.1.1, for=203.0.113.7, for=10.9.9.9",
       { address: "203.0.113.7", port: 0 },
     ],
@@ -48,30 +52,30 @@ describe("the client of a request with Forwarded", () => {
       "for=198.51.100.1;proto=https, for=203.0.113.7;proto=http",
       { address: "203.0.113.7", port: 0, scheme: "http" },
     ],
-    ["only trusted proxies", "for=10.3.3.3, for=10.2.2.2", { address: "10.3.3.3", port: 0 }],
+    ["a chain without a client", "for=10.3.3.3, for=10.2.2.2", { address: "10.3.3.3", port: 0 }],
     ["an unknown node", "for=203.0.113.7, for=unknown, for=10.2.2.2", { address: "10.2.2.2", port: 0 }],
     ["an obfuscated node", "for=_hidden", peer],
     ["an obfuscated port", 'for="203.0.113.7:_x"', peer],
-    ["no for parameter", "proto=https", { ...peer, scheme: "https" }],
+    ["a missing for parameter", "proto=https", { ...peer, scheme: "https" }],
     ["empty elements", "for=203.0.113.7, , ,", { address: "203.0.113.7", port: 0 }],
-    ["IPv6 without brackets", 'for="2001:db8:2::1"', { address: "2001:db8:2::1", port: 0 }],
-    ["IPv6 with a zone", 'for="[fe80::1%eth0]"', peer],
-    ["brackets without quotes", "for=[2001:db8:2::1]", peer],
+    ["an IPv6 address without brackets", 'for="2001:db8:2::1"', { address: "2001:db8:2::1", port: 0 }],
+    ["an IPv6 address with a zone", 'for="[fe80::1%eth0]"', peer],
+    ["an IPv6 address in brackets but not in quotes", "for=[2001:db8:2::1]", peer],
     ["a port above 65535", 'for="203.0.113.7:65536"', peer],
-    ["a name", "for=attacker.example", peer],
+    ["a host name instead of an address", "for=attacker.example", peer],
     ["a repeated parameter", "for=203.0.113.7;for=203.0.113.8", peer],
     [
-      "an unpaired quotation mark of the client",
+      "an unpaired quotation mark in the client's entry",
       'for="203.0.113.8, for=203.0.113.7',
       { address: "203.0.113.7", port: 0 },
     ],
     ["a single quotation mark", '"', peer],
     ["an empty quoted string", 'host="";for=203.0.113.7', { address: "203.0.113.7", port: 0 }],
     ["a backslash at the end", 'for="203.0.113.7\\"', peer],
-    ["a comma in quotes", 'for="_a,for=203.0.113.8"', peer],
-    ["a comma in quotes next to an address", 'for=203.0.113.7;by="_a,_b"', { address: "203.0.113.7", port: 0 }],
+    ["a comma in a quoted address", 'for="_a,for=203.0.113.8"', peer],
+    ["a comma in another quoted parameter", 'for=203.0.113.7;by="_a,_b"', { address: "203.0.113.7", port: 0 }],
     [
-      "escaped quotation marks next to an address",
+      "escaped quotation marks in another parameter",
       'for=203.0.113.7;by="_a\\"\\"_b"',
       { address: "203.0.113.7", port: 0 },
     ],
@@ -79,14 +83,14 @@ describe("the client of a request with Forwarded", () => {
     ["an unknown scheme", "for=203.0.113.7;proto=gopher", { address: "203.0.113.7", port: 0 }],
     ["a host above the maximum length", `for=203.0.113.7;host=${"h".repeat(262)}`, { address: "203.0.113.7", port: 0 }],
     ["a host with a user", 'for=203.0.113.7;host="a@b"', { address: "203.0.113.7", port: 0 }],
+    ["a client behind 19 proxies", `for=203.0.113.7, ${many(19, "for=10.2.2.2")}`, { address: "203.0.113.7", port: 0 }],
     [
-      "a chain of 19 and the client",
-      `for=203.0.113.7, ${many(19, "for=10.2.2.2")}`,
-      { address: "203.0.113.7", port: 0 },
+      "a client behind 20 proxies, which is too many",
+      `for=203.0.113.7, ${many(20, "for=10.2.2.2")}`,
+      { address: "10.2.2.2", port: 0 },
     ],
-    ["a client beyond a chain of 20", `for=203.0.113.7, ${many(20, "for=10.2.2.2")}`, { address: "10.2.2.2", port: 0 }],
-    ["19 empty elements and the client", `for=203.0.113.7${",".repeat(19)}`, { address: "203.0.113.7", port: 0 }],
-    ["a client beyond 20 empty elements", `for=203.0.113.7${",".repeat(20)}`, peer],
+    ["a client behind 19 empty elements", `for=203.0.113.7${",".repeat(19)}`, { address: "203.0.113.7", port: 0 }],
+    ["a client behind 20 empty elements, which is too many", `for=203.0.113.7${",".repeat(20)}`, peer],
     [
       "an element of 1024 characters",
       `for=203.0.113.7;a=${"b".repeat(1024 - 18)}`,
@@ -94,11 +98,11 @@ describe("the client of a request with Forwarded", () => {
     ],
     ["16 parameters", `for=203.0.113.7;${parameters(15)}`, { address: "203.0.113.7", port: 0 }],
     ["17 parameters", `for=203.0.113.7;${parameters(16)}`, peer],
-    ["4096 characters", chainOf(4_096), { address: "203.0.113.7", port: 0 }],
-    ["a client beyond 4096 characters", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
+    ["a field of 4096 characters", chainOf(4_096), { address: "203.0.113.7", port: 0 }],
+    ["a field of 4097 characters", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
     ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
     ["a quoted string in an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
-  ])("is determined from %s", (_, field, want) => {
+  ])("returns the expected client for %s", (_, field, want) => {
     expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
   });
 
@@ -108,8 +112,8 @@ describe("the client of a request with Forwarded", () => {
     ["backslashes", "\\"],
     ["escaped quotation marks", '\\"'],
     ["semicolons", ";"],
-    ["opened pairs", 'a="'],
-  ])("is found behind 16 KiB of %s by the proxy's entry", (_name, text) => {
+    ["unclosed quoted strings", 'a="'],
+  ])("returns the client from the proxy's entry after 16 KiB of %s", (_name, text) => {
     const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
     expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
     expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
@@ -119,22 +123,26 @@ describe("the client of a request with Forwarded", () => {
   });
 });
 
-describe("the client of a request with X-Forwarded-For, -Proto and -Host", () => {
+describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
   test.each<[name: string, header: Record<string, string>, want: object]>([
     ["no fields", {}, peer],
     ["an address", { "x-forwarded-for": "203.0.113.7" }, { address: "203.0.113.7", port: 0 }],
     ["an address with a port", { "x-forwarded-for": "203.0.113.7:47" }, { address: "203.0.113.7", port: 47 }],
-    ["IPv6", { "x-forwarded-for": "2001:db8:2::1" }, { address: "2001:db8:2::1", port: 0 }],
-    ["IPv6 with a port", { "x-forwarded-for": "[2001:db8:2::1]:47" }, { address: "2001:db8:2::1", port: 47 }],
+    ["an IPv6 address", { "x-forwarded-for": "2001:db8:2::1" }, { address: "2001:db8:2::1", port: 0 }],
     [
-      "addresses forged by the client",
+      "an IPv6 address with a port",
+      { "x-forwarded-for": "[2001:db8:2::1]:47" },
+      { address: "2001:db8:2::1", port: 47 },
+    ],
+    [
+      "an address forged by the client",
       { "x-forwarded-for": "10.1.1.1, 203.0.113.7,10.2.2.2" },
       { address: "203.0.113.7", port: 0 },
     ],
-    ["unknown", { "x-forwarded-for": "203.0.113.7, unknown" }, peer],
-    ["IPv6 with a zone", { "x-forwarded-for": "fe80::1%eth0" }, peer],
+    ["the address unknown", { "x-forwarded-for": "203.0.113.7, unknown" }, peer],
+    ["an IPv6 address with a zone", { "x-forwarded-for": "fe80::1%eth0" }, peer],
     [
-      "scheme and host of the nearest proxy",
+      "a scheme and a host from the nearest proxy",
       {
         "x-forwarded-for": "203.0.113.7, 10.2.2.2",
         "x-forwarded-proto": "https",
@@ -153,33 +161,33 @@ describe("the client of a request with X-Forwarded-For, -Proto and -Host", () =>
       { address: "203.0.113.7", port: 0, scheme: "http" },
     ],
     [
-      "a chain of 19 and the client",
+      "a client behind 19 proxies",
       { "x-forwarded-for": `203.0.113.7, ${many(19, "10.2.2.2")}` },
       { address: "203.0.113.7", port: 0 },
     ],
     [
-      "a client beyond a chain of 20",
+      "a client behind 20 proxies, which is too many",
       { "x-forwarded-for": `203.0.113.7, ${many(20, "10.2.2.2")}` },
       { address: "10.2.2.2", port: 0 },
     ],
     [
-      "19 empty items and the client",
+      "a client behind 19 empty items",
       { "x-forwarded-for": `203.0.113.7${",".repeat(19)}` },
       { address: "203.0.113.7", port: 0 },
     ],
-    ["20 empty items, and what is beyond them", { "x-forwarded-for": `203.0.113.7${",".repeat(20)}` }, peer],
+    ["a client behind 20 empty items, which is too many", { "x-forwarded-for": `203.0.113.7${",".repeat(20)}` }, peer],
     [
-      "an empty item at either end",
+      "empty items at both ends",
       { "x-forwarded-for": ",203.0.113.7, 10.2.2.2,", "x-forwarded-proto": ", https, http," },
       { address: "203.0.113.7", port: 0, scheme: "https" },
     ],
     [
-      "scheme and host without an address",
+      "a scheme and a host without an address",
       { "x-forwarded-proto": "https", "x-forwarded-host": "orders.example" },
       { ...peer, scheme: "https", host: "orders.example" },
     ],
-    ["only the field Forwarded, which is ignored", { forwarded: "for=203.0.113.7" }, peer],
-  ])("is determined from %s", (_, header, want) => {
+    ["a Forwarded field, which is ignored", { forwarded: "for=203.0.113.7" }, peer],
+  ])("returns the expected client for %s", (_, header, want) => {
     expect(clientOf("x-forwarded", header)).toEqual(want);
   });
 });
@@ -193,7 +201,7 @@ function believedOf(items: number, hops: number): number {
   return items === hops ? Math.min(items, 1) : items;
 }
 
-describe("the client of a request with unequal X-Forwarded lists", () => {
+describe("clientOf() with X-Forwarded lists", () => {
   // Each trusted proxy has added an address, so the first one is the client's. If there are not as many schemes or
   // hosts, only the last one is reliable, because the nearest proxy has written it.
   const counts = [0, 1, 2, 3, 4];
@@ -201,28 +209,25 @@ describe("the client of a request with unequal X-Forwarded lists", () => {
     counts.flatMap((schemes) => counts.map((hosts) => ({ hops, schemes, hosts }))),
   );
 
-  test.each(lists)(
-    "is determined from $hops addresses, $schemes schemes and $hosts hosts",
-    ({ hops, schemes, hosts }) => {
-      const scheme = believedOf(schemes, hops);
-      const host = believedOf(hosts, hops);
-      const header: Record<string, string> = {
-        ...(hops > 0 && { "x-forwarded-for": listOf(hops, (at) => (at === 1 ? "203.0.113.7" : `10.2.2.${at}`)) }),
-        ...(schemes > 0 && { "x-forwarded-proto": listOf(schemes, (at) => (at === scheme ? "https" : "http")) }),
-        ...(hosts > 0 && { "x-forwarded-host": listOf(hosts, (at) => `host-${at}.example`) }),
-      };
-      expect(clientOf("x-forwarded", header)).toEqual({
-        ...(hops > 0 ? { address: "203.0.113.7", port: 0 } : peer),
-        ...(scheme > 0 && { scheme: "https" }),
-        ...(host > 0 && { host: `host-${host}.example` }),
-      });
-    },
-  );
+  test.each(lists)("handles $hops addresses with $schemes schemes and $hosts hosts", ({ hops, schemes, hosts }) => {
+    const scheme = believedOf(schemes, hops);
+    const host = believedOf(hosts, hops);
+    const header: Record<string, string> = {
+      ...(hops > 0 && { "x-forwarded-for": listOf(hops, (at) => (at === 1 ? "203.0.113.7" : `10.2.2.${at}`)) }),
+      ...(schemes > 0 && { "x-forwarded-proto": listOf(schemes, (at) => (at === scheme ? "https" : "http")) }),
+      ...(hosts > 0 && { "x-forwarded-host": listOf(hosts, (at) => `host-${at}.example`) }),
+    };
+    expect(clientOf("x-forwarded", header)).toEqual({
+      ...(hops > 0 ? { address: "203.0.113.7", port: 0 } : peer),
+      ...(scheme > 0 && { scheme: "https" }),
+      ...(host > 0 && { host: `host-${host}.example` }),
+    });
+  });
 
   test.each([
     { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },
     { name: "is unknown", middle: "unknown", want: { address: "10.2.2.2", port: 0 } },
-  ])("values to the left of a hop that $name are ignored", ({ middle, want }) => {
+  ])("ignores values to the left of a hop that $name", ({ middle, want }) => {
     const header = {
       "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`,
       "x-forwarded-proto": "https, http, https",
@@ -232,25 +237,25 @@ describe("the client of a request with unequal X-Forwarded lists", () => {
   });
 });
 
-test.each(["x-forwarded", "forwarded"] as const)("%s of an untrusted peer is ignored", (fields) => {
+test.each(["x-forwarded", "forwarded"] as const)("clientOf() ignores %s fields of an untrusted peer", (fields) => {
   const header = { forwarded: "for=203.0.113.7;proto=https", "x-forwarded-for": "203.0.113.7" };
   const stranger = { address: "198.51.100.1", port: 1 };
   expect(clientOf(fields, header, stranger)).toEqual(stranger);
 });
 
-test("header fields are ignored if fields is none", () => {
+test("clientOf() ignores all fields if the option fields is none", () => {
   expect(clientOf("none", { forwarded: "for=203.0.113.7", "x-forwarded-for": "203.0.113.7" })).toEqual(peer);
 });
 
 test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])(
-  "the trusted address %s is found by has()",
+  "has() returns true for %s",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
   },
 );
 
 test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(
-  "%j is not found by has()",
+  "has() returns false for %j",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(false);
   },
@@ -266,12 +271,12 @@ test.each([
   "10.0.0.0/-1",
   "10.0.0.0/08",
   "fe80::%1/64",
-])("%j is rejected by createTrustedProxies()", (text) => {
+])("createTrustedProxies() rejects %j", (text) => {
   expect(isAddressOrNetwork(text)).toBe(false);
   expect(() => createTrustedProxies({ addresses: [text] })).toThrow(TypeError);
 });
 
-test("0.0.0.0/0 and ::/0 contain every address", () => {
+test("the networks 0.0.0.0/0 and ::/0 contain every address", () => {
   const proxies = createTrustedProxies({ addresses: ["0.0.0.0/0", "::/0"] });
   expect(["203.0.113.7", "2001:db8::1"].map((address) => proxies.has(address))).toEqual([true, true]);
 });

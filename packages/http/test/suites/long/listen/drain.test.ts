@@ -16,7 +16,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-test("a gateway listens once, but can retry after a port in use", async () => {
+test("listen() may be repeated only after an error", async () => {
   await using greenhouse = await startGreenhouse({});
   const second = createTestGateway({ routes: () => {} });
   const { port } = greenhouse.address;
@@ -28,7 +28,7 @@ test("a gateway listens once, but can retry after a port in use", async () => {
   await second.close();
 });
 
-test("a gateway that is drained before it listens closes the port", async () => {
+test("drain() before the end of listen() closes the socket", async () => {
   using folder = createTempFolder();
   const path = join(folder.path, "socket");
   const gateway = createTestGateway({ routes: () => {} });
@@ -42,7 +42,7 @@ test("a gateway that is drained before it listens closes the port", async () => 
 });
 
 describe("drain()", () => {
-  test("resolves immediately without connections", async () => {
+  test("resolves immediately if no connection is open", async () => {
     const gateway = createTestGateway({ routes: () => {} });
     await gateway.listen();
     const timers = vi.spyOn(globalThis, "setTimeout");
@@ -105,7 +105,7 @@ describe("drain()", () => {
   });
 });
 
-test("drain() serves an idle connection's next request, then closes it", async () => {
+test("drain() closes an idle connection after its next request", async () => {
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
   using connection = await openHttp1(greenhouse.address);
   connection.request(wholeWater);
@@ -142,8 +142,8 @@ test("drain() serves all pipelined requests", async () => {
 });
 
 test.each([
-  { name: "less time resolves earlier", timesMs: [600_000, 0] },
-  { name: "more time does not resolve later", timesMs: [20, 600_000] },
+  { name: "a shorter timeout resolves earlier", timesMs: [600_000, 0] },
+  { name: "a longer timeout does not resolve later", timesMs: [20, 600_000] },
 ])("a second drain() with $name", async ({ timesMs: [first = 0, second = 0] }) => {
   const started = Promise.withResolvers<void>();
   const stuck = (): Promise<never> => {
@@ -160,7 +160,7 @@ test.each([
 });
 
 // Each test only waits, for a second, so they run concurrently.
-describe.concurrent("a drain with enough time", () => {
+describe.concurrent("a drain with a long timeout", () => {
   test("waits for a call that takes longer than the idle timeout", async () => {
     const started = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse({

@@ -86,8 +86,8 @@ afterEach(async () => {
   process.off("uncaughtException", recordError);
 });
 
-describe.each(moments)("$name", ({ options = {}, sent, handshake }) => {
-  test.each(ends)("$name closes that connection only", async ({ timeoutMs, apply }) => {
+describe.each(moments)("a connection ($name)", ({ options = {}, sent, handshake }) => {
+  test.each(ends)("is the only connection closed by $name", async ({ timeoutMs, apply }) => {
     const { port, opened } = await listen(options, timeoutMs);
     const { client, server } = await open(port);
     await send(client, server, sent);
@@ -106,8 +106,8 @@ describe.each([
   { name: "before the first byte", sent: "" },
   { name: "within the HTTP/2 preface", sent: preface.slice(0, 8) },
   { name: "within an HTTP/1.1 request", sent: "GET / HTTP/1.1\r\nhost:" },
-])("during a drain, $name", ({ sent }) => {
-  test.each(ends)("$name closes the connection, and the drain completes", async ({ timeoutMs, apply }) => {
+])("a connection during a drain ($name)", ({ sent }) => {
+  test.each(ends)("is closed by $name, and the drain completes", async ({ timeoutMs, apply }) => {
     const { port, opened } = await listen({}, timeoutMs);
     const { client, server } = await open(port);
     await send(client, server, sent);
@@ -125,11 +125,11 @@ const slowCall = "POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}"
 describe.each([
   { name: "malformed bytes", sent: "HELLO\r\n\r\n" },
   { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n" },
-])("during a call that is followed by $name", ({ sent }) => {
+])("a connection with $name after a call", ({ sent }) => {
   test.each<{ name: string; apply: (client: Socket, opened: Gateway) => unknown }>([
     { name: "a reset", apply: (client) => client.resetAndDestroy() },
     { name: "the deadline of a drain", apply: (_client, opened) => opened.drain(1) },
-  ])("$name closes that connection only", async ({ apply }) => {
+  ])("is closed by $name during the call", async ({ apply }) => {
     const { port, opened } = await listen({}, longMs);
     const { client, server } = await open(port);
     await send(client, server, slowCall + sent);

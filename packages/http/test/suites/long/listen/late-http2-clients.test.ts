@@ -29,11 +29,11 @@ async function* endless(): AsyncGenerator<{ sensor: string }> {
 }
 
 // The tests only wait, so they run concurrently.
-describe.concurrent("a client of HTTP/2 that takes too long", () => {
+describe.concurrent("a late HTTP/2 client", () => {
   test.for([
-    { name: "to send anything", sent: [] },
-    { name: "to open a stream, although it sends pings", sent: [ping] },
-  ])("$name: its connection is closed", async ({ sent }, { expect }) => {
+    { name: "that sends nothing", sent: [] },
+    { name: "that sends only PINGs", sent: [ping] },
+  ])("$name gets GOAWAY and is disconnected", async ({ sent }, { expect }) => {
     await using greenhouse = await startGreenhouse({}, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
     connection.send(...sent);
@@ -50,7 +50,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(reported).toBe(true);
   });
 
-  test("to send the rest of its body: the stream is reset", async ({ expect }) => {
+  test("with an incomplete body gets no response", async ({ expect }) => {
     const limits = { idleTimeoutMs, requestTimeoutMs: 60 };
     await using greenhouse = await startGreenhouse({}, { limits });
     using connection = await openFrames(greenhouse.address);
@@ -62,7 +62,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
   test.for([
     { name: "a response", procedure: waterBedProcedure },
     { name: "a stream of messages", procedure: "/greenhouse.v1.GreenhouseService/WatchReadings" },
-  ])("to read $name: its connection is destroyed, and its handler is released", async ({ procedure }, { expect }) => {
+  ])("that does not read $name is disconnected, and its call completes", async ({ procedure }, { expect }) => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: bigText }), watchReadings: endless },
       { limits: { idleTimeoutMs } },
@@ -80,10 +80,10 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
   });
 
   test.for([
-    { name: "after it has sent GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
-    { name: "after it was sent GOAWAY", last: ping },
+    { name: "after sending GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
+    { name: "after receiving GOAWAY", last: ping },
     { name: "after a protocol error", last: dataFrame(0, Buffer.of(0)) },
-  ])("to close its side $name: its connection is destroyed", async ({ last }, { expect }) => {
+  ])("that does not close its side $name is disconnected", async ({ last }, { expect }) => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { idleTimeoutMs } });
     const { address: host, port } = greenhouse.address;
     const socket = connect({ host, port, allowHalfOpen: true }).resume();
@@ -98,7 +98,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
-  test("stays connected if it only waits for a slow handler", async ({ expect }) => {
+  test("stays connected while it waits for a slow handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     // The client acknowledges no PING, and is closed after the same time again.
     const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
@@ -112,7 +112,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
   });
 
-  test("to read from its socket releases its handler", async ({ expect }) => {
+  test("that does not read from its socket has its call completed", async ({ expect }) => {
     await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
     connection.socket.pause();

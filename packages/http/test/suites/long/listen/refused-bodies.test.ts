@@ -102,10 +102,10 @@ async function openHttp2Transport(address: Address): Promise<Transport> {
 
 describe.each([
   { name: "HTTP/1.1", http2: "listening", open: openHttp1Transport },
-  { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Transport },
+  { name: "HTTP/2 (mounted)", http2: "mounted", open: openHttp2Transport },
   { name: "HTTP/2", http2: "listening", open: openHttp2Transport },
-] as const)("over $name", ({ http2, open }) => {
-  test("a partial body is released when its request is refused", async () => {
+] as const)("a partial body over $name", ({ http2, open }) => {
+  test("is released when its request is refused", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];
     const events = new EventEmitter();
     const admit: Admit = () => {
@@ -129,7 +129,7 @@ describe.each([
     expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);
   });
 
-  test("a partial body is released when its client disconnects during admit", async () => {
+  test("is released when the client disconnects during admission", async () => {
     const undecided = Promise.withResolvers<void>();
     const events = new EventEmitter();
     const admit: Admit = () => {
@@ -150,7 +150,7 @@ describe.each([
     undecided.resolve();
   });
 
-  test("the part of a body that arrives before its deadline is released", async () => {
+  test("is released when the deadline of its call expires", async () => {
     await using greenhouse = await startGreenhouse({}, {}, { http2 });
     const request = requestWith(200_000, ["connect-timeout-ms", "100"]);
     const askAll = async (transport: Transport): Promise<void> => {
@@ -180,17 +180,20 @@ const refuse: Admit = () => {
 };
 
 // Each test only waits, for a second, so they run concurrently.
-test.concurrent.for(http2Servers)("an HTTP/2 client (%s) that continues its body is asked to stop", async (http2) => {
-  await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
-  using connection = await openFrames(greenhouse.address);
-  connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
-  const answer = await connection.readUntil(({ streamId }) => streamId === 1);
-  expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
-  const end = await connection.readUntil(({ streamId }) => streamId === 1);
-  expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
-});
+test.concurrent.for(http2Servers)(
+  "an HTTP/2 stream (%s) is reset with NO_ERROR after an early response",
+  async (http2) => {
+    await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
+    using connection = await openFrames(greenhouse.address);
+    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+    const answer = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
+    const end = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
+  },
+);
 
-test.each(http2Servers)("with HTTP/2 %s, a long body truncates no blocked response", async (http2) => {
+test.each(http2Servers)("a long body over HTTP/2 (%s) does not truncate a blocked response", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
   using connection = await openFrames(greenhouse.address);
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader("/nothing/here").slice(0, 4)));
@@ -199,7 +202,7 @@ test.each(http2Servers)("with HTTP/2 %s, a long body truncates no blocked respon
   expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
 });
 
-test.each(http2Servers)("with HTTP/2 %s, a long body loses no blocked trailers", async (http2) => {
+test.each(http2Servers)("a long body over HTTP/2 (%s) does not drop blocked trailers", async (http2) => {
   const ended = Promise.withResolvers<void>();
   const controlClimate = async function* () {
     yield { sensor: "s".repeat(100) };

@@ -146,7 +146,7 @@ test("8 long-lived gRPC connections and 1,000 HTTP/1.1 connections are distribut
   expect(countsOf(await Promise.all(sockets.map(ask)))).toEqual(new Map(pids.map((pid) => [pid, 500])));
 });
 
-test("the process with the fewest connections gets the next one", async () => {
+test("the process with the fewest connections gets the next connection", async () => {
   const shared = await share();
   const [first, second] = [await startWorker(shared), await startWorker(shared)];
   const sockets = await openMany(shared, 4);
@@ -159,7 +159,7 @@ test("the process with the fewest connections gets the next one", async () => {
   expect(next).toEqual([first.pid, first.pid, second.pid]);
 });
 
-test("connections that arrive before any process are queued for the first process", async () => {
+test("connections are queued until the first process starts", async () => {
   const shared = await share();
   const [socket] = await openMany(shared, 1);
   socket?.write(request);
@@ -170,7 +170,7 @@ test("connections that arrive before any process are queued for the first proces
   expect(await ask(open(shared))).toBe(next.pid);
 });
 
-test("without processes, 1,024 connections are queued, and are closed with the port", async () => {
+test("at most 1,024 connections are queued while there is no process", async () => {
   const shared = await share();
   let accepted = 0;
   const count = (): void => void accepted++;
@@ -192,7 +192,7 @@ test("without processes, 1,024 connections are queued, and are closed with the p
   await expect.poll(closed).toBe(sockets.length);
 });
 
-test("connections that a killed process has not confirmed are served by another", async () => {
+test("another process serves connections that a killed process has not confirmed", async () => {
   const shared = await share();
   const [stuck, other] = [await startWorker(shared), await startWorker(shared)];
   stuck.kill("SIGSTOP");
@@ -215,7 +215,7 @@ test("a running process whose channel has closed gets no more connections", asyn
   expect(countsOf(await Promise.all(sockets.map(ask)))).toEqual(new Map([[other.pid, 4]]));
 });
 
-test("connections sent to a draining process are served by another", async () => {
+test("another process serves connections that were sent to a draining process", async () => {
   const shared = await share();
   const leaving = await startWorker(shared);
   const other = await startWorker(shared);
@@ -253,7 +253,7 @@ test("a draining process finishes its connections, and exits", async () => {
 });
 
 test.each(["a port", "a Unix socket"])(
-  "a process reads a connection of %s only after its confirmation",
+  "a process reads from a connection of %s only after confirming it",
   async (name) => {
     using folder = createTempFolder();
     const shared = await share(name === "a port" ? {} : { path: folder.file("socket") });
@@ -289,7 +289,7 @@ test("a connection without a file descriptor is closed at the next confirmation"
   expect(outcomes.filter((outcome) => outcome !== limited.pid)).not.toEqual([]);
 });
 
-test("a process terminates TLS itself", async () => {
+test("each process terminates TLS", async () => {
   const { cert, key } = createCertificate("shared");
   const shared = await share();
   const worker = await startWorker(shared, { tls: { cert, key }, allowCleartext: true });
@@ -306,7 +306,7 @@ test("a process responds to a client that half-closes", async () => {
   expect(await answererOf(halfOpen)).toBe(isNodeEngine ? "closed" : worker.pid);
 });
 
-test("a Unix socket is shared, and its peers are the proxy unix:", async () => {
+test("a shared Unix socket accepts the PROXY header", async () => {
   using folder = createTempFolder();
   const shared = await share({ path: folder.file("socket") });
   const worker = await startWorker(shared, { proxyProtocol: true });
@@ -315,7 +315,7 @@ test("a Unix socket is shared, and its peers are the proxy unix:", async () => {
   expect(await ask(socket)).toBe(worker.pid);
 });
 
-test("a shared port is closed after the last process has left", async () => {
+test("a shared port is closed after the last process exits", async () => {
   const shared = await share();
   const [first, last] = [await startWorker(shared), await startWorker(shared)];
   const drained = shared.drain();
