@@ -70,7 +70,9 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   }
 
   /**
-   * Handles a DATA frame of `length` bytes including padding. @returns an invalid frame's error, which is not passed on
+   * Handles a DATA frame of `length` bytes including padding.
+   *
+   * @returns the error of an invalid frame, which does not reach the receiver
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;

@@ -6,7 +6,7 @@ import type { Output } from "./output.ts";
 /** The counted events, which are cheap for a peer to cause and expensive to handle. */
 export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
-// More frames than are ever in flight: a gigabyte in the largest frames.
+// The maximum credit: more frames than are ever in flight, a gigabyte in the largest frames.
 const allowanceMax = 65_536;
 
 // Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built

@@ -142,10 +142,10 @@ export class FrameReader {
 
 const noBytes = Buffer.alloc(0);
 
-// Where the type and a frame's flags are (RFC 9113 §4.1).
+// Offsets in a frame header (RFC 9113 §4.1).
 const typeAt = 3;
 const flagsAt = 4;
-// Passing on a part costs as much as copying this many bytes. Smaller parts do not become separate frames.
+// Bytes in the smallest part of a DATA frame that is passed on separately. Copying a smaller part is cheaper.
 const partBytesMin = 4096;
 
 /** Returns whether a frame can be passed on in parts. Only DATA without padding can, because padding is at the end. */

@@ -18,7 +18,7 @@ export interface RuledStream extends SendingStream {
   /**
    * Handles a DATA frame of `length` bytes including padding.
    *
-   * @returns an invalid frame's error, which is not passed on
+   * @returns the error of an invalid frame, which does not reach the receiver
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined;
   /** Closes the stream, drops its queue and notifies the receiver. */

@@ -38,7 +38,7 @@ export class Http2Deadlines<Stream> {
   /** At the last check: the bytes that the socket buffered, and those that had left its buffer in total. */
   #bufferedBytes = 0;
   #sentBytes = 0;
-  /** The last check after which the peer had read bytes that were in the buffer at the check before. */
+  /** When a check last found that the peer had read bytes buffered at the previous check. */
   #readAtMs = 0;
   #isStopped = false;
 

@@ -18,8 +18,8 @@ export const defaultHttp2Limits = {
   /** The interval for the counts below, in milliseconds. 10 s. */
   intervalMs: 10_000,
   /**
-   * Streams per interval that fail, or are reset early and before their response is complete. More are allowed if they
-   * are at most the share {@link resetShare} of all streams opened. CVE-2023-44487.
+   * Streams per interval that fail, or that are reset early and before their response is complete. More are allowed
+   * while their share of all opened streams does not exceed {@link resetShare}. CVE-2023-44487.
    */
   resets: 400,
   resetShare: 0.5,
@@ -35,16 +35,16 @@ export const defaultHttp2Limits = {
   ignoredFrames: 2_000,
   /** WINDOW_UPDATE frames per interval, beyond two for each stream and each DATA frame that we sent. */
   windowUpdates: 5_000,
-  /** Body bytes per connection that are queued for the peer's windows. Above it, streams are refused. 16 MiB. */
+  /** Body bytes per connection that wait for the peer's windows. Above this limit, streams are refused. 16 MiB. */
   queuedBytes: 16_777_216,
   /**
    * Bytes in the socket's buffer above which we stop reading from the peer. 512 KiB: enough for the headers of all
-   * streams. DATA alone never exceeds it, because it stays in its queue once the socket is full.
+   * streams. DATA alone never exceeds this limit, because a stream queues its DATA once the socket's buffer is full.
    */
   unreadBytes: 524_288,
   /**
-   * Milliseconds without a stream after which the connection is closed, or with streams and without a frame after which
-   * the peer is sent a PING. 75 s.
+   * Milliseconds after which a connection without streams is closed. If it has streams, the peer is sent a PING after
+   * as long without a frame. 75 s.
    */
   idleTimeoutMs: 75_000,
   /**
@@ -52,7 +52,7 @@ export const defaultHttp2Limits = {
    * s.
    */
   stallTimeoutMs: 20_000,
-  /** Milliseconds in which a peer must read some of a response, or some output. 75 s, because readers may pause. */
+  /** Milliseconds in which a peer must read at least a part of the pending output. 75 s, because readers may pause. */
   blockedTimeoutMs: 75_000,
   /** Milliseconds in which a request body that a call waits for must be complete. 5 min. */
   requestTimeoutMs: 300_000,

@@ -49,7 +49,7 @@ export interface StreamInit {
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
-  /** When we ended our side, or 0 before that, and if the peer had already ended its side. */
+  /** When we ended our side, or 0 if we have not, or if the peer had ended its side before. */
   respondedAtMs = 0;
   readonly #connection: ServerStreamConnection;
   readonly #contentLength: number | undefined;
@@ -114,7 +114,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   /**
    * Handles a DATA frame of `length` bytes including padding, or the trailer section.
    *
-   * @returns an invalid frame's error, which is not passed on
+   * @returns the error of an invalid frame, which does not reach the receiver
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;

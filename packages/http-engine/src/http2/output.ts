@@ -134,7 +134,7 @@ export class Output {
     this.#flushScratch();
     const pieces = this.#chunks;
     const bytes = this.#queuedBytes;
-    const written = this.#freeablePieces && createFreeCallback(this.#freeablePieces);
+    const written = this.#freeablePieces && freeAfterWrite(this.#freeablePieces);
     this.#chunks = [];
     this.#freeablePieces = undefined;
     this.#queuedBytes = 0;
@@ -196,7 +196,7 @@ export class Output {
 }
 
 /** Returns a write callback that frees the pieces. After an error, they are left to garbage collection. */
-function createFreeCallback(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
+function freeAfterWrite(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
   return (error) => {
     if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);
   };

@@ -46,7 +46,7 @@ export class PeerSettings {
   headerTableBytes: number = headerTableBytesInitial;
   /** The largest field list that the peer accepts, in bytes (§6.5.2). */
   headerListBytes: number = Number.POSITIVE_INFINITY;
-  /** The concurrent stream limit that we open; only clients open streams. */
+  /** Maximum concurrent streams that we may open. Only clients open streams. */
   concurrentStreams: number = Number.POSITIVE_INFINITY;
   readonly #pushMax: number;
 

@@ -71,9 +71,9 @@ export class BufferedBody {
 export type BodyMemory = "own" | "shared";
 
 /**
- * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. A piece is kept while it is
- * read, and as long as a message whose bytes fields are views into it. Each stream on a connection can have such a
- * piece.
+ * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. The reader keeps the piece
+ * until it is parsed. A message with bytes fields keeps it longer, because these fields are views into the piece. Each
+ * stream on a connection can have such a piece.
  *
  * A piece that is followed by other data in its chunk is copied as well: if the program transfers the piece's buffer,
  * as web streams do, everything else in that buffer is detached.

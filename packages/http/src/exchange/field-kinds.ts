@@ -35,13 +35,13 @@ const fieldKinds = {
   host: "request",
 } as const;
 
-/** A field name that has a kind. */
+/** A field name in {@link fieldKinds}. */
 export type FieldName = keyof typeof fieldKinds;
 
 /** What a field describes. */
 export type FieldKind = (typeof fieldKinds)[FieldName];
 
-/** Selects fields: all that have some kinds, and single names. */
+/** Selects all fields with the given kinds, and single fields by name. */
 export interface FieldRule {
   readonly kinds: readonly FieldKind[];
   readonly names?: readonly FieldName[];

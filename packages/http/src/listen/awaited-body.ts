@@ -13,7 +13,7 @@ export class AwaitedBody extends RequestBody {
 
 class ReceiverInContext extends AsyncResource implements BodyReceiver {
   readonly #receiver: BodyReceiver;
-  /** Undefined like that of the receiver, because the body otherwise calls it for each piece. */
+  /** `undefined` if the receiver has no such method. Otherwise the body would call it for each piece. */
   readonly receivedStart?: NonNullable<BodyReceiver["receivedStart"]>;
 
   constructor(receiver: BodyReceiver) {

@@ -30,7 +30,7 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
 }
 
-/** Returns the interval for checking timeouts, in milliseconds, so that none is late by more than a quarter. */
+/** Returns the interval between timeout checks, in milliseconds: at most a quarter of the shortest timeout. */
 export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }

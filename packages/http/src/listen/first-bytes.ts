@@ -36,9 +36,9 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n");
 const tlsHandshake = 22;
 
 /**
- * Waits for the PROXY header with which a trusted proxy's connection starts, removes it, and calls `proceed` with the
- * peer that connected to the proxy. Returns `undefined` if the connection is the proxy's own. A connection whose header
- * is malformed, or incomplete after `timeoutMs` milliseconds, is closed.
+ * Waits for the PROXY header with which a trusted proxy's connection starts, and removes it. Calls `proceed` with the
+ * peer that connected to the proxy, or with `undefined` if the proxy opened the connection itself. Closes a connection
+ * whose header is malformed, or incomplete after `timeoutMs` milliseconds.
  */
 export function consumeProxyHeader(
   socket: Socket,

@@ -38,7 +38,7 @@ export type SharedPortMessage =
 /** A process that accepts connections. */
 interface Worker {
   readonly process: ChildProcess;
-  /** How many connections the process was sent and has not closed. */
+  /** The number of connections that were sent to the process and are still open. */
   connections: number;
   /** The connections that the process has not confirmed. */
   readonly unconfirmed: Map<number, Socket>;

@@ -9,7 +9,7 @@ export interface TlsServerOptions {
   readonly tls: TlsOptions;
   /** Milliseconds until a handshake must be complete, unless `tls` sets another limit. */
   readonly handshakeTimeoutMs: number;
-  /** Called with each connection once its handshake is complete, and the version that ALPN (RFC 7301) chose. */
+  /** Called with each connection after its handshake. ALPN (RFC 7301) has selected the HTTP version. */
   readonly take: (socket: TLSSocket, version: HttpMajorVersion) => void;
 }
 

@@ -122,7 +122,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#waiting += 1;
     if (this.#waiting > waitingMax) return this.destroy();
     this.pauseIfFull();
-    // Bound to this request's async context: node emits "socket" in the call's context before it.
+    // Bound to this request's async context, because node emits "socket" in the context of the previous call.
     const begin = AsyncResource.bind(() => {
       this.#waiting -= 1;
       if (this.#waiting === waitingToPause - 1) this.#socket.resume();

@@ -8,7 +8,7 @@ export const required = "required";
 type CheckValue = (value: unknown, owner: string, path: string) => readonly string[];
 
 /** How an option value is checked. */
-class OptionForm {
+class OptionCheck {
   readonly check: CheckValue;
   readonly kind: typeof required | undefined;
 
@@ -19,29 +19,29 @@ class OptionForm {
 }
 
 /** Marks an option that is an array of objects with these options, or of any values. */
-export function arrayOf(names?: object, kind?: typeof required): OptionForm {
+export function arrayOf(names?: object, kind?: typeof required): OptionCheck {
   const problemsOfArray: CheckValue = (value, owner, path) => {
     if (!Array.isArray(value)) return [wrongType("an array", value, owner, path)];
     if (names === undefined) return [];
     return value.flatMap((item: unknown, at) => problemsOfObject(item, names, owner, `${path}[${at}]`));
   };
-  return new OptionForm(problemsOfArray, kind);
+  return new OptionCheck(problemsOfArray, kind);
 }
 
 /** Marks an option that is an array of strings. */
-export function arrayOfStrings(kind?: typeof required): OptionForm {
+export function arrayOfStrings(kind?: typeof required): OptionCheck {
   const problemsOfArray: CheckValue = (value, owner, path) => {
     if (!Array.isArray(value)) return [wrongType("an array", value, owner, path)];
     return value.flatMap((item: unknown, at) =>
       typeof item === "string" ? [] : [wrongType("a string", item, owner, `${path}[${at}]`)],
     );
   };
-  return new OptionForm(problemsOfArray, kind);
+  return new OptionCheck(problemsOfArray, kind);
 }
 
 /** Marks an option that is a string, or an object with these options. */
-export function stringOr(names: object): OptionForm {
-  return new OptionForm((value, owner, path) =>
+export function stringOr(names: object): OptionCheck {
+  return new OptionCheck((value, owner, path) =>
     typeof value === "string" ? [] : problemsOfObject(value, names, owner, path),
   );
 }
@@ -52,7 +52,7 @@ export function stringOr(names: object): OptionForm {
  * result of {@link arrayOf} or {@link arrayOfStrings} for an array, and `true` or the default for all others.
  */
 export type OptionNames<Options> = {
-  readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionForm;
+  readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionCheck;
 };
 
 /**
@@ -118,7 +118,7 @@ function problemsOf(options: object, names: object, owner: string, prefix: strin
     if (!known.has(name)) return [problemOf(name, [...known.keys()], owner, prefix)];
     const kind = known.get(name);
     if (value === undefined) return [];
-    if (kind instanceof OptionForm) return kind.check(value, owner, `${prefix}${name}`);
+    if (kind instanceof OptionCheck) return kind.check(value, owner, `${prefix}${name}`);
     return isObject(kind) ? problemsOfObject(value, kind, owner, `${prefix}${name}`) : [];
   });
   const missing = [...known].filter(([name, kind]) => isRequired(kind) && actualValues.get(name) === undefined);
@@ -126,7 +126,7 @@ function problemsOf(options: object, names: object, owner: string, prefix: strin
 }
 
 function isRequired(kind: unknown): boolean {
-  return kind === required || (kind instanceof OptionForm && kind.kind === required);
+  return kind === required || (kind instanceof OptionCheck && kind.kind === required);
 }
 
 function problemsOfObject(value: unknown, names: object, owner: string, path: string): readonly string[] {

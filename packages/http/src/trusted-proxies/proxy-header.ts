@@ -54,8 +54,9 @@ function readText(bytes: Buffer): ProxyHeader {
   return toHeader(line + 2, from, Number(port));
 }
 
-const versionAndLocal = 0x20;
-const versionAndProxy = 0x21;
+// Version 2 in the upper four bits, and the command (§2.2).
+const localCommand = 0x20;
+const proxyCommand = 0x21;
 const tcpOverIpv4 = 0x11;
 const tcpOverIpv6 = 0x21;
 
@@ -66,11 +67,11 @@ function readBinary(bytes: Buffer): ProxyHeader {
   const family = bytes.readUInt8(signature.byteLength + 1);
   const length = bytes.readUInt16BE(signature.byteLength + 2);
   const end = binaryHeadBytes + length;
-  if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformedHeader;
+  if ((command !== localCommand && command !== proxyCommand) || length > binaryBytesMax) return malformedHeader;
   if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
   // §2.2: a LOCAL connection's addresses, and other families' addresses, are ignored.
-  if (command === versionAndLocal) return withoutSource;
+  if (command === localCommand) return withoutSource;
   const addresses = bytes.subarray(binaryHeadBytes, end);
   if (family === tcpOverIpv4) {
     if (length < 12) return malformedHeader;
