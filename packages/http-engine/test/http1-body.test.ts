@@ -77,7 +77,7 @@ describe("an unread body", () => {
       start: `${head}transfer-encoding: chunked\r\n\r\n`,
       piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
     },
-  ])("is buffered up to 192 KiB until it is read, with $name", async ({ start, piece }) => {
+  ])("with $name is buffered up to 192 KiB until it is read", async ({ start, piece }) => {
     client.write(start);
     const exchange = await within(served.promise, "the request");
     const connection = await accepted.promise;
@@ -167,7 +167,7 @@ describe("a completed exchange", () => {
     { name: "a write", misuse: (exchange) => exchange.write(Buffer.from("more")) },
     { name: "the end of a response", misuse: (exchange) => exchange.end() },
     { name: "a reset", misuse: (exchange) => exchange.reset() },
-  ])("does not affect the next exchange by $name", async ({ misuse }) => {
+  ])("ignores $name without an effect on the next exchange", async ({ misuse }) => {
     client.write(inLength(0) + inLength(0));
     const first = await within(served.promise, "the request");
     first.respond(200, [], Buffer.from("first"));

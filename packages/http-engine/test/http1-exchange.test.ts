@@ -24,7 +24,7 @@ describe("a client that does not read", () => {
       type: "application/connect+json",
       body: "\0\0\0\0\x02{}",
     },
-  ])("is disconnected during $name", async ({ target, type, body }) => {
+  ])("is disconnected while $name is sent", async ({ target, type, body }) => {
     const clock = useFakeClock();
     const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
     await using greenhouse = await startGreenhouse(
@@ -112,7 +112,7 @@ describe("a client that does not read", () => {
   });
 
   test.each(["keep-alive", "close"])(
-    "is disconnected even if it sends empty lines, with connection: %s",
+    "is disconnected with connection: %s even if it sends empty lines",
     async (wish) => {
       const clock = useFakeClock();
       const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
@@ -204,7 +204,7 @@ describe("a client that pipelines requests", () => {
       framing: "transfer-encoding: chunked",
       body: "2\r\n{}\r\n0\r\n\r\n",
     },
-  ])("gets every response after reading was paused, given $what", async ({ count, paddingBytes, framing, body }) => {
+  ])("with $what gets every response after reading was paused", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
@@ -316,7 +316,7 @@ describe("an unread body", () => {
       bytes: largest,
       header: [["expect", "100-continue"]],
     },
-  ])("is read completely before the connection closes if it $name", async ({ bytes, header }) => {
+  ])("that $name is read completely before the connection closes", async ({ bytes, header }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });

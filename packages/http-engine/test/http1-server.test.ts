@@ -87,7 +87,7 @@ describe("a client that waits for 100 Continue", () => {
       httpStatus: 400,
     },
   ])(
-    "gets $httpStatus instead of 100 Continue for $name",
+    "gets $httpStatus for $name instead of 100 Continue",
     async ({ httpMethod = "POST", target, type = "application/json", header, length = 12, httpStatus }) => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
@@ -172,7 +172,7 @@ describe("a request over a limit", () => {
       header: Array.from({ length: 600 }, (_, at) => `x${String(at)}: y`),
       httpStatus: 431,
     },
-  ])("gets $httpStatus with an error record for $name", async ({ target, header, httpStatus }) => {
+  ])("gets $httpStatus for $name with an error record", async ({ target, header, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write([`POST ${target} HTTP/1.1`, "host: x", ...header, "", ""].join("\r\n"));
     const response = await connection.readResponse();
@@ -526,7 +526,7 @@ describe("a request that becomes malformed during admission", () => {
       target: watchReadings,
       fields: [connectStream, expects],
     },
-  ])("gets one 400 response and never reaches the handler, for $name", async ({ target, fields }) => {
+  ])("in $name gets one 400 response and never reaches the handler", async ({ target, fields }) => {
     const admitted = Promise.withResolvers<void>();
     let ran = false;
     const run = (): never => {

@@ -195,7 +195,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       ...(http2 === "listening"
         ? [{ name: "a long header field", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
         : []),
-    ])("causes $httpStatus with an error record for $name", async ({ path, header, httpStatus }) => {
+    ])("causes $httpStatus for $name with an error record", async ({ path, header, httpStatus }) => {
       using connection = await openHttp2(greenhouse.address);
       const response = await connection.exchange({ httpMethod: "GET", path, header });
       expect(response.httpStatus).toBe(httpStatus);
@@ -226,7 +226,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     test.each([
       { name: "at the header limit", bytes: 2000, want: "404" },
       { name: "one byte over the header limit", bytes: 2001, want: "431" },
-    ])("causes the status $want for fields $name", async ({ bytes, want }) => {
+    ])("causes the status $want for fields $name in total", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -294,7 +294,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       expect(statuses).toEqual(["100", "200"]);
     });
 
-    test.each([0, 8])("does not disturb the connection after a reset with code %i", async (errorCode) => {
+    test.each([0, 8])("is ignored after a reset with code %i, and the connection stays open", async (errorCode) => {
       await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");

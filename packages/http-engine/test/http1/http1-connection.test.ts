@@ -191,21 +191,18 @@ test("a disconnected client's buffered response is freed although its call conti
   expect([piece?.deref(), late.deref()]).toEqual([undefined, undefined]);
 });
 
-test.each(["close", "keep-alive"])(
-  "a request head is freed after the response, with connection: %s",
-  async (option) => {
-    let weakHead: WeakRef<Http1RequestHead> | undefined;
-    using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
-      weakHead = new WeakRef(head);
-      connection.respond(200, [], Buffer.of());
-    });
-    ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
-    await within(once(ends.client.resume(), "data"), "the response");
-    collectGarbage();
-    expect(weakHead?.deref()).toBeUndefined();
-    expect(ends.socket.destroyed).toBe(false);
-  },
-);
+test.each(["close", "keep-alive"])("a request head with connection: %s is freed after the response", async (option) => {
+  let weakHead: WeakRef<Http1RequestHead> | undefined;
+  using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
+    weakHead = new WeakRef(head);
+    connection.respond(200, [], Buffer.of());
+  });
+  ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
+  await within(once(ends.client.resume(), "data"), "the response");
+  collectGarbage();
+  expect(weakHead?.deref()).toBeUndefined();
+  expect(ends.socket.destroyed).toBe(false);
+});
 
 test("a response without a body has Content-Length 0", async () => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, [], undefined));
@@ -327,7 +324,7 @@ describe("a draining connection", () => {
       want: ["keep-alive", "keep-alive", "close"],
     },
     { name: "a request with an incomplete body", sent: `${request}content-length: 5\r\n\r\n`, want: ["close"] },
-  ])("closes after the response to $name", async ({ sent, want }) => {
+  ])("responds to $name before it closes", async ({ sent, want }) => {
     using ends = await openEnds(Buffer.of(), 1000, (http1) => {
       http1.drain();
       http1.respond(200, [], Buffer.of());
@@ -377,7 +374,7 @@ describe("a piece of a response body", () => {
       isCopied: true,
     },
     { name: "in a larger chunk, without a copy", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
-  ])("uses pooled memory only while the socket buffers nothing, $name", async ({ fields, bytes, isCopied }) => {
+  ])("$name uses pooled memory only while the socket buffers nothing", async ({ fields, bytes, isCopied }) => {
     const requested = Promise.withResolvers<Http1Connection>();
     using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
     const { client, socket } = ends;

@@ -103,7 +103,7 @@ function waves(wave: Wave, from: number, to: number): Frame[] {
 }
 
 describe("flood limits", () => {
-  test.each(floods)("close the connection only above the limit, for %s", async (_, limits, wave, allowed) => {
+  test.each(floods)("close the connection for %s only above the limit", async (_, limits, wave, allowed) => {
     const serve = echoUnlessHeld;
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);
@@ -155,7 +155,7 @@ describe("flood limits", () => {
       replies: [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)],
     },
     { name: "PINGs in reply to DATA", limits: { pings: 1 }, replies: [ping] },
-  ])("do not count $name", async ({ limits, replies }) => {
+  ])("do not count $name as a flood", async ({ limits, replies }) => {
     const body = Buffer.alloc(50);
     await using engine = await startEngine({
       limits,

@@ -336,7 +336,7 @@ describe("an HTTP/2 client", () => {
   test.each([
     { name: "the stream is reset", everyMs: 13, last: frameType.resetStream },
     { name: "the connection is closed", everyMs: 3_600_000, last: frameType.headers },
-  ])("that continues a body after the response has a timer until $name", async ({ everyMs, last }) => {
+  ])("with an incomplete body keeps a timer until $name after the response", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });

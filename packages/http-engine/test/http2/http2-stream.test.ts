@@ -219,7 +219,7 @@ describe("the engine", () => {
       end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
       want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
     },
-  ])("sends no more frames on a stream after $name", async ({ end, want }) => {
+  ])("sends nothing after $name on the same stream", async ({ end, want }) => {
     await using engine = await startEngine({
       serve: (stream) => {
         end(stream);
@@ -328,7 +328,7 @@ describe("the engine", () => {
       throwing: { onWritable: thrower },
       begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
     },
-  ])("resets only the failed stream if a receiver throws $name", async ({ throwing, begin }) => {
+  ])("a receiver that throws $name resets only its stream", async ({ throwing, begin }) => {
     const faults: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => faults.push(error),

@@ -135,7 +135,7 @@ describe("a half-closed client", () => {
   test.each([
     { name: "an incomplete header", behind: "POST / HTT" },
     { name: "an incomplete body", behind: requestOf("third").slice(0, -1) },
-  ])("gets earlier responses, then 400 for $name", async ({ behind }) => {
+  ])("gets 400 for $name after earlier responses", async ({ behind }) => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("") + behind);
     response.resolve({ note: "first" });

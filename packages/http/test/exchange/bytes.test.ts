@@ -16,7 +16,7 @@ describe("copyIfPooled()", () => {
       what: "bytes longer than any slice of the pool",
       bytes: new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5),
     },
-  ])("does not copy $what", ({ bytes }) => {
+  ])("returns $what without a copy", ({ bytes }) => {
     expect(copyIfPooled(bytes)).toBe(bytes);
   });
 });

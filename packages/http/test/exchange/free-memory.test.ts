@@ -17,7 +17,7 @@ describe("freeChunk", () => {
     { name: "a chunk after other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
     { name: "a chunk before other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
     { name: "a chunk that threads share", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
-  ])("does not free $name", ({ chunk }) => {
+  ])("leaves $name unchanged", ({ chunk }) => {
     const bytes = chunk();
     const before = Uint8Array.from(bytes);
     freeChunk(bytes);

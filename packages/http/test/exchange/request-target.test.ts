@@ -17,7 +17,7 @@ describe("readRequestTarget", () => {
     { target: "HTTPS://localhost:8080/orders", want: "/orders" },
     { target: "http://localhost", want: "/" },
     { target: "http://localhost?x=1", want: "/?x=1" },
-  ])("accepts $target", ({ target, want }) => {
+  ])("accepts $target as a target", ({ target, want }) => {
     expect(read(target)).toBe(want);
   });
 
@@ -30,7 +30,7 @@ describe("readRequestTarget", () => {
     { name: "another scheme", target: "ftp://localhost/x" },
     { name: "an absolute form without a host", target: "http:///x" },
     { name: "an absolute form with an invalid host", target: "http://a,b c/x" },
-  ])("refuses $name", ({ target }) => {
+  ])("refuses $name with status 400", ({ target }) => {
     expect(read(target)).toMatchObject({ httpStatus: 400 });
   });
 
@@ -38,7 +38,7 @@ describe("readRequestTarget", () => {
     { verb: "accepts", httpMethod: "OPTIONS", want: "*" },
     { verb: "refuses", httpMethod: "GET", want: { httpStatus: 400 } },
     { verb: "refuses", httpMethod: "DELETE", want: { httpStatus: 400 } },
-  ])("$verb the target * for $httpMethod", ({ httpMethod, want }) => {
+  ])("$verb $httpMethod with the target *", ({ httpMethod, want }) => {
     const result = read("*", "localhost", true, httpMethod);
     if (typeof want === "string") expect(result).toBe(want);
     else expect(result).toMatchObject(want);
@@ -101,6 +101,6 @@ test.each([
   { target: "HTTPS://b:2?x", host: "a:1", want: "b:2" },
   { target: "http://b:2", host: null, want: "b:2" },
   { target: "/http://b/x", host: null, want: "" },
-])('authorityOf returns "$want" for the target $target and Host $host', ({ target, host, want }) => {
+])('the authority for the target $target and Host $host is "$want"', ({ target, host, want }) => {
   expect(authorityOf(target, host)).toBe(want);
 });

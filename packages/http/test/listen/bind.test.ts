@@ -42,7 +42,7 @@ describe("a file that has replaced a stale socket", () => {
 });
 
 test.each([{ name: "an unused path" }, { name: "a stale socket" }])(
-  "bind sets the mode of a Unix socket at $name",
+  "a Unix socket at $name gets the configured mode",
   async ({ name }) => {
     using folder = createTempFolder();
     const path = folder.file("s");

@@ -107,25 +107,28 @@ describe("maxConnectionAgeMs", () => {
     { name: "over grpc-js", open: overGrpcJs },
   ];
   // node:http2's client does not repeat a call that crosses GOAWAY, which a node:http2 server refuses.
-  test.each(heldRows(callers, ["over node:http2"]))("causes no failed call of a client $name", async ({ open }) => {
-    const connections = new Set<object>();
-    await using greenhouse = await startGreenhouse(
-      { waterBed: () => ({}) },
-      { admit: ({ connection }) => void connections.add(connection) },
-      { maxConnectionAgeMs: 50 },
-    );
-    using client = open(greenhouse.address);
-    const statuses = new Set<unknown>();
-    const callOn = async (): Promise<void> => {
-      // A client that has lost one call might also lose those that follow immediately.
-      while (connections.size < 6 && [...statuses].every((status) => status === 200)) {
-        statuses.add(await client.call());
-        vi.advanceTimersByTime(10);
-      }
-    };
-    await within(Promise.all([callOn(), callOn()]), "six connections");
-    expect([...statuses]).toEqual([200]);
-  });
+  test.each(heldRows(callers, ["over node:http2"]))(
+    "closes connections $name without a failed call",
+    async ({ open }) => {
+      const connections = new Set<object>();
+      await using greenhouse = await startGreenhouse(
+        { waterBed: () => ({}) },
+        { admit: ({ connection }) => void connections.add(connection) },
+        { maxConnectionAgeMs: 50 },
+      );
+      using client = open(greenhouse.address);
+      const statuses = new Set<unknown>();
+      const callOn = async (): Promise<void> => {
+        // A client that has lost one call might also lose those that follow immediately.
+        while (connections.size < 6 && [...statuses].every((status) => status === 200)) {
+          statuses.add(await client.call());
+          vi.advanceTimersByTime(10);
+        }
+      };
+      await within(Promise.all([callOn(), callOn()]), "six connections");
+      expect([...statuses]).toEqual([200]);
+    },
+  );
 });
 
 describe.concurrent("a connection that has reached its maximum age", () => {
@@ -169,7 +172,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
   test.each([
     { name: "HTTP/1.1", open: openHttp1 },
     { name: "HTTP/2", open: openHttp2 },
-  ])("is destroyed with its calls after the grace period, over $name", async ({ open }) => {
+  ])("over $name is destroyed with its calls after the grace period", async ({ open }) => {
     const reasons: unknown[] = [];
     const ended = Promise.withResolvers<{ note: string }>();
     await using greenhouse = await startGreenhouse(
@@ -258,7 +261,7 @@ describe("the age limit of a connection", () => {
     { name: "maxConnectionAgeGraceMs", value: 0 },
     { name: "maxConnectionAgeGraceMs", value: "5" },
     { name: "maxConnectionAgeGraceMs", value: Number.NaN },
-  ])("is refused by listen() if $name is $value", async ({ name, value }) => {
+  ])("$name: $value is refused by listen()", async ({ name, value }) => {
     vi.useRealTimers();
     const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ [name]: value })).rejects.toThrow(

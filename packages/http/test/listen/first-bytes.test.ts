@@ -18,7 +18,7 @@ describe("firstProtocolOf", () => {
     { name: "a TLS handshake", bytes: Buffer.of(22, 3, 1), want: "tls" },
     { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
     { name: "no bytes", bytes: Buffer.alloc(0), want: undefined },
-  ])("returns $want for $name", ({ bytes, want }) => {
+  ])("returns $want for $name at the start", ({ bytes, want }) => {
     expect(firstProtocolOf(bytes)).toBe(want);
   });
 
@@ -70,7 +70,7 @@ async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<
 
 describe("detectProtocol", () => {
   test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
-    "passes on all bytes of a preface split after byte $at",
+    "passes on a preface split after byte $at completely",
     async ({ at }) => {
       const { client, socket, spoken } = await open();
       await send(client, socket, preface.subarray(0, at));
@@ -118,7 +118,7 @@ describe("a connection with an undetected protocol", () => {
   test.each([
     { name: "no bytes", says: "" },
     { name: "an incomplete preface", says: "PRI * HTTP/2.0" },
-  ])("is closed after the timeout with $name", async ({ says }) => {
+  ])("with $name is closed after the timeout", async ({ says }) => {
     timeoutMs = 200;
     const { client, socket } = await open();
     timeoutMs = 10_000;
@@ -130,7 +130,7 @@ describe("a connection with an undetected protocol", () => {
   test.each([
     { name: "without a byte", says: "" },
     { name: "within the preface", says: "PRI" },
-  ])("is closed immediately if the client closes it $name", async ({ says }) => {
+  ])("that the client ends $name is closed immediately", async ({ says }) => {
     const { client, socket } = await open();
     client.end(says);
     await within(once(socket, "close"), "the connection to close");

@@ -103,7 +103,7 @@ describe("a client that sends its whole body before it reads", () => {
     return overHttp1(socket, reader, "localhost");
   }
 
-  test.each(rows)("gets the error response to $name", async (row) => {
+  test.each(rows)("gets the error response to $name before it is disconnected", async (row) => {
     const start = row.start ?? `POST ${restPath} HTTP/1.1`;
     using connection = await openHttp1(greenhouse.address);
     await sendAll(connection, requestBytes(start, row.header ?? [json, "x-key: k", announced], row.body ?? body));

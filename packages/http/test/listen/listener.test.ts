@@ -64,7 +64,7 @@ describe.each([2 ** 31, Infinity])("a header timeout of %d ms", (headerTimeoutMs
   test.each([
     { name: "over cleartext", tls: undefined },
     { name: "over TLS", tls: certificate },
-  ])("closes no connection $name", async ({ tls }) => {
+  ])("$name closes no connection", async ({ tls }) => {
     const gateway = createTestGateway({ routes: () => {}, limits: { headerTimeoutMs } });
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
     const outer = connectTcp({ host: "127.0.0.1", port });

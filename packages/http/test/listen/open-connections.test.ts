@@ -130,7 +130,7 @@ describe("a connection beyond the limit", () => {
     { name: "HTTP/1.1 in TLS", options: tls, ask: askHttp1InTls },
     { name: "HTTP/2", options: {}, ask: (address) => askHttp2(address) },
     { name: "HTTP/2 in TLS", options: tls, ask: askHttp2InTls },
-  ])("is kept until the response to its request over $name", ({ options, ask }) => survives(options, ask));
+  ])("with a request over $name is kept until the response", ({ options, ask }) => survives(options, ask));
 
   test("is kept until the response over TLS on a Unix socket", async () => {
     using folder = createTempFolder();

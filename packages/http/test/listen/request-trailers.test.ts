@@ -126,7 +126,7 @@ describe.each(transports)("a request trailer over $name", ({ http2, send }) => {
     expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
   });
 
-  test.each(calls)("does not authenticate a call over $name", async (call) => {
+  test.each(calls)("of $name does not authenticate the caller", async (call) => {
     const outcome = await outcomeOf(call, [key]);
     expect(outcome.records).toStrictEqual([]);
     expect(outcome).toStrictEqual(await outcomeOf(call, [["x-nothing", "of note"]]));

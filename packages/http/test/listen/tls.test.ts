@@ -91,7 +91,7 @@ describe("the header timeout of a TLS server", () => {
   test.concurrent.for([
     { name: "begins a handshake and sends nothing more", says: Buffer.of(22, 3, 1, 2, 0) },
     { name: "sends invalid data in a handshake", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },
-  ])("disconnects a client that $name", async ({ says }) => {
+  ])("a client that $name is disconnected", async ({ says }) => {
     const socket = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
     socket.on("error", () => {});
     socket.resume().write(says);
@@ -156,7 +156,7 @@ describe("a server that requires client certificates", () => {
   test.each([
     { name: "without a certificate", shown: {} },
     { name: "with an untrusted certificate", shown: stranger },
-  ])("refuses a client $name", async ({ shown }) => {
+  ])("refuses a client $name without a response", async ({ shown }) => {
     const { address: host, port } = greenhouse.address;
     const socket = connectTls({ host, port, ca: certificate.cert, servername: "localhost", ...shown });
     socket.on("error", () => {});

@@ -123,7 +123,7 @@ describe("node:http", () => {
       httpStatus: 404,
       closes: true,
     },
-  ])("responds with $httpStatus and an error record to $name", async ({ sent, httpStatus, closes }) => {
+  ])("responds $httpStatus to $name with an error record", async ({ sent, httpStatus, closes }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
@@ -290,7 +290,7 @@ describe("pipelined requests on node:http", () => {
     { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
     { name: "a header over the limit", sent: `GET / HTTP/1.1\r\nx: ${"y".repeat(30_000)}\r\n\r\n`, httpStatus: 431 },
     { name: "an invalid chunk", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
-  ])("get their responses before the error response to $name", async ({ sent, httpStatus }) => {
+  ])("followed by $name get their responses before the error", async ({ sent, httpStatus }) => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);

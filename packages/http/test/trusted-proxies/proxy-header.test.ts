@@ -74,6 +74,6 @@ test.each<{ name: string; bytes: Buffer }>([
   { name: "truncated IPv6 addresses", bytes: binaryHeader(0x21, 0x21, ipv6Addresses.subarray(0, 35)) },
   { name: "a length above the limit", bytes: binaryHeader(0x21, 0x11, ipv4Addresses, 4097) },
   { name: "the largest possible length", bytes: binaryHeader(0x21, 0x11, ipv4Addresses, 65_535) },
-])("readProxyHeader() returns malformed for $name", ({ bytes }) => {
+])("readProxyHeader() reports $name as malformed", ({ bytes }) => {
   expect(readProxyHeader(bytes)).toEqual({ kind: "malformed" });
 });

@@ -102,7 +102,7 @@ describe("clientOf() with Forwarded", () => {
     ["a field of 4097 characters", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
     ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
     ["a quoted string in an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
-  ])("returns the expected client for %s", (_, field, want) => {
+  ])("with %s returns the expected client", (_, field, want) => {
     expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
   });
 
@@ -113,7 +113,7 @@ describe("clientOf() with Forwarded", () => {
     ["escaped quotation marks", '\\"'],
     ["semicolons", ";"],
     ["unclosed quoted strings", 'a="'],
-  ])("returns the client from the proxy's entry after 16 KiB of %s", (_name, text) => {
+  ])("skips 16 KiB of %s before the proxy's entry", (_name, text) => {
     const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
     expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
     expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
@@ -187,7 +187,7 @@ describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
       { ...peer, scheme: "https", host: "orders.example" },
     ],
     ["a Forwarded field, which is ignored", { forwarded: "for=203.0.113.7" }, peer],
-  ])("returns the expected client for %s", (_, header, want) => {
+  ])("with %s returns the expected client", (_, header, want) => {
     expect(clientOf("x-forwarded", header)).toEqual(want);
   });
 });
@@ -227,7 +227,7 @@ describe("clientOf() with X-Forwarded lists", () => {
   test.each([
     { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },
     { name: "is unknown", middle: "unknown", want: { address: "10.2.2.2", port: 0 } },
-  ])("ignores values to the left of a hop that $name", ({ middle, want }) => {
+  ])("values to the left of a hop that $name are ignored", ({ middle, want }) => {
     const header = {
       "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`,
       "x-forwarded-proto": "https, http, https",
@@ -248,14 +248,14 @@ test("clientOf() ignores all fields if the option fields is none", () => {
 });
 
 test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])(
-  "has() returns true for %s",
+  "the trusted address %s is found by has()",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
   },
 );
 
 test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(
-  "has() returns false for %j",
+  "the address %j is not found by has()",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(false);
   },
@@ -271,7 +271,7 @@ test.each([
   "10.0.0.0/-1",
   "10.0.0.0/08",
   "fe80::%1/64",
-])("createTrustedProxies() rejects %j", (text) => {
+])("createTrustedProxies() rejects %j with a TypeError", (text) => {
   expect(isAddressOrNetwork(text)).toBe(false);
   expect(() => createTrustedProxies({ addresses: [text] })).toThrow(TypeError);
 });

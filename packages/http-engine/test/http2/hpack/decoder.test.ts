@@ -156,7 +156,7 @@ describe("the decoder", () => {
     { name: "padding of more than seven bits (§5.2)", block: "00 82 1f ff 01 61" },
     { name: "a table larger than the setting (§6.3)", block: "3f e2 1f" },
     { name: "a size update after a field (§4.2)", block: "82 20" },
-  ])("rejects a block with $name", ({ block }) => {
+  ])("rejects a block with $name as a compression error", ({ block }) => {
     expect(() => decodeAll([block])).toThrow(
       expect.objectContaining({ name: "ConnectionError", code: ErrorCode.compressionError }),
     );

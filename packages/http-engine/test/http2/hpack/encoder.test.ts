@@ -19,7 +19,7 @@ test.each([
 test.each([
   { name: "in the static table", httpStatus: 204, want: "89" },
   { name: "outside the static table", httpStatus: 418, want: "0803343138" },
-])("encodeStatus encodes a status $name", ({ httpStatus, want }) => {
+])("encodeStatus encodes a status $name as in RFC 7541", ({ httpStatus, want }) => {
   expect(encodeStatus(httpStatus).toString("hex")).toBe(want);
 });
 
@@ -73,6 +73,6 @@ test("the encoder caches a block until the dynamic table changes", () => {
 test.each([
   { name: "a connection-specific field", fields: [":method", "POST", "connection", "close"] },
   { name: "a line break in a pseudo-header field", fields: [":path", "/\r\n"] },
-])("StableFields rejects $name", ({ fields }) => {
+])("StableFields rejects $name with a TypeError", ({ fields }) => {
   expect(() => new StableFields(fields)).toThrow(TypeError);
 });

@@ -36,7 +36,7 @@ describe("a client of the gateway", () => {
     return { want, got };
   };
 
-  test.each<Pair>(cases)("gets the same response as from connect-node, for $name", async (pair) => {
+  test.each<Pair>(cases)("gets the same response for $name as from connect-node", async (pair) => {
     const { want, got } = await callBoth(pair);
     if (pair.row.httpStatusOnly === true) return expect(got.httpStatus).toBe(want.httpStatus);
     const observe = pair.row.codeOnly?.(pair.wire) === true ? codeOf : observedBy;

@@ -158,7 +158,7 @@ describe("load.backlogBytes", () => {
   test.each([
     { name: "", tls: undefined },
     { name: " over TLS", tls },
-  ])("does not include responses that were read$name", async ({ tls: options }) => {
+  ])("does not include responses$name that were read", async ({ tls: options }) => {
     const slow = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {

@@ -87,7 +87,7 @@ afterEach(async () => {
 });
 
 describe.each(moments)("a connection ($name)", ({ options = {}, sent, handshake }) => {
-  test.each(ends)("is the only connection closed by $name", async ({ timeoutMs, apply }) => {
+  test.each(ends)("$name closes only this connection", async ({ timeoutMs, apply }) => {
     const { port, opened } = await listen(options, timeoutMs);
     const { client, server } = await open(port);
     await send(client, server, sent);
