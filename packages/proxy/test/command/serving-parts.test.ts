@@ -68,7 +68,7 @@ test("upstreams with the same settings are each shared once", async () => {
   await closeParts(next, 0);
 });
 
-test("closing parts drains the upstreams that the next parts lack", async () => {
+test("closing replaced parts drains the upstreams that are no longer used", async () => {
   const old = await open(upstreams);
   const next = await open(`upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*", ", connections: 2")}`, old);
   await closeParts(old, 0, next);

@@ -195,7 +195,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
       service: "files.v1.*",
       stderr: "",
     },
-  ])("prints the expected warning for $definition without protovalidate", async ({ set, service, stderr }) => {
+  ])("for $definition, prints the expected warning if protovalidate is missing", async ({ set, service, stderr }) => {
     const hook = `import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
         if (name.startsWith("@bufbuild/protovalidate")) throw new Error("not installed");

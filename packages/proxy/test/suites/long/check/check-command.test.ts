@@ -214,7 +214,7 @@ describe("plantstore-proxy check", () => {
       content: setWith(["M"]),
       message: "cannot check the definition: ",
     },
-  ])("given $name as the descriptor set, exits with 2", async ({ content, message }) => {
+  ])("given $name as the input file, exits with 2", async ({ content, message }) => {
     const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);

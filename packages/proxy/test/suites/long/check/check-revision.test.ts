@@ -75,8 +75,8 @@ beforeAll(async () => {
 
 describe("a git revision for --against", () => {
   test.for([
-    { name: "in the repository's root folder", at: outer },
-    { name: "in a subfolder", at: inner },
+    { name: "of the root folder", at: outer },
+    { name: "of a subfolder", at: inner },
   ])("$name is compiled with the packages in the current node_modules", async ({ at }) => {
     const { exitCode, stdout, stderr } = await check(at, "HEAD");
     expect([exitCode, stderr]).toEqual([1, ""]);

@@ -302,7 +302,7 @@ test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: re
     want: ["Internal: the response is not a valid greenhouse.v1.Reading"],
     isReset: true,
   },
-])("a response stream $name yields the expected messages and error", async ({ more, want, isReset = false }) => {
+])("a response stream $name yields the earlier messages and an error", async ({ more, want, isReset = false }) => {
   const { server, reset } = await startStreams(more);
   await using _ = server;
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });

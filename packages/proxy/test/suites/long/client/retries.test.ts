@@ -99,7 +99,7 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a non-retryable code", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   {
-    name: "an error without a policy",
+    name: "an error and no policy",
     steps: [unavailable, ok],
     retry: "transparent",
     want: "Unavailable",
@@ -178,7 +178,7 @@ const retryCases: readonly RetryCase[] = [
     attempts: 1,
   },
   {
-    name: "a failure after the response header, with a pushback",
+    name: "a failure and a pushback after the response header",
     steps: [
       sends((id) =>
         grpcResponse(id, watered, [
@@ -205,14 +205,14 @@ const retryCases: readonly RetryCase[] = [
     attempts: 4,
   },
   {
-    name: "a refused stream without a policy",
+    name: "a refused stream and no policy",
     steps: [refused, ok],
     retry: "transparent",
     want: "ok",
     attempts: 2,
   },
   {
-    name: "a refused stream with retries off",
+    name: "a refused stream and retries off",
     steps: [refused, ok],
     retry: "off",
     want: "Unavailable",

@@ -181,9 +181,9 @@ test("rest.services sets the profile and options of single services", async () =
 });
 
 test.each([
-  { name: "in production, except for the response", environment: { NODE_ENV: "production" }, isNamed: false },
-  { name: "outside production", environment: {}, isNamed: true },
-])("$name, the access log and the response name the exceeded limit", async ({ environment, isNamed }) => {
+  { name: "in production, only the access log names", environment: { NODE_ENV: "production" }, isNamed: false },
+  { name: "outside production, the access log and the response name", environment: {}, isNamed: true },
+])("$name the limit that a refused request exceeds", async ({ environment, isNamed }) => {
   await using proxy = await start("named.yaml", "", "accessLog: errors\nrequestBytes: 1024", environment);
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ note: "x".repeat(1024) });

@@ -106,7 +106,7 @@ test.each<Nesting & { readonly name: string; readonly note: string | undefined }
     note: noExample,
   },
   { name: "a message of 10,000 fields", levels: 1, fields: 10_000, body: "*", note: cutOff },
-])("the limited description of $name blocks neither calls nor SIGTERM", async ({ note, ...nesting }) => {
+])("for $name, the limited description blocks neither calls nor SIGTERM", async ({ note, ...nesting }) => {
   await using upstream = await startReflectingServer([nestedMessages(nesting)]);
   const main = join(projectFolder, "packages/proxy/src/command/main.ts");
   const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];

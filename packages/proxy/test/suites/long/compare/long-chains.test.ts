@@ -35,7 +35,7 @@ function chain(lastField: string): Uint8Array {
   return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
 }
 
-test("a chain of 20,000 message types is compared to its end", async () => {
+test("a chain of 20,000 nested message types is compared completely", async () => {
   const [old, now] = ["id", "key"].map((field) => readDescriptorSet(chain(field)).services);
   const changes = compareServices(old ?? [], now ?? [], {}, await loadRules());
   expect(changes.map(({ rule, subject }) => `${rule} ${subject}`)).toEqual([

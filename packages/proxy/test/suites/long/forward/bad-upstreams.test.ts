@@ -147,7 +147,7 @@ test.each<{
     want: [Code.ResourceExhausted, `${malformed}the message is larger than 4194304 bytes`, upstreamError],
   },
   {
-    name: "a reset with the code CANCEL",
+    name: "a CANCEL reset",
     frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, reading), resetFrame(id, 8)],
     want: [Code.Canceled, "the server cancelled the call"],
   },

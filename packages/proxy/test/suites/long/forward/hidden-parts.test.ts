@@ -304,7 +304,7 @@ describe.each(transports)("over $name", ({ open }) => {
   });
 });
 
-describe("mayHaveHiddenParts", () => {
+describe("HiddenParts.mayBeIn", () => {
   const types = createRegistry(
     ...registry,
     ...file_kitchensink_v1_legacy.dependencies,
@@ -315,7 +315,7 @@ describe("mayHaveHiddenParts", () => {
 
   test.each<{ name: string; desc: DescMessage; restricted: string; want: boolean }>([
     { name: "a restricted message", desc: NestedSchema, restricted: "kitchensink.v1.Nested", want: true },
-    { name: "a message with an Any", desc: AnySchema, restricted: "a.Other", want: true },
+    { name: "an Any", desc: AnySchema, restricted: "a.Other", want: true },
     {
       name: "a message with a restricted extension",
       desc: MethodOptionsSchema,

@@ -296,7 +296,7 @@ test.each<{
     })),
     problem: `the services: ${" [31m".repeat(40)}`.slice(0, 200),
   },
-])("readReflection rejects a server that $name with the reason", async ({ routes, options, problem }) => {
+])("a server that $name is rejected by readReflection", async ({ routes, options, problem }) => {
   const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ message: expect.stringContaining(problem) });
   // If the call failed, its error is the cause.

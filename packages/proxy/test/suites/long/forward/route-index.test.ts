@@ -32,7 +32,7 @@ const routes = templates.flatMap((text) =>
   ["GET", "POST", "*"].map((httpMethod) => ({ httpMethod, template: parsePathTemplate(text), owner: text })),
 );
 
-test.each(templates)("the index finds exactly the routes that overlap %s in a list", (text) => {
+test.each(templates)("for %s, the index finds exactly the overlapping routes", (text) => {
   for (const httpMethod of ["GET", "HEAD", "POST"]) {
     const shape = { httpMethod, template: parsePathTemplate(text) };
     for (const route of routes) {

@@ -42,7 +42,7 @@ test("a caller cannot set X-Forwarded-For and X-Forwarded-Host, even if allow na
 
 test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: Readonly<Record<string, string>> }>([
   {
-    name: "replaces the caller's values of the new name",
+    name: "replaces forged fields with the new name",
     header: [
       ["X-Auth", "forged"],
       ["Authorization", "Bearer a"],
@@ -52,7 +52,7 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
     want: { "x-auth": "Bearer a" },
   },
   {
-    name: "removes the caller's value of the new name",
+    name: "removes a forged field with the new name",
     header: [["X-Auth", "forged"]],
     rules: { allow: ["*", "x-auth"], rename: { authorization: "x-auth" } },
     want: {},

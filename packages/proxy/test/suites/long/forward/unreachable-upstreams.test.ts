@@ -167,7 +167,7 @@ test("reload() lengthens an unreachable upstream's backoff", async () => {
 
 test.each([
   {
-    name: "several upstreams that are all unreachable",
+    name: "several unreachable upstreams",
     upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({
       upstream: `http://127.0.0.1:${port}`,
       descriptors: "reflection",
@@ -176,7 +176,7 @@ test.each([
     problem: "127.0.0.1:1: server reflection failed",
   },
   {
-    name: "several upstreams, one with invalid descriptors",
+    name: "invalid descriptors of one of several upstreams",
     upstreams: [streams, { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } }],
     problem: "no file",
   },

@@ -114,7 +114,7 @@ const interceptors = [
     got: encoded,
   },
   {
-    name: "changes both",
+    name: "changes request and response",
     interceptor: ((next) => onRequest(copy)(onResponse(copy)(next))) satisfies Interceptor,
     sent: encoded,
     got: encoded,
@@ -126,7 +126,7 @@ describe.each([
   { type: "application/grpc-web+proto", invalidArgument: "3", internal: "13" },
   { type: connect, invalidArgument: "invalid_argument", internal: "internal" },
 ])("an interceptor of a call with $type", ({ type, invalidArgument, internal }) => {
-  test.each(interceptors)("that $name decodes only the messages that it reads", async ({ interceptor, sent, got }) => {
+  test.each(interceptors)("$name, and decodes only the messages that it reads", async ({ interceptor, sent, got }) => {
     const { forwarded, got: response } = await call(interceptor, type, received, received);
     const want = bodyOf(type, got);
     expect([forwarded, response.body.subarray(0, want.byteLength)]).toEqual([envelope(sent), want]);
@@ -211,7 +211,7 @@ const streamInterceptors = [
   { name: "replaces requests", interceptor: onRequests(replaced), readsRequests: true, readsResponses: false },
   { name: "reads responses", interceptor: onResponses(read), readsRequests: false, readsResponses: true },
   {
-    name: "reads both",
+    name: "reads requests and responses",
     interceptor: ((next) => onRequests(read)(onResponses(read)(next))) satisfies Interceptor,
     readsRequests: true,
     readsResponses: true,
@@ -222,7 +222,7 @@ describe.each(kinds)("an interceptor of a stream of $rpc", (kind) => {
   const { requests, responses } = kind;
   describe.each(streamTypes)("with $type", ({ type, invalidArgument, internal }) => {
     test.each(streamInterceptors)(
-      "that $name decodes only the streams that it reads",
+      "$name, and decodes only the streams that it reads",
       async ({ interceptor, readsRequests, readsResponses }) => {
         const { forwarded, got } = await call(interceptor, type, twice, kind.unread, kind);
         const want = bodyOf(type, readsResponses ? kind.read : kind.unread, responses);

@@ -181,7 +181,7 @@ test.each([
   },
   { name: "allows one stream", first: reports(notServing), opening: [settingFrame(3, 1)], want: "ok" },
   { name: "allows two streams", first: reports(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
-])("a server that $name gets the call, or the call fails immediately", async ({ first, opening, want, resets = 0 }) => {
+])("the health watch decides if a server that $name gets calls", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toEqual(want);
