@@ -150,7 +150,7 @@ test("delete sends no idempotency key if the option is null", async () => {
   expect(keys).toEqual([undefined]);
 });
 
-test("delete without an idempotency key does not retry, and its error warns", async () => {
+test("delete without an idempotency key does not retry", async () => {
   let attempts = 0;
   const store = fakeStore({
     delete: () => {

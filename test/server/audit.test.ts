@@ -171,8 +171,8 @@ describe("the audit line for a failed call", () => {
       name: "an invalid message",
       error: gatewayProblem("ERR_MESSAGE_INVALID", "the message is not valid", { cause: new Error("premature EOF") }),
     },
-    { name: "an unavailable store without a problem", error: storeUnavailable() },
-  ])("has no problem for $name in its fields", ({ error }) => {
+    { name: "an unavailable store without details", error: storeUnavailable() },
+  ])("has no problem field ($name)", ({ error }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
     expect(fields).toEqual({});
   });

@@ -247,12 +247,12 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     'PLANTSTORE_PUBLIC_URL must be a URL without a query, fragment or credentials, got "https://…@x/"',
   ],
   [
-    "a public URL with a password, which the message hides",
+    "a public URL with a password",
     { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },
     'PLANTSTORE_PUBLIC_URL must be a URL without a query, fragment or credentials, got "https://…@x/"',
   ],
   [
-    "a JWKS URL with a password, which the message hides",
+    "a JWKS URL with a password",
     {
       PLANTSTORE_JWT_ISSUERS: "a",
       PLANTSTORE_JWT_AUDIENCES: "b",
@@ -261,7 +261,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "https://…@x/keys"',
   ],
   [
-    "an unknown kind of database, whose URL the message hides",
+    "an unknown kind of database",
     { DATABASE_URL: "mysql://u:pw@h/d" },
     "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
   ],

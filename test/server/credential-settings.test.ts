@@ -203,7 +203,7 @@ describe("readConfiguration", () => {
       environment: { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
       want: "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
     },
-  ])("refuses $name with a message", ({ environment, want }) => {
+  ])("does not accept $name in the environment", ({ environment, want }) => {
     expect(problemsOf({ ...defaults, ...environment })).toEqual([want]);
   });
 

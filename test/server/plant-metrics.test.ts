@@ -124,7 +124,7 @@ describe("metrics", () => {
         error_type: "UNIMPLEMENTED",
       },
     },
-  ])("count $name with its labels", async ({ version, request, labels }) => {
+  ])("count $name under its labels", async ({ version, request, labels }) => {
     expect(await added(rpc, version, request)).toEqual([{ name: rpc, labels, value: 1 }]);
   });
 
@@ -153,7 +153,7 @@ describe("metrics", () => {
       "501",
       { http_request_method: "_OTHER" },
     ],
-  ])("count %s with its status", async (_, version, request, status, labels) => {
+  ])("count %s under its status", async (_, version, request, status, labels) => {
     const response = { http_response_status_code: status, network_protocol_version: version, url_scheme: "http" };
     expect(await added(http, version, request)).toEqual([{ name: http, labels: { ...labels, ...response }, value: 1 }]);
   });

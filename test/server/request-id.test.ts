@@ -144,7 +144,7 @@ describe.each(rest)("x-request-id over HTTP/$httpVersion", (wire) => {
     { name: "a space", header: [["x-request-id", "a b"]] },
     { name: "a quotation mark", header: [["x-request-id", 'a"b']] },
     { name: "a byte above ASCII", header: [["x-request-id", "\u00e9"]] },
-    { name: "a second field", header: [sent, sent] },
+    { name: "two values", header: [sent, sent] },
   ])("with $name is replaced as invalid", async ({ header }) => {
     const { returned, logged } = await server.idsOf(wire, { httpMethod: "GET", path: "/livez", header });
     expect({ returned, logged }).toEqual({ returned: [], logged: expect.stringMatching(generatedId) });

@@ -65,13 +65,13 @@ describe("the plant service", () => {
       received: { subject: "ann", requestId: "r-1" },
     },
     {
-      name: "a subject without an issuer, and the idempotency key",
+      name: "the subject and the unchanged idempotency key",
       values: (context) => context.set(principalKey, ann),
       idempotencyKey: '"key"',
       received: { subject: "ann", requestId: "", idempotencyKey: ":key" },
     },
     {
-      name: "the subject, and the idempotency key with a hash of the issuer",
+      name: "the subject and an idempotency key for its issuer",
       values: (context) => context.set(principalKey, { ...ann, issuer: "https://id.test" }),
       idempotencyKey: '"key"',
       received: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },

@@ -18,6 +18,6 @@ const places = Object.entries(methodPieces).flatMap(([path, ofFile]) =>
   ofFile.map(([, place]) => ({ path, place, line: place.trim().split("\n", 1)[0] })),
 );
 
-test.each(places)('$path contains exactly one line for the recipe to add code, "$line"', ({ path, place }) => {
+test.each(places)('$path contains exactly one line "$line", which the recipe needs', ({ path, place }) => {
   expect(read(path).split(place)).toHaveLength(2);
 });

@@ -107,7 +107,7 @@ test("these tests cover all states in the table", () => {
   expect(states).toEqual(Object.keys(transitions));
 });
 
-test("a deletion in doubt cannot end as certainly not deleted", () => {
+test('a deletion in doubt cannot end as "not deleted"', () => {
   const reached = new Set<DeletionState>(["in-doubt"]);
   for (const state of reached) for (const next of transitions[state].next) reached.add(next);
   expect([...reached]).toEqual(["in-doubt", "deferred-in-doubt"]);

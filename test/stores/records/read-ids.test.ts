@@ -27,7 +27,7 @@ describe("readIds()", () => {
       text: "-9223372036854775808\n9223372036854775807\n",
       want: [-(2n ** 63n), 2n ** 63n - 1n],
     },
-  ])("accepts $name in its input", async ({ text, want }) => {
+  ])("can read $name completely", async ({ text, want }) => {
     await expect(read(text)).resolves.toEqual(want);
   });
 

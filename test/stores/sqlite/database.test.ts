@@ -226,7 +226,7 @@ describe("opening a database file", () => {
     );
   });
 
-  test("creates a store in a database without tables, whatever its user_version", () => {
+  test("creates a store in an empty database with any user_version", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     writeDatabase(file, `PRAGMA user_version = ${ownSchema.version}`);

@@ -173,7 +173,7 @@ const protections: readonly { name: string; sql: string }[] = [
 const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
 
 describe("a batch with protected plants", () => {
-  test.each(protections)("with $name deletes and records only the other plants", ({ sql }) => {
+  test.each(protections)("deletes and records only the other plants ($name)", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);

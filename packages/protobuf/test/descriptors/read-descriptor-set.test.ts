@@ -204,12 +204,12 @@ describe("readDescriptorSet()", () => {
       says: "a name must not be longer than 1000 characters",
     },
     {
-      name: "two fields with the same name",
+      name: "a duplicate field name",
       files: [one({ name: "A", field: [text("a", 1), text("a", 2)] })],
       says: "A has more than one member named a",
     },
     {
-      name: "two fields with the same number",
+      name: "a duplicate field number",
       files: [one({ name: "A", field: [text("a", 1), text("b", 1)] })],
       says: "field b of A has number 1, which another field has already",
     },
@@ -224,12 +224,12 @@ describe("readDescriptorSet()", () => {
       says: "the number of field a of A must be between 1 and 2147483647, got -1",
     },
     {
-      name: "two RPCs with the same name",
+      name: "a duplicate RPC name",
       files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "M" }, { name: "M" }] }] }],
       says: "S has more than one member named M",
     },
     {
-      name: "two enum values with the same name",
+      name: "a duplicate enum value name",
       files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "V" }, { name: "V" }] }] }],
       says: "E has more than one member named V",
     },
@@ -249,13 +249,13 @@ describe("readDescriptorSet()", () => {
       says: "A.B is defined more than once",
     },
     {
-      name: "two different files with the same name",
+      name: "a file name that two different files have",
       files: [b, { ...b, messageType: [{ name: "C" }] }],
       says: "file b.proto is defined more than once with different contents",
     },
     { name: "a file without a name", files: [{ package: "a" }], says: "a file has no name" },
     {
-      name: "files that import each other",
+      name: "an import cycle",
       files: [
         { name: "a.proto", dependency: ["b.proto"] },
         { name: "b.proto", dependency: ["a.proto"] },
@@ -279,7 +279,7 @@ describe("readDescriptorSet()", () => {
       ],
       says: "E has more than 10000 values",
     },
-  ])("refuses a descriptor set with $name as invalid", ({ files, says }) => {
+  ])("$name is refused", ({ files, says }) => {
     expect(() => read(...files)).toThrow(says);
   });
 
