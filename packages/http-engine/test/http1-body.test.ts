@@ -167,7 +167,7 @@ describe("a completed exchange", () => {
     { name: "a write", misuse: (exchange) => exchange.write(Buffer.from("more")) },
     { name: "the end of a response", misuse: (exchange) => exchange.end() },
     { name: "a reset", misuse: (exchange) => exchange.reset() },
-  ])("ignores $name without an effect on the next exchange", async ({ misuse }) => {
+  ])("$name does not affect the next exchange", async ({ misuse }) => {
     client.write(inLength(0) + inLength(0));
     const first = await within(served.promise, "the request");
     first.respond(200, [], Buffer.from("first"));

@@ -56,9 +56,9 @@ describe("a client that waits for 100 Continue", () => {
   });
 
   test.each([
-    { name: "a request that is not admitted", target: path, header: [], httpStatus: 401 },
+    { name: "a missing credential", target: path, header: [], httpStatus: 401 },
     { name: "an unknown path", target: "/nothing", header: ["x-key: k"], httpStatus: 404 },
-    { name: "a request to an unknown path that is not admitted", target: "/nothing", header: [], httpStatus: 401 },
+    { name: "a missing credential at an unknown path", target: "/nothing", header: [], httpStatus: 401 },
     {
       name: "a body over the limit",
       target: path,
@@ -80,7 +80,7 @@ describe("a client that waits for 100 Continue", () => {
       httpStatus: 415,
     },
     {
-      name: "a body for an HTTP rule without one",
+      name: "an unexpected body",
       httpMethod: "GET",
       target: "/sensors/s/reading",
       header: ["x-key: k"],
@@ -152,7 +152,7 @@ test.each([
   expect(await connection.atEnd()).toBe(true);
 });
 
-describe("a request over a limit", () => {
+describe("request limits", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
     greenhouse = await startGreenhouse(
@@ -172,7 +172,7 @@ describe("a request over a limit", () => {
       header: Array.from({ length: 600 }, (_, at) => `x${String(at)}: y`),
       httpStatus: 431,
     },
-  ])("gets $httpStatus for $name with an error record", async ({ target, header, httpStatus }) => {
+  ])("refuse $name with $httpStatus and an error record", async ({ target, header, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write([`POST ${target} HTTP/1.1`, "host: x", ...header, "", ""].join("\r\n"));
     const response = await connection.readResponse();
@@ -184,7 +184,7 @@ describe("a request over a limit", () => {
   test.each([
     { name: "at the limit", bytes: 2000, httpStatus: 200 },
     { name: "one byte over the limit", bytes: 2001, httpStatus: 431 },
-  ])("gets a $httpStatus response if its small fields are $name in total", async ({ bytes, httpStatus }) => {
+  ])("small header fields $name get a $httpStatus response", async ({ bytes, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
     connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
@@ -198,7 +198,7 @@ describe("a request over a limit", () => {
       header: ["transfer-encoding", "chunked"],
       body: Buffer.from(`6f\r\n{"note":"${"x".repeat(100)}"}\r\n0\r\n\r\n`),
     },
-  ])("gets 413 if its body with $name is too large", async ({ header, body }) => {
+  ])("a body over the limit with $name gets 413", async ({ header, body }) => {
     using connection = await openHttp1(greenhouse.address);
     const fields: Field[] = header.length === 0 ? [] : [["transfer-encoding", "chunked"]];
     connection.request({ httpMethod: "POST", path, header: [json, ...fields], body });

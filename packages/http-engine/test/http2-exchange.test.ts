@@ -195,7 +195,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       ...(http2 === "listening"
         ? [{ name: "a long header field", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
         : []),
-    ])("causes $httpStatus for $name with an error record", async ({ path, header, httpStatus }) => {
+    ])("refuses $name with $httpStatus and an error record", async ({ path, header, httpStatus }) => {
       using connection = await openHttp2(greenhouse.address);
       const response = await connection.exchange({ httpMethod: "GET", path, header });
       expect(response.httpStatus).toBe(httpStatus);
@@ -224,9 +224,9 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     // Two limits are enforced by the server. If the handler is mounted, the application's server enforces them.
     if (http2 === "mounted") return;
     test.each([
-      { name: "at the header limit", bytes: 2000, want: "404" },
-      { name: "one byte over the header limit", bytes: 2001, want: "431" },
-    ])("causes the status $want for fields $name in total", async ({ bytes, want }) => {
+      { name: "at the limit", bytes: 2000, want: "404" },
+      { name: "one byte over the limit", bytes: 2001, want: "431" },
+    ])("header fields $name get a $want response", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));

@@ -111,7 +111,7 @@ async function readPieces(body: RequestBody): Promise<Uint8Array> {
 }
 
 test.each([
-  { name: "whose bytes were copied", read: (body: RequestBody) => void readCompletely(body, 1_000_000) },
+  { name: "that was copied", read: (body: RequestBody) => void readCompletely(body, 1_000_000) },
   {
     name: "that arrives after its response",
     read: (_: RequestBody, http1: Http1Connection) => http1.respond(200, [], Buffer.of()),
@@ -368,12 +368,12 @@ describe("a piece of a response body", () => {
   test.each([
     { name: "with Content-Length", fields: [["content-length", "100000000"]], bytes: 100, isCopied: false },
     {
-      name: "in a 4 KiB chunk, copied with its framing",
+      name: "in a 4 KiB chunk",
       fields: [],
       bytes: 4096 - "ff8\r\n\r\n".length,
       isCopied: true,
     },
-    { name: "in a larger chunk, without a copy", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
+    { name: "in a larger chunk", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
   ])("$name uses pooled memory only while the socket buffers nothing", async ({ fields, bytes, isCopied }) => {
     const requested = Promise.withResolvers<Http1Connection>();
     using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);

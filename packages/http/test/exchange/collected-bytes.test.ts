@@ -19,7 +19,7 @@ describe("CollectedBytes", () => {
   test.each([
     { announced: 0xffff_ffff, times: 8 },
     { announced: 0, times: 2 },
-  ])("uses at most $times times the received bytes if $announced are announced", ({ announced, times }) => {
+  ])("uses at most $times times the received bytes if $announced bytes are announced", ({ announced, times }) => {
     const collected = new CollectedBytes(announced, 0xffff_ffff);
     for (let i = 0; i < 1000; i++) {
       collected.add(new Uint8Array(100));

@@ -16,7 +16,7 @@ test.each([
   { name: "one hour", timeoutMs: 3_600_000 },
   { name: "the longest timer delay", timeoutMs: 2 ** 31 - 1 },
   { name: "one millisecond above the longest timer delay", timeoutMs: 2 ** 31 },
-  { name: "the longest gRPC timeout, 99999999H", timeoutMs: 99_999_999 * 3_600_000 },
+  { name: "the longest gRPC timeout (99999999H)", timeoutMs: 99_999_999 * 3_600_000 },
 ])("startDeadline with $name does not fire within 2 ms", async ({ timeoutMs }) => {
   let over = false;
   const stop = startDeadline(timeoutMs, () => (over = true));

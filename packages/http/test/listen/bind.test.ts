@@ -41,12 +41,12 @@ describe("a file that has replaced a stale socket", () => {
   });
 });
 
-test.each([{ name: "an unused path" }, { name: "a stale socket" }])(
-  "a Unix socket at $name gets the configured mode",
+test.each([{ name: "at an unused path" }, { name: "that replaces a stale socket" }])(
+  "a Unix socket $name gets the configured mode",
   async ({ name }) => {
     using folder = createTempFolder();
     const path = folder.file("s");
-    if (name === "a stale socket") {
+    if (name === "that replaces a stale socket") {
       const dead = createServer().listen({ path: folder.file("dead") });
       await once(dead, "listening");
       renameSync(folder.file("dead"), path);

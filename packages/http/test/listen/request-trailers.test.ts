@@ -33,7 +33,7 @@ const calls: readonly Call[] = [
     const readings = Buffer.concat([1, 2].map(() => encodeEnvelope(0, Buffer.from('{"sensor":"roof"}'))));
     return [
       { name: protocol, path: waterBedProcedure, header, body },
-      { name: `a stream of ${protocol}`, path: recordReadings, header, body: readings },
+      { name: `${protocol} streams`, path: recordReadings, header, body: readings },
     ];
   }),
 ];
@@ -119,14 +119,14 @@ describe.each(transports)("a request trailer over $name", ({ http2, send }) => {
   };
   const withKey = (call: Call): Call => ({ ...call, header: [...call.header, key, ["x-custom", "header"]] });
 
-  test.each(rows)("with $trailer.name does not change the response over $call.name", async ({ call, trailer }) => {
+  test.each(rows)("with $trailer.name does not change the response to $call.name", async ({ call, trailer }) => {
     const want = await outcomeOf(withKey(call), [["x-nothing", "of note"]]);
     expect(want.records).toHaveLength(2);
     expect(JSON.stringify(want)).not.toContain("of note");
     expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
   });
 
-  test.each(calls)("of $name does not authenticate the caller", async (call) => {
+  test.each(calls)("sent with $name does not authenticate the caller", async (call) => {
     const outcome = await outcomeOf(call, [key]);
     expect(outcome.records).toStrictEqual([]);
     expect(outcome).toStrictEqual(await outcomeOf(call, [["x-nothing", "of note"]]));

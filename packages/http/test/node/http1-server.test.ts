@@ -123,7 +123,7 @@ describe("node:http", () => {
       httpStatus: 404,
       closes: true,
     },
-  ])("responds $httpStatus to $name with an error record", async ({ sent, httpStatus, closes }) => {
+  ])("refuses $name with $httpStatus and an error record", async ({ sent, httpStatus, closes }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);

@@ -85,12 +85,12 @@ describe("clientOf() with Forwarded", () => {
     ["a host with a user", 'for=203.0.113.7;host="a@b"', { address: "203.0.113.7", port: 0 }],
     ["a client behind 19 proxies", `for=203.0.113.7, ${many(19, "for=10.2.2.2")}`, { address: "203.0.113.7", port: 0 }],
     [
-      "a client behind 20 proxies, which is too many",
+      "a client behind too many proxies",
       `for=203.0.113.7, ${many(20, "for=10.2.2.2")}`,
       { address: "10.2.2.2", port: 0 },
     ],
     ["a client behind 19 empty elements", `for=203.0.113.7${",".repeat(19)}`, { address: "203.0.113.7", port: 0 }],
-    ["a client behind 20 empty elements, which is too many", `for=203.0.113.7${",".repeat(20)}`, peer],
+    ["a client behind too many empty elements", `for=203.0.113.7${",".repeat(20)}`, peer],
     [
       "an element of 1024 characters",
       `for=203.0.113.7;a=${"b".repeat(1024 - 18)}`,
@@ -166,7 +166,7 @@ describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
       { address: "203.0.113.7", port: 0 },
     ],
     [
-      "a client behind 20 proxies, which is too many",
+      "a client behind too many proxies",
       { "x-forwarded-for": `203.0.113.7, ${many(20, "10.2.2.2")}` },
       { address: "10.2.2.2", port: 0 },
     ],
@@ -175,7 +175,7 @@ describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
       { "x-forwarded-for": `203.0.113.7${",".repeat(19)}` },
       { address: "203.0.113.7", port: 0 },
     ],
-    ["a client behind 20 empty items, which is too many", { "x-forwarded-for": `203.0.113.7${",".repeat(20)}` }, peer],
+    ["a client behind too many empty items", { "x-forwarded-for": `203.0.113.7${",".repeat(20)}` }, peer],
     [
       "empty items at both ends",
       { "x-forwarded-for": ",203.0.113.7, 10.2.2.2,", "x-forwarded-proto": ", https, http," },
@@ -186,7 +186,7 @@ describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
       { "x-forwarded-proto": "https", "x-forwarded-host": "orders.example" },
       { ...peer, scheme: "https", host: "orders.example" },
     ],
-    ["a Forwarded field, which is ignored", { forwarded: "for=203.0.113.7" }, peer],
+    ["an ignored Forwarded field", { forwarded: "for=203.0.113.7" }, peer],
   ])("with %s returns the expected client", (_, header, want) => {
     expect(clientOf("x-forwarded", header)).toEqual(want);
   });
