@@ -39,17 +39,17 @@ describe.each([
   const refusal = [invalid, "message.parts must have at least one part"];
   const results = { ...expected, "invalid message": refusal, "invalid stream": refusal };
 
-  test.each<Binding>(["HTTP+JSON", "GRPC"])("over %s gets the agent's responses", async (binding) => {
+  test.each<Binding>(["HTTP+JSON", "GRPC"])("gets the agent's responses over %s", async (binding) => {
     expect(await call(agent.url, binding)).toEqual(results);
   });
 
-  test("gets the same over HTTP+JSON from a proxy before the agent's gRPC", async () => {
+  test("gets the agent's responses over HTTP+JSON through a proxy", async () => {
     await using proxied = await proxyAgent(agent.url);
     expect(await call(proxied.url, "HTTP+JSON")).toEqual(results);
   });
 });
 
-test("the definition has the official names, numbers and types for all declarations", async () => {
+test("every declaration in the definition matches the official one", async () => {
   const printDescriptor =
     "import base64; from a2a.types import a2a_pb2; print(base64.b64encode(a2a_pb2.DESCRIPTOR.serialized_pb).decode())";
   const official = fromBinary(FileDescriptorProtoSchema, base64Decode(await runPython(["-c", printDescriptor])));

@@ -138,22 +138,22 @@ async function send(operation: string, fields: Readonly<Record<string, string>>)
 }
 
 test.each([
-  ["text, escaped", "types_14", { f_string: "a b/ü?" }, "/v1/string/a%20b%2F%C3%BC%3F"],
-  ["segments, slashes between them", "segments_2", { f_string: "a/b c" }, "/v1/files/a/b%20c"],
-  ["a choice of a boolean", "types_13", { f_bool: "true" }, "/v1/bool/true"],
-  ["a choice of an enum", "types_16", { f_enum: "COLOR_RED" }, "/v1/enum/COLOR_RED"],
+  ["escaped text", "types_14", { f_string: "a b/ü?" }, "/v1/string/a%20b%2F%C3%BC%3F"],
+  ["the slash between two path segments", "segments_2", { f_string: "a/b c" }, "/v1/files/a/b%20c"],
+  ["a selected boolean", "types_13", { f_bool: "true" }, "/v1/bool/true"],
+  ["a selected enum value", "types_16", { f_enum: "COLOR_RED" }, "/v1/enum/COLOR_RED"],
   ["every digit of an integer", "types_4", { f_int64: "9007199254740993" }, "/v1/int64/9007199254740993"],
   [
-    "query parameters with values, and a list with one value per line",
+    "filled-in query parameters, and a list entered with one value per line",
     "query",
     { fInt32: "-7", tags: "a&b\nc", "nested.text": "x" },
     "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",
   ],
-])("the URL contains %s from the form", async (_, operation, fields, want) => {
+])("the request's URL contains %s", async (_, operation, fields, want) => {
   expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
 });
 
-test("a path variable's segment must not contain a slash, and is labelled", async () => {
+test("the form rejects a slash in a path segment, and labels the segment", async () => {
   await open("operations/segments");
   await fillForm(page, { shelf: "1/2", book: "3" });
   const wrong = page.locator("form input:invalid");
@@ -161,7 +161,7 @@ test("a path variable's segment must not contain a slash, and is labelled", asyn
   await page.getByText("The part after shelves/ in").waitFor();
 });
 
-test("a JSON body is sent unchanged, and its response keeps all digits", async () => {
+test("a JSON body is sent unchanged, and the response keeps all digits", async () => {
   const typed = '{"fInt64": 9007199254740993}';
   const request = await send("create", { Body: typed });
   expect([request.method(), request.headers()["content-type"]]).toEqual(["POST", "application/json"]);
@@ -180,7 +180,7 @@ test("the initial example body is accepted, and omits output-only fields", async
   expect(Object.keys(body)).not.toContain("builtAt");
 });
 
-describe("a stream", () => {
+describe("a stream on the page", () => {
   test("is shown message by message, in the selected format", async () => {
     const request = await send("watchReadings", { sensor: "palm", count: "3", "Response format": "text/event-stream" });
     expect(request.headers()["accept"]).toBe("text/event-stream");
@@ -188,7 +188,7 @@ describe("a stream", () => {
     expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
   });
 
-  test("is cancelled by the stop button", async () => {
+  test("is cancelled by the button Stop", async () => {
     await open("operations/watchReadings");
     await page.getByLabel(/^sensor/).fill("palm");
     await page.getByLabel(/^count/).fill("-600");
@@ -202,7 +202,7 @@ describe("a stream", () => {
     expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
   });
 
-  test("from a client has a message on each line", async () => {
+  test("sends a message for each line of the body", async () => {
     const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
     const request = await send("recordReadings", { Body: lines });
     expect(request.headers()["content-type"]).toBe("application/x-ndjson");
@@ -210,8 +210,8 @@ describe("a stream", () => {
   });
 });
 
-describe("bytes", () => {
-  test("are sent from a file, with its type", async () => {
+describe("a body of bytes", () => {
+  test("is sent from a file, with the file's content type", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("leaf.txt"), "a leaf");
     await open("operations/upload");
@@ -227,7 +227,7 @@ describe("bytes", () => {
     });
   });
 
-  test("are saved, and not shown as text", async () => {
+  test("can be saved, and is not shown as text", async () => {
     await send("getFile", { name: "leaf" });
     await page.getByRole("link", { name: "Save the body" }).click();
     const saved = (): string[] => readdirSync(downloads.path).map((name) => readFileSync(downloads.file(name), "utf8"));
@@ -236,7 +236,7 @@ describe("bytes", () => {
   });
 });
 
-test("an error is shown with its message and its code's name", async () => {
+test("the page shows an error's message and the name of the code", async () => {
   await open("operations/fail");
   await page.getByLabel(/^f_int32/).fill("5");
   await page.getByRole("button", { name: "Send GET" }).click();
@@ -245,7 +245,7 @@ test("an error is shown with its message and its code's name", async () => {
   expect(complaints.splice(0)).toEqual(browserName === "chromium" ? [expect.stringContaining("404")] : []);
 });
 
-test("the list finds operations by words in paths, names and comments", async () => {
+test("the search finds operations by words in paths, names and comments", async () => {
   await open("");
   const links = page.locator("#list li:visible a");
   const found = async (words: string): Promise<string[]> => {
@@ -261,7 +261,7 @@ test("the list finds operations by words in paths, names and comments", async ()
   expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
 });
 
-test("links and history open operations and schemas, and focus the heading", async () => {
+test("a link to an operation or schema opens it and focuses the heading", async () => {
   await open("");
   const heading = page.locator("#view h1");
   await page.locator("#view").getByRole("link", { name: "/v1/sinks", exact: false }).first().click();
@@ -275,20 +275,20 @@ test("links and history open operations and schemas, and focus the heading", asy
   expect(await page.locator('#list [aria-current="page"]').innerText()).toContain("/v1/sinks");
 });
 
-test("the page for a service without credentials has no form for them", async () => {
+test("the page for a service without credentials has no token field", async () => {
   await open("operations/query");
   expect(await page.getByLabel("Bearer token").isVisible()).toBe(false);
   expect(await page.locator(".command").innerText()).not.toContain("Authorization");
 });
 
-test("an RPC is titled by its comment, or else by its name", async () => {
+test("an RPC's title is its comment, or its name without a comment", async () => {
   await open("operations/create");
   expect(await page.getByText("kitchensink.v1.KitchenSink").count()).toBe(1);
   await open("operations/query");
   expect(await page.locator(".reference").innerText()).toMatch(/^And more\./);
 });
 
-test("an RPC that is an MCP tool shows the tool's name", async () => {
+test("the page of an RPC that is an MCP tool shows the tool's name", async () => {
   await open("operations/query");
   expect(await page.getByText("MCP tool").innerText()).toBe("MCP tool kitchensink_v1_KitchenSink_Query");
   await open("operations/create");
@@ -308,7 +308,7 @@ test.each([
   "operations/upload",
   "operations/watchReadings",
   "schemas/Shelf",
-])("the page at %j fits into 320 pixels without accessibility violations", async (view) => {
+])("the view %j fits into 320 pixels without accessibility violations", async (view) => {
   await page.setViewportSize({ width: 320, height: 640 });
   await open(view);
   await page.evaluate(() => {

@@ -57,7 +57,7 @@ async function deletePlant({ client }: Caller, call: Omit<Call, "baseUrl">): Pro
   ] as const);
 }
 
-describe.each(callers)("connect-web, as $name, from a page of another origin", (caller) => {
+describe.each(callers)("connect-web in a page of another origin, $name", (caller) => {
   const token = tokens.good;
 
   test("deletes a plant once", async () => {
@@ -69,23 +69,23 @@ describe.each(callers)("connect-web, as $name, from a page of another origin", (
   });
 
   test.each([
-    { name: "no token", call: { id: 9n }, want: "ConnectError: [unauthenticated] a bearer token is required" },
+    { name: "without a token", call: { id: 9n }, want: "ConnectError: [unauthenticated] a bearer token is required" },
     {
-      name: "a wrong token",
+      name: "with a wrong token",
       call: { id: 9n, token: tokens.unknown },
       want: "ConnectError: [unauthenticated] the token is not valid",
     },
     {
-      name: "an id with more digits than a double holds",
+      name: "for an id with more digits than a double holds",
       call: { id: longId, token },
       want: `ConnectError: [not_found] plant ${longId} not found`,
     },
     {
-      name: "a deadline that passes",
+      name: "after its deadline",
       call: { id: situations.slow, token, timeoutMs: 300 },
       want: expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/),
     },
-  ])("with $name gets the server's error", async ({ call, want }) => {
+  ])("gets the server's error $name", async ({ call, want }) => {
     expect(await deletePlant(caller, call)).toEqual(want);
   });
 });

@@ -103,7 +103,7 @@ describe("a user with a token", () => {
     expect([...plants]).toEqual([1n]);
   });
 
-  test("repeats a deletion's response by sending its idempotency key", async () => {
+  test("gets the same response again with the same idempotency key", async () => {
     await using visited = await visit();
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -119,7 +119,7 @@ describe("a user with a token", () => {
     expect((await sendDelete(visited.page, "1")).outcome).toMatch(/^204/);
   });
 
-  test("is authorized after a reload, until the token is forgotten", async () => {
+  test("stays authorized after a reload, until the button Forget removes the token", async () => {
     await using visited = await visit();
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -157,7 +157,7 @@ test("a user without a token sees the challenge", async () => {
   expect(plants.has(1n)).toBe(true);
 });
 
-test.each(["", "007", "1e3", "1.0", "abc"])("the id %j is invalid, so the page does not send it", async (id) => {
+test.each(["", "007", "1e3", "1.0", "abc"])("the page does not send the invalid id %j", async (id) => {
   await using visited = await visit();
   const { page, requests } = visited;
   await authorize(page, tokens.good);
@@ -167,7 +167,7 @@ test.each(["", "007", "1e3", "1.0", "abc"])("the id %j is invalid, so the page d
   expect(requests.filter((url) => url.includes("/plants/"))).toEqual([]);
 });
 
-test("the previous response is removed when an input is invalid", async () => {
+test("the page removes the previous response when an input is invalid", async () => {
   await using visited = await visit();
   const { page } = visited;
   await sendDelete(page, "1");
@@ -176,8 +176,8 @@ test("the previous response is removed when an input is invalid", async () => {
   expect([await page.locator(".outcome").innerText(), await page.locator(".details").innerText()]).toEqual(["", ""]);
 });
 
-describe("Authorize", () => {
-  test("shows which token is sent to which server", async () => {
+describe("the button Authorize", () => {
+  test("shows the end of the token and the server that receives it", async () => {
     await using visited = await visit();
     const { page } = visited;
     await page.getByText("No token yet.").waitFor();
@@ -186,14 +186,14 @@ describe("Authorize", () => {
     await page.getByText(note).waitFor();
   });
 
-  test("shows that nothing was entered", async () => {
+  test("shows a message when no token was entered", async () => {
     await using visited = await visit();
     await authorize(visited.page, " ");
     await visited.page.getByText("No token entered.").waitFor();
   });
 });
 
-test("another server receives requests once selected, with only its own token", async () => {
+test("a selected server receives only the token entered for it", async () => {
   const received: (string | null)[] = [];
   const onRequest = ({ authorization, procedure }: AdmitRequest): void => {
     if (procedure !== undefined) received.push(authorization);
@@ -228,7 +228,7 @@ test("the shell command contains the form's inputs, but not the token", async ()
   );
 });
 
-test("all resources come from the server, without errors in the browser", async () => {
+test("the page loads resources only from the server, without browser errors", async () => {
   await using visited = await visit();
   const { page, requests, complaints } = visited;
   await authorize(page, tokens.good);
@@ -248,27 +248,30 @@ test("the page shows that the server cannot be reached", async () => {
 });
 
 const appearances: readonly { readonly name: string; readonly options: BrowserContextOptions }[] = [
-  { name: "light, on a desktop", options: { colorScheme: "light", viewport: { width: 1200, height: 900 } } },
-  { name: "dark, on a desktop", options: { colorScheme: "dark", viewport: { width: 1200, height: 900 } } },
+  { name: "in light colors on a desktop", options: { colorScheme: "light", viewport: { width: 1200, height: 900 } } },
+  { name: "in dark colors on a desktop", options: { colorScheme: "dark", viewport: { width: 1200, height: 900 } } },
   {
-    name: "light, on a phone",
+    name: "in light colors on a phone",
     options: { colorScheme: "light", viewport: { width: 320, height: 640 }, isMobile: true },
   },
-  { name: "dark, on a phone", options: { colorScheme: "dark", viewport: { width: 320, height: 640 }, isMobile: true } },
   {
-    name: "light, with forced colours",
+    name: "in dark colors on a phone",
+    options: { colorScheme: "dark", viewport: { width: 320, height: 640 }, isMobile: true },
+  },
+  {
+    name: "in light forced colors",
     options: { colorScheme: "light", forcedColors: "active", viewport: { width: 1200, height: 900 } },
   },
 ];
 
-describe.each(appearances)("the page in $name", ({ name, options }) => {
+describe.each(appearances)("the page $name", ({ name, options }) => {
   let visitor: Browser;
   beforeAll(async () => {
     visitor = await openBrowser({ appearance: options });
   });
   afterAll(() => visitor.close());
 
-  test("fits into the screen and has no accessibility violations", async () => {
+  test("fits the screen, without accessibility violations", async () => {
     await using visited = await visit({ ...options, reducedMotion: "reduce" }, baseUrl, visitor);
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -289,7 +292,7 @@ describe.each(appearances)("the page in $name", ({ name, options }) => {
     }
   });
 
-  test("has a background with the requested brightness", async () => {
+  test("has a light or dark background as the browser requests", async () => {
     await using visited = await visit(options, baseUrl, visitor);
     const isForced = await visited.page.evaluate(() => matchMedia("(forced-colors: active)").matches);
     expect(isForced).toBe(options.forcedColors === "active");

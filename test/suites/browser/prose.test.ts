@@ -89,9 +89,13 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     "data:text/html,<script>alert(1)</script>",
     "file:///etc/passwd",
     "blob:https://a.example/b",
-  ].map((href) => ({ name: `no link to ${JSON.stringify(href)}`, text: `[a](${href})`, html: "<p>a</p>" })),
+  ].map((href) => ({
+    name: `a link to ${JSON.stringify(href)}, which is dropped`,
+    text: `[a](${href})`,
+    html: "<p>a</p>",
+  })),
   {
-    name: "a link whose URL contains quotes",
+    name: "a link with quotes in its URL",
     text: '[a](https://a.example/"onmouseover="alert(1))',
     html: '<p><a href="https://a.example/&quot;onmouseover=&quot;alert(1)" rel="noreferrer">a</a></p>',
   },
@@ -182,20 +186,25 @@ async function open(view: string): Promise<void> {
   await page.locator("#view h1").waitFor();
 }
 
-test.each(rows.map((row, at) => ({ ...row, at })))("the page renders $name as the row's HTML", async ({ html, at }) => {
-  if (at === 0) await open("");
-  const group = page.locator(".group", { has: page.getByRole("heading", { name: `row ${String(at)}`, exact: true }) });
-  const shown = await group.evaluate((element) =>
-    [...element.children]
-      .slice(1, -1)
-      .map(({ outerHTML }) => outerHTML)
-      .join(""),
-  );
-  expect(shown).toBe(html);
-});
+test.each(rows.map((row, at) => ({ ...row, at })))(
+  "the page renders Markdown as HTML, given $name",
+  async ({ html, at }) => {
+    if (at === 0) await open("");
+    const group = page.locator(".group", {
+      has: page.getByRole("heading", { name: `row ${String(at)}`, exact: true }),
+    });
+    const shown = await group.evaluate((element) =>
+      [...element.children]
+        .slice(1, -1)
+        .map(({ outerHTML }) => outerHTML)
+        .join(""),
+    );
+    expect(shown).toBe(html);
+  },
+);
 
-describe.each(["", "operations/long", `schemas/${word}`])("with words of 300 letters, at %j", (view) => {
-  test.each([320, 1200])("the page fits into %i pixels and has no accessibility violations", async (width) => {
+describe.each(["", "operations/long", `schemas/${word}`])("the view %j with words of 300 letters", (view) => {
+  test.each([320, 1200])("fits into %i pixels without accessibility violations", async (width) => {
     await page.setViewportSize({ width, height: 640 });
     await open(view);
     await page.evaluate(() => {
@@ -218,7 +227,7 @@ describe.each(["", "operations/long", `schemas/${word}`])("with words of 300 let
 
 // The Firefox driver cannot emulate print media.
 if (browserName === "chromium") {
-  test("the printed page has all text unfolded, and no controls", async () => {
+  test("the printed page has no folded text and no controls", async () => {
     await page.setViewportSize({ width: 1200, height: 640 });
     await open("operations/long");
     await page.emulateMedia({ media: "print", colorScheme: "dark" });
@@ -237,7 +246,7 @@ if (browserName === "chromium") {
   });
 }
 
-test("the page requests five resources, and caches them until they change", async () => {
+test("the page requests five resources", async () => {
   const context = await browser.newContext();
   const own = await context.newPage();
   const responses: string[] = [];

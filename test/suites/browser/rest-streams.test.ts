@@ -58,22 +58,22 @@ function codeOf(start: string, path: string): string {
   return block.text.replace("/v1/readings", path);
 }
 
-describe("the code of the guide for lines of JSON", () => {
+describe("the documented program for lines of JSON", () => {
   test.each([
     { path: "/v1/readings", want: ["a", "b\n", "ü"] },
     { path: "/v1/broken", want: ["a", "b\n", "ü", "Error: wind"] },
-  ])("shows what $path sends", async ({ path, want }) => {
+  ])("receives the messages and errors of $path", async ({ path, want }) => {
     const code = codeOf("const response = await fetch", path);
     const program = `(async () => { ${surroundings} try { ${code} } catch (e) { seen.push(String(e)); } return seen; })()`;
     expect(await page.evaluate(program)).toEqual(want);
   });
 });
 
-describe("the code of the guide for events", () => {
+describe("the documented program for server-sent events", () => {
   test.each([
     { path: "/v1/readings", want: ["a", "b\n", "ü"] },
     { path: "/v1/broken", want: ["a", "b\n", "ü", "wind"] },
-  ])("shows what $path sends, and requests it once", async ({ path, want }) => {
+  ])("receives the messages and errors of $path in one request", async ({ path, want }) => {
     opened = 0;
     const code = codeOf("const events = new EventSource", path);
     const closed = "await new Promise((done) => setInterval(() => events.readyState === 2 && done(), 10));";

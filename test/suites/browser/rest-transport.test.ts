@@ -30,7 +30,7 @@ async function openModule() {
   );
 }
 
-test("a page from another origin sets a timeout without an additional header", async () => {
+test("a page from another origin sends a call with a timeout", async () => {
   await using gateway = await startKitchenSink({ cors: { origins: [site.origin] } });
   const module = await openModule();
   const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
@@ -42,7 +42,7 @@ test("a page from another origin sets a timeout without an additional header", a
   );
 });
 
-test("a stream is delivered message by message", async () => {
+test("the REST transport delivers a stream message by message", async () => {
   await using gateway = await startCatalog({ cors: { origins: [site.origin] } });
   const module = await openModule();
   const baseUrl = `http://127.0.0.1:${gateway.address.port}`;

@@ -79,7 +79,11 @@ async function openDocs(): Promise<Page> {
   return page;
 }
 
-test.each(["page", "drawing", "xml"])("the browser shows an upstream's %s without running its script", async (name) => {
+test.each([
+  ["HTML page", "page"],
+  ["SVG image", "drawing"],
+  ["XHTML document", "xml"],
+])("the browser shows an upstream's %s without running the script in it", async (_, name) => {
   const page = await openDocs();
   const response = await page.goto(`${baseUrl}/files/${name}`);
   expect(response?.status()).toBe(200);

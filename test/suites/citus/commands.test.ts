@@ -47,7 +47,7 @@ async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
   return cluster.workers.map(({ port }) => [idsOf(port)].flat().map(Number));
 }
 
-describe("the commands on Citus, one after the other", () => {
+describe("the commands on Citus, in sequence", () => {
   test("check reports a missing store", async () => {
     const { exitCode, err } = await runCommand(["check"], environment);
     expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining('run "plantstore migrate"')] });
@@ -154,7 +154,7 @@ function signal(name: NodeJS.Signals): void {
   cluster.workers[1]?.signal(name);
 }
 
-test("a server started before its coordinator becomes ready without all workers", async () => {
+test("a server started before its coordinator becomes ready with one of two workers", async () => {
   using folder = createTempFolder();
   const [, second] = cluster.workers;
   onTestFinished(() => second?.start());
@@ -165,7 +165,7 @@ test("a server started before its coordinator becomes ready without all workers"
   await server.find(/"msg":"ready again"/);
 });
 
-test("an unavailable worker affects its own plants, and all workers affect readiness", { timeout }, async () => {
+test("one unavailable worker affects only its plants, two make the server unready", { timeout }, async () => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);

@@ -111,7 +111,7 @@ async function warnOfCancels(): Promise<void> {
   );
 }
 
-describe("a worker whose synchronous standby is gone", () => {
+describe("a worker without its synchronous standby", () => {
   beforeEach(async () => {
     await cluster.workers[1]?.configure("SET synchronous_standby_names = 'nobody'");
   });
@@ -122,7 +122,7 @@ describe("a worker whose synchronous standby is gone", () => {
   test.each([
     { answer: "deleted", among: ids, isThere: true },
     { answer: "not found", among: absent, isThere: false },
-  ])("does not cause the response $answer when its wait is cancelled", async ({ among, isThere }) => {
+  ])('sends no response "$answer" when its standby wait is cancelled', async ({ among, isThere }) => {
     const [, [id = 0n] = []] = await plantsByWorker(among);
     const store = await openPostgresStore({ url });
     onTestFinished(() => store.close());
@@ -137,7 +137,7 @@ describe("a worker whose synchronous standby is gone", () => {
     await expect(telling).resolves.toBe(isThere);
   });
 
-  test("is not assumed to have deletions from another worker's batch", async () => {
+  test("does not confirm another worker's batch when its standby wait is cancelled", async () => {
     const [[one] = [], [, ...others] = []] = await plantsByWorker();
     const { session } = await openSession();
     const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
@@ -155,33 +155,33 @@ describe("a worker whose synchronous standby is gone", () => {
     };
 
     test.each([
-      { name: "by a batch for another worker", plants: absentOfBoth, isCareful: false },
-      { name: "by one that skips locked plants", plants: absentOfBoth, isCareful: true },
+      { name: "in a batch for two workers", plants: absentOfBoth, isCareful: false },
+      { name: "in a batch for two workers that skips locked plants", plants: absentOfBoth, isCareful: true },
       {
-        name: "by a plant that Citus does not send to a worker",
+        name: "for one plant by the coordinator",
         plants: async () => (await absentHere()).slice(0, 1),
         isCareful: false,
         isDelegated: false,
       },
       {
-        name: "by a batch that Citus does not send to a worker, and that skips locked plants",
+        name: "by the coordinator in a batch that skips locked plants",
         plants: absentHere,
         isCareful: true,
         isDelegated: false,
       },
       {
-        name: "by a batch for two workers that Citus does not send to any",
+        name: "by the coordinator in a batch for two workers",
         plants: absentOfBoth,
         isCareful: false,
         isDelegated: false,
       },
       {
-        name: "by a batch for two workers that Citus does not send to any, and that skips locked plants",
+        name: "by the coordinator in a batch for two workers that skips locked plants",
         plants: absentOfBoth,
         isCareful: true,
         isDelegated: false,
       },
-    ])("looked up $name are not assumed to be durable", async ({ plants, isCareful, isDelegated = true }) => {
+    ])("are not assumed durable when looked up $name", async ({ plants, isCareful, isDelegated = true }) => {
       const { session, placement } = await openSession();
       const pending = callersOf(...(await plants()));
       await cluster.delegate(isDelegated);
@@ -194,9 +194,9 @@ describe("a worker whose synchronous standby is gone", () => {
     });
 
     test.each([
-      { name: "", isDelegated: true },
-      { name: " that Citus does not send to a worker", isDelegated: false },
-    ])("found by a lookup$name for a refused plant are not assumed durable", async ({ isDelegated }) => {
+      { name: "by a worker", isDelegated: true },
+      { name: "by the coordinator", isDelegated: false },
+    ])("are not assumed durable when looked up $name for a refused plant", async ({ isDelegated }) => {
       const { session, placement } = await openSession();
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
@@ -219,19 +219,19 @@ describe("a worker whose synchronous standby is gone", () => {
 
     test.each([
       {
-        name: "a check of the server",
+        name: "in a check of the server",
         run: (session: Session, placement: Placement) => placement.checkWrite(session),
         isDelegated: true,
       },
-      { name: "a deletion that Citus does not send to a worker", run: deletionOf(1), isDelegated: false },
-      { name: "a two-phase deletion that Citus does not send to a worker", run: deletionOf(10), isDelegated: false },
+      { name: "in a deletion by the coordinator", run: deletionOf(1), isDelegated: false },
+      { name: "in a two-phase deletion by the coordinator", run: deletionOf(10), isDelegated: false },
       {
-        name: "a two-phase deletion that Citus does not send to a worker, where cancelling a wait causes a warning",
+        name: "in a two-phase deletion by the coordinator, if cancelling a wait causes a warning",
         run: deletionOf(10),
         isDelegated: false,
         prepare: warnOfCancels,
       },
-    ])("in $name leaves no connection occupied", async ({ run, isDelegated, prepare }) => {
+    ])("leaves no connection occupied $name", async ({ run, isDelegated, prepare }) => {
       await prepare?.();
       const { session, placement } = await openCitusSession(url, timeouts);
       await cluster.delegate(isDelegated);
@@ -248,13 +248,13 @@ describe("a worker whose synchronous standby is gone", () => {
     });
 
     test.each([
-      { ended: "cancelled by the session", limits: timeouts, first: "Error: the connection was lost" },
+      { ended: "after the session cancels it", limits: timeouts, first: "Error: the connection was lost" },
       {
-        ended: "cancelled by the server",
+        ended: "after the server cancels it",
         limits: { ...timeouts, statementTimeoutMs: 1_000, responseTimeoutMs: 6_000 },
         first: "connected",
       },
-    ])("whose lookup is $ended delays one connection if a worker hangs", async ({ limits, first }) => {
+    ])("delays only one connection while a worker hangs, $ended", async ({ limits, first }) => {
       const { session, placement } = await openCitusSession(url, limits);
       await cluster.delegate(false);
       onTestFinished(() => cluster.delegate(true));
@@ -268,7 +268,7 @@ describe("a worker whose synchronous standby is gone", () => {
     });
   });
 
-  test("keeps other clients' waits when plant stores' waits are cancelled", async () => {
+  test("keeps another client's standby wait when a plant store's wait is cancelled", async () => {
     const [, here = []] = await plantsByWorker();
     const connect = async (name: string): Promise<Client> => {
       const client = new Client({ ...configOf(url), application_name: name });
@@ -292,10 +292,10 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 
   test.each([
-    { name: "default settings", left: "" },
+    { name: "with default settings", left: "" },
     // As behind a pooler.
-    { name: "warnings hidden by another client", left: "SET client_min_messages = error" },
-  ])("with $name is not assumed to have a looked-up record", async ({ left }) => {
+    { name: "with warnings hidden by another client", left: "SET client_min_messages = error" },
+  ])("does not confirm a record when its standby wait is cancelled, $name", async ({ left }) => {
     const [, [here = 0n] = []] = await plantsByWorker(recorded);
     const { session, placement } = await openSession();
     await session.run(left);
@@ -306,7 +306,7 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 });
 
-test("a coordinator whose synchronous standby is gone affects neither deletions nor readiness", async () => {
+test("a coordinator without its synchronous standby does not affect deletions or write checks", async () => {
   await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
   onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
   const store = await openPostgresStore({ url });
@@ -318,7 +318,7 @@ test("a coordinator whose synchronous standby is gone affects neither deletions 
   await expect(placement.checkWrite(session)).resolves.toBeUndefined();
 });
 
-test("a coordinator without its standby does not delay a worker with one", async () => {
+test("a coordinator without its standby does not delay a worker that has a standby", async () => {
   const [, [here = 0n] = []] = await plantsByWorker(absent);
   await cluster.workers[1]?.configure("SET synchronous_standby_names = 'receiver'");
   onTestFinished(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));
@@ -375,7 +375,7 @@ test("workers with a collation warning on every new connection delete as usual",
   await expect(store.delete(second, deleteCall())).resolves.toBe(true);
 });
 
-test("a store does not open if worker warnings would not arrive", async () => {
+test("a store does not open if citus.worker_min_messages hides workers' warnings", async () => {
   const { session, location } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
   await expect(location.refresh(session)).rejects.toThrow(

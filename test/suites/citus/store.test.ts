@@ -86,7 +86,7 @@ const otherFunctionSql = `CREATE OR REPLACE FUNCTION plantstore_delete(
 describe("on Citus", () => {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
 
-  test("migrate distributes the tables with their rows, records with their plants", async () => {
+  test("migrate distributes both tables, with records on their plants' workers", async () => {
     const url = await cluster.createSchema(32);
     await Promise.all(Array.from({ length: 3 }, () => migratePostgres(url)));
     await migratePostgres(url);
@@ -98,7 +98,7 @@ describe("on Citus", () => {
     expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
   });
 
-  test("a migration that waited finds the tables distributed for any default isolation", async () => {
+  test("two concurrent migrations succeed under strict default isolation", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const strict = withStrictIsolation(url);
@@ -110,7 +110,7 @@ describe("on Citus", () => {
     await expect(migrating).resolves.toHaveLength(2);
   });
 
-  test("migrate completes tables that an operator has distributed, which are refused before", async () => {
+  test("migrate completes tables that an operator has distributed", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
@@ -156,9 +156,9 @@ describe("on Citus", () => {
   });
 
   test.each([
-    { name: "separately", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
+    { name: "without colocation", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
     { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
-  ])("migrate refuses tables distributed $name by an operator", async (spread) => {
+  ])("migrate refuses tables that an operator distributed $name", async (spread) => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
@@ -171,7 +171,7 @@ describe("on Citus", () => {
     );
   });
 
-  test("a distributed schema is refused with a clear message", async () => {
+  test("every command refuses a distributed schema with advice", async () => {
     const refusal = /a distributed schema .* use another schema, or run "SELECT .*"$/;
     const url = await cluster.createSchema();
     await runSql(url, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
@@ -184,7 +184,7 @@ describe("on Citus", () => {
     await expect(checkPostgresStore(other)).rejects.toThrow(refusal);
   });
 
-  test("batches are formed by the plants' workers", async () => {
+  test("each plant joins batches for its worker", async () => {
     const url = await createStore();
     const { session, location, placement } = await openCitusSession(url);
     await location.refresh(session);
@@ -201,7 +201,7 @@ describe("on Citus", () => {
     expect(rows.map(([id]) => String(placement.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
-  test("each worker whose plants were deleted adds its own queue", async () => {
+  test("each worker gets a queue once one of its plants is deleted", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     await session.close();
@@ -295,10 +295,10 @@ describe("on Citus", () => {
   });
 
   test.each([
-    { name: "that is sent to the wrong worker", token: "'00000000-0000-4000-8000-000000000000'" },
+    { name: "sent to the wrong worker", token: "'00000000-0000-4000-8000-000000000000'" },
     // With a non-constant argument, the coordinator does not delegate the function.
-    { name: "that is not sent to a worker", token: "gen_random_uuid()" },
-  ])("a batch $name succeeds nevertheless", async ({ token }) => {
+    { name: "run by the coordinator", token: "gen_random_uuid()" },
+  ])("a batch $name succeeds", async ({ token }) => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     const other = ids.find((id) => placement.lanes.of(id) !== placement.lanes.of(0n));
@@ -310,7 +310,7 @@ describe("on Citus", () => {
     expect(await readPlants(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
   });
 
-  describe("while Citus does not send deletions to workers,", () => {
+  describe("with deletions run by the coordinator", () => {
     afterEach(() => cluster.delegate(true));
 
     test("a missing plant delays no deletion, and is not recorded", async () => {
@@ -353,7 +353,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("the same key for another plant is another deletion", async () => {
+  test("an idempotency key identifies a separate deletion for each plant", async () => {
     const url = await createStore([1n, 2n]);
     const store = await openPostgresStore({ url });
     const call = deleteCall({ idempotencyKey: "key" });
@@ -411,7 +411,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("a record slice that triggers keep is not retried immediately", async () => {
+  test("dropping records is not repeated immediately if a trigger keeps them", async () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
     await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
@@ -423,7 +423,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("two processes that drop records concurrently count only their own", async () => {
+  test("each of two processes counts only the records that it drops", async () => {
     const url = await createStore();
     await runSql(
       url,
@@ -453,10 +453,10 @@ describe("on Citus", () => {
   describe.each([
     { way: "on its worker", isDelegated: true },
     { way: "by the coordinator", isDelegated: false },
-  ])("a plant that is deleted $way", ({ isDelegated }) => {
+  ])("a deletion $way", ({ isDelegated }) => {
     afterEach(() => cluster.delegate(true));
 
-    test("is kept if a trigger drops its record, without affecting others", async () => {
+    test("keeps only the plant with a record that a trigger drops", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
       await cluster.delegate(isDelegated);
@@ -471,7 +471,7 @@ describe("on Citus", () => {
       await store.close();
     });
 
-    test("is kept if restored and a trigger drops its second record", async () => {
+    test("keeps a restored plant if a trigger drops its second record", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
       await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
@@ -483,7 +483,7 @@ describe("on Citus", () => {
       expect(await readPlants(url)).toEqual([7n]);
     });
 
-    test("is deleted if a trigger changes its record", async () => {
+    test("deletes the plant if a trigger changes its record", async () => {
       const url = await createStore(ids);
       await addTrigger(url, {
         table: "deletions",
@@ -498,7 +498,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("a batch for the wrong worker deletes nothing without its record", async () => {
+  test("a batch for the wrong worker deletes nothing if a trigger drops a record", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     const here = placement.lanes.of(0n);
@@ -530,7 +530,7 @@ describe("on Citus", () => {
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
     });
 
-    test("passes while another process hangs in its own check after writing", async () => {
+    test("passes while another process's check hangs after its write", async () => {
       const url = await createStore([], 1);
       const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
       await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
@@ -546,7 +546,7 @@ describe("on Citus", () => {
       expect(await stalling).not.toBe("healthy");
     });
 
-    test("fails if workers refuse everything", async () => {
+    test("fails if every worker refuses records", async () => {
       const url = await createStore(ids);
       await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
       const { session, placement } = await openCitusSession(url);
@@ -555,7 +555,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("a cancelled deletion may be committed by its worker, unlike refused ones", async () => {
+  test("a cancelled deletion is in doubt, and a refused one is not", async () => {
     const url = await createStore([7n, 8n]);
     await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
     const { session, placement } = await openCitusSession(url);

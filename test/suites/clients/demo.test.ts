@@ -36,7 +36,7 @@ const startArguments: readonly string[] = packageJson.scripts.start
   .split(" ")
   .map((word) => (word.endsWith(".ts") ? join(projectFolder, word) : word));
 
-describe.each(sessions)("in the session of $page", ({ steps }) => {
+describe.each(sessions)("the documented session in $page", ({ steps }) => {
   const folder = createTempFolder();
   /** The page's abbreviated token. */
   const [, shortened = "none"] = /Bearer (\S+…\S+)/.exec(steps.map(({ shown }) => shown).join("\n")) ?? [];
@@ -65,7 +65,7 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
       .replaceAll(".plantstore/token", folder.file(".plantstore/token"));
   }
 
-  test.each(steps)("$command prints what the page shows", ({ command, shown }) => {
+  test.each(steps)("prints the documented output of $command", ({ command, shown }) => {
     if (command === "npm start") {
       // The output begins as on the page; commands to paste follow.
       expect(demo.stdout().startsWith(here(shown))).toBe(true);

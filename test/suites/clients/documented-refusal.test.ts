@@ -13,9 +13,9 @@ function comparable(response: string): string {
   return response.replaceAll(/^x-request-id: [0-9a-f]{16}-[0-9a-z]+$/gm, "x-request-id: …");
 }
 
-describe("docs/how-to/authentication.md, curl", () => {
+describe("curl in docs/how-to/authentication.md", () => {
   test.each(blocksRunBy("test/suites/clients/documented-refusal.test.ts"))(
-    "line $line shows the actual response",
+    "prints the documented response of line $line",
     async ({ text }) => {
       const [command = "", ...shown] = text.replace(/^\$ /, "").split("\n");
       await using server = await startPlantServer();

@@ -12,7 +12,7 @@ const page = readFileSync(join(projectFolder, "docs/how-to/clients.md"), "utf8")
 const commands = [...page.matchAll(/^(?:curl|grpcurl|buf curl) .*$/gm)].map(([command]) => command);
 const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 
-describe("docs/how-to/clients.md, shell", () => {
+describe("the shell commands in docs/how-to/clients.md", () => {
   test.each(commands)("%s works against a server", async (documented) => {
     using folder = createTempFolder();
     const authorityFile = folder.file("authority.pem");

@@ -9,9 +9,9 @@ const codeBase = 64;
 
 /** How grpcurl gets the service's definition. */
 const definitions = [
-  { name: "by reflection", flags: [] },
+  { name: "with reflection", flags: [] },
   {
-    name: "by the proto",
+    name: "with the .proto file",
     flags: [
       "-import-path",
       "proto",
@@ -27,7 +27,7 @@ function bearer(token: string): string[] {
   return ["-H", `Authorization: Bearer ${token}`];
 }
 
-describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, $name", ({ flags }) => {
+describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl $name", ({ flags }) => {
   let server: TestPlantServer;
 
   beforeAll(async () => {

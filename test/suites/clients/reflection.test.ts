@@ -54,14 +54,14 @@ const tools = [
   },
 ];
 
-describe.runIf(["grpcurl", "ghz", "python3"].every(hasProgram))("by reflection", () => {
+describe.runIf(["grpcurl", "ghz", "python3"].every(hasProgram))("the reflection service", () => {
   let programs: string;
 
   beforeAll(async () => {
     programs = await openPython(join(projectFolder, "test/suites/generators/requirements.txt"));
   }, buildLimitMs);
 
-  test.each(tools)("$tool calls a service that it knows only by reflection", async ({ call, response }) => {
+  test.each(tools)("lets $tool call a service without a .proto file", async ({ call, response }) => {
     await using server = await startCatalog();
     const at = `127.0.0.1:${server.address.port}`;
     const header = { "content-type": "application/json" };

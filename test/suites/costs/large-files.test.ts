@@ -62,9 +62,9 @@ async function upload({ address: { address, port } }: TestFiles, version: HttpVe
 describe.each<{ readonly name: string; readonly version: HttpVersion; readonly http2: Http2Server }>([
   { name: "HTTP/1.1", version: "1.1", http2: "listening" },
   { name: "HTTP/2", version: "2", http2: "listening" },
-  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
-])("the server holds little of a gigabyte over $name", { timeout: 300_000 }, ({ version, http2 }) => {
-  test("while it is downloaded", async () => {
+  { name: "mounted HTTP/2", version: "2", http2: "mounted" },
+])("the memory of a server over $name", { timeout: 300_000 }, ({ version, http2 }) => {
+  test("stays small during a download of a gigabyte", async () => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", String(fileBytes));
@@ -78,7 +78,7 @@ describe.each<{ readonly name: string; readonly version: HttpVersion; readonly h
     expect(gauge.mostBytes).toBeLessThan(heldBytesMax);
   });
 
-  test("while it is uploaded", async () => {
+  test("stays small during an upload of a gigabyte", async () => {
     const gauge = await Gauge.open();
     await using files = await startFiles(http2, {
       async upload(pieces) {

@@ -19,7 +19,7 @@ const libfaketime = execFileSync("faketime", ["-f", "+0", "printenv", "LD_PRELOA
 const dayMs = 86_400_000;
 const procedure = "plantstore.v1.PlantService/DeletePlant";
 
-describe("a server whose clock jumps", () => {
+describe("a server with a clock that jumps", () => {
   let folder: TempFolder;
   let server: CommandLine;
   let baseUrl: string;
@@ -80,7 +80,7 @@ describe("a server whose clock jumps", () => {
     { offset: "+4000d", brief: "unauthenticated" },
     { offset: "-400d", brief: "not_found" },
     { offset: "+0", brief: "not_found" },
-  ])("by $offset affects tokens, but not deadlines, rate limits or the store", async ({ offset, brief }) => {
+  ])("expires tokens by its clock, but keeps deadlines and rate limits, at $offset", async ({ offset, brief }) => {
     jump(offset);
     expect(await codeOf(tokens.brief)).toBe(brief);
     for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
@@ -88,7 +88,7 @@ describe("a server whose clock jumps", () => {
     expect(ready.status).toBe(200);
   });
 
-  test("drains as usual when it jumps meanwhile", async () => {
+  test("drains as usual when the clock jumps during the drain", async () => {
     // A drain waits for a connection without requests, but not for long.
     const idle = connect(Number(new URL(baseUrl).port), "127.0.0.1").on("error", () => {});
     idle.write("GET /livez HTTP/1.1\r\nhost: plants\r\n\r\n");
@@ -104,7 +104,7 @@ describe("a server whose clock jumps", () => {
 
 // The database server dates the records, and the store's clock is the true one here. If the store used its own clock,
 // it would drop too much or too little.
-test.each(["+100d", "-100d"])("records are dropped by the database's clock, even when %s away", async (offset) => {
+test.each(["+100d", "-100d"])("records are dropped by the database's clock, set to %s", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });
   const url = await postgres.createSchema();

@@ -104,7 +104,7 @@ const changes: readonly Change[] = [
     after: [1n, 2n, 3n],
   },
   {
-    name: "restore without a store",
+    name: "a restore without a store",
     fill: fillBackup,
     words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
     read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined),
@@ -112,7 +112,7 @@ const changes: readonly Change[] = [
     after: [1n, 2n, 3n],
   },
   {
-    name: "restore over a store with the log of a crash",
+    name: "a restore over a store with a crash's log",
     fill: fillCrashed,
     words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
     read: (folder) => plantsIn(fileIn(folder)),
@@ -120,7 +120,7 @@ const changes: readonly Change[] = [
     after: [1n, 2n, 3n],
   },
   {
-    name: "restore over a log without its file",
+    name: "a restore over a log without a database file",
     fill: (folder) => {
       fillCrashed(folder);
       rmSync(fileIn(folder));
@@ -131,7 +131,7 @@ const changes: readonly Change[] = [
     after: [1n, 2n, 3n],
   },
   {
-    name: "restore over a damaged file with a log",
+    name: "a restore over a damaged file with a log",
     fill: (folder) => {
       fillBackup(folder);
       leaveTruncatedFile(fileIn(folder));
@@ -142,7 +142,7 @@ const changes: readonly Change[] = [
     after: [1n, 2n, 3n],
   },
   {
-    name: "token create without a file",
+    name: "token create without a token file",
     fill: () => undefined,
     words: (folder) => ["token", "create", "bob", "--file", join(folder, "tokens")],
     read: tokensIn,
@@ -181,7 +181,7 @@ function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] 
 const main = join(projectFolder, "src/command/main.ts");
 
 describe.runIf(canForget())("a power loss", () => {
-  test.each(changes)("during $name leaves the old or new state, after it the new", { timeout }, async (row) => {
+  test.each(changes)("leaves the old or the new state during $name", { timeout }, async (row) => {
     const { fill, words, read, before, after } = row;
     using disk = new ForgetfulDisk(fill);
     const between: unknown[] = [];

@@ -15,7 +15,7 @@ function syncsOf(plants: number): number {
 // kill -9 cannot show a missing sync, because the system's page cache survives the process.
 
 describe("an acknowledged deletion", () => {
-  test.runIf(canTrace())("was synced to the disk, with a call for each single deletion", { timeout: 120_000 }, () => {
+  test.runIf(canTrace())("was synced to the disk with a separate fdatasync call", { timeout: 120_000 }, () => {
     expect(syncsOf(deletions) - syncsOf(0)).toBeGreaterThanOrEqual(deletions);
   });
 });

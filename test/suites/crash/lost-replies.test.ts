@@ -42,9 +42,9 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-describe.each(["sqlite", "postgres"] as const)("over breaking connections, with %s,", (kind) => {
+describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking connections", (kind) => {
   test(
-    `no call gets "not found" for its deletion, despite ${lostReplies} lost responses`,
+    `reports no deleted plant as not found despite ${lostReplies} lost responses`,
     { timeout: 120_000 + lostReplies * 5 },
     async () => {
       using folder = createTempFolder();
@@ -107,7 +107,7 @@ describe.each(["sqlite", "postgres"] as const)("over breaking connections, with 
 });
 
 test(
-  `without keys, no call among ${unkeyedCalls} gets "not found" for its deletion`,
+  `${unkeyedCalls} retried calls without keys report no deleted plant as not found`,
   { timeout: 120_000 },
   async () => {
     using folder = createTempFolder();

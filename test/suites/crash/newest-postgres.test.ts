@@ -17,7 +17,7 @@ function startNewestPostgres(): Promise<PostgresServer> {
   return startPostgres();
 }
 
-test("a migration ignores the transaction_timeout that a role has for deletions", async () => {
+test("a migration ignores the role's transaction_timeout", async () => {
   await using server = await startNewestPostgres();
   const url = await createSchemaOfVersion(server, 2);
   await runSql(url, "CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '1s'");
@@ -33,7 +33,7 @@ test("a migration ignores the transaction_timeout that a role has for deletions"
   await expect(running).resolves.toEqual({ from: 2, to: latestVersion });
 });
 
-test("a deletion is repeated when transaction_timeout ends it within a trigger", async () => {
+test("a deletion is retried when transaction_timeout cancels it in a trigger", async () => {
   await using server = await startNewestPostgres();
   const url = await server.createPlants([1n]);
   await runSql(

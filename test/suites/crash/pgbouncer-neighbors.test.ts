@@ -79,8 +79,8 @@ const allButRefusals = leftOnConnections.flatMap(({ sql, refuses }) => (refuses 
 
 describe.each([
   { name: "all settings that change a statement", sql: allButRefusals },
-  { name: "all settings, including those that refuse a statement", sql: all },
-])("behind PgBouncer, where another client has changed $name,", ({ sql }) => {
+  { name: "all settings", sql: all },
+])("behind PgBouncer, with $name changed by another client,", ({ sql }) => {
   const openLeftBehind = async () => {
     await createPlants(0);
     const store = await open();
@@ -122,7 +122,7 @@ describe.each([
 });
 
 test.each(leftOnConnections)(
-  "with $name left by another client, a store works and stays healthy",
+  "a store works and stays healthy after another client leaves $name",
   { timeout },
   async ({ sql }) => {
     const count = 600;
@@ -142,7 +142,7 @@ test.each(leftOnConnections)(
 );
 
 test(
-  "acknowledged deletions survive a SIGKILL although a neighbor disables synchronous_commit",
+  "acknowledged deletions survive a SIGKILL although another client disables synchronous_commit",
   { timeout },
   async () => {
     await createPlants(plants);
@@ -166,7 +166,7 @@ test(
 );
 
 test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_messages/.test(sql)))(
-  "with $name left by another client, deletions wait for their standby",
+  "deletions wait for their standby after another client leaves $name",
   { timeout },
   async ({ sql }) => {
     await createPlants(1);
@@ -182,7 +182,7 @@ test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_m
   },
 );
 
-test("migrate creates the store in the role's schema, whatever a neighbor leaves", { timeout }, async () => {
+test("migrate creates the store in the role's schema despite another client's settings", { timeout }, async () => {
   await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
   try {
     // Restarts it, so that server connections start with the setting.
@@ -199,14 +199,14 @@ test("migrate creates the store in the role's schema, whatever a neighbor leaves
   }
 });
 
-test("opening a store names the setting if PgBouncer refuses its options", async () => {
+test("opening a store reports the setting that PgBouncer refuses", async () => {
   const url = `${pooler.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
     /^cannot use \S+: the options in the database URL set search_path, but the server did not get this setting/,
   );
 });
 
-test("opening a store names the setting if PgBouncer drops its options", async () => {
+test("opening a store reports the setting that PgBouncer drops", async () => {
   await using dropping = await startPgbouncer(postgres.socketFolder, { dropsOptions: true });
   const url = `${dropping.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(

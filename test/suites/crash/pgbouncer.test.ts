@@ -85,7 +85,7 @@ describe("behind PgBouncer in transaction mode", () => {
     expect(new Set(deleted).size).toBe(shared);
   });
 
-  test("lost prepared statements are reported once, and deletions still succeed", { timeout }, async () => {
+  test("a store reports lost prepared statements once, and still deletes", { timeout }, async () => {
     const count = 200;
     await createPlants(count);
     const onUpkeep = vi.fn<OnUpkeep>();
@@ -125,7 +125,7 @@ describe("behind PgBouncer in transaction mode", () => {
     },
   ];
 
-  test.each(breaks)("while $name, every caller gets the true outcome", { timeout }, async ({ breakIt }) => {
+  test.each(breaks)("every caller gets the true outcome while $name", { timeout }, async ({ breakIt }) => {
     await createPlants(plants);
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: pooler.url }) });
     const tally = new DeleteTally();
@@ -152,7 +152,7 @@ describe("behind PgBouncer in transaction mode", () => {
 
 // Debian 12 has an older release. Set `PGBOUNCER=/path/of/the/program` to use another one.
 if (canKeepStatements()) {
-  test("statements are sent by name if PgBouncer 1.21 or newer keeps them", { timeout }, async () => {
+  test("statements are sent by name through PgBouncer 1.21 or newer", { timeout }, async () => {
     const count = 400;
     await createPlants(count);
     await using keeping = await startPgbouncer(postgres.socketFolder, { keeps: true });

@@ -5,20 +5,28 @@ import { startGreenhouse } from "../../../packages/testing/src/gateway/greenhous
 
 test.concurrent.each([
   {
+    name: "event stream",
     accept: "text/event-stream",
     request: "GET /readings HTTP/1.1",
     beat: ":\n\n",
     rest: 'retry: 3000\ndata: {"sensor":"late"}\n\nevent: end\ndata: {}\n\n',
   },
-  { accept: "application/json", request: "GET /readings HTTP/1.1", beat: " ", rest: '[{"sensor":"late"}]' },
   {
+    name: "JSON array",
+    accept: "application/json",
+    request: "GET /readings HTTP/1.1",
+    beat: " ",
+    rest: '[{"sensor":"late"}]',
+  },
+  {
+    name: "JSON array with a streamed request",
     accept: "application/json",
     request: "POST /climate HTTP/1.1\r\nTransfer-Encoding: chunked",
     beat: " ",
     rest: '[{"sensor":"late"}]',
   },
 ])(
-  "an idle $accept stream for $request sends a heartbeat every 15 s",
+  "an idle $name sends a heartbeat every 15 s",
   async ({ accept, request, beat, rest }) => {
     const asked = Promise.withResolvers<void>();
     const selector = "greenhouse.v1.GreenhouseService";

@@ -23,8 +23,8 @@ function judge(file: string, deleted: Iterable<bigint>) {
 
 const sound = [{ integrity_check: "ok" }];
 
-describe("a server on SQLite under load whose file another program changes", () => {
-  test("stops deleting once its log is truncated, without changing the file", { timeout }, async () => {
+describe("a loaded server on SQLite with its file changed by another program", () => {
+  test("stops deleting once its log is truncated, and leaves the file unchanged", { timeout }, async () => {
     for (const signal of ["SIGKILL", "SIGTERM"] as const) {
       using folder = createTempFolder();
       const file = folder.file("plants.db");
@@ -47,7 +47,7 @@ describe("a server on SQLite under load whose file another program changes", () 
     }
   });
 
-  test("keeps deleting when its files' time stamps change, and loses no deletion", { timeout }, async () => {
+  test("keeps deleting when its files' timestamps change, and loses no deletion", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: plants } }).close();
@@ -69,7 +69,7 @@ describe("a server on SQLite under load whose file another program changes", () 
   });
 });
 
-describe("a server on SQLite under load whose file other processes use with SQLite", () => {
+describe("a loaded server on SQLite next to other SQLite processes", () => {
   test("keeps deleting, and loses no deletion", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");

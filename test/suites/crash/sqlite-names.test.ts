@@ -21,7 +21,7 @@ interface StoreName {
 }
 
 const mountedFile: StoreName = {
-  name: "a file that is mounted alone",
+  name: "a file mounted without its folder",
   path: "data/plants.db",
   mounts: "touch data/plants.db; mount --bind volume/plants.db data/plants.db",
 };
@@ -37,19 +37,19 @@ const refused: readonly (StoreName & { readonly problem: RegExp })[] = [
 ];
 
 const accepted: readonly StoreName[] = [
-  { name: "a folder that is a bind mount", path: "data/plants.db", mounts: "mount --bind volume data" },
+  { name: "in a bind-mounted folder", path: "data/plants.db", mounts: "mount --bind volume data" },
   {
-    name: "a folder that is a volume",
+    name: "in a folder on a volume",
     path: "data/plants.db",
     mounts: "mount -t tmpfs tmpfs data; cp -p volume/plants.db data/",
   },
   {
-    name: "a subPath that is a folder",
+    name: "in a folder mounted as a subPath",
     path: "data/sub/plants.db",
     mounts: "mkdir -p data/sub; mount --bind volume data/sub",
   },
   {
-    name: "an overlay file system",
+    name: "on an overlay file system",
     path: "data/plants.db",
     // The upper folder cannot be on another overlay.
     mounts: `mount -t tmpfs tmpfs upper; mkdir upper/changed upper/work
@@ -107,9 +107,9 @@ async function run(command: CommandLine, isServer: boolean): Promise<{ code: num
 const isMountTried = canMount();
 if (!isMountTried) process.stderr.write("not tried, because this machine does not allow mount --bind: mounted files\n");
 
-describe.runIf(isMountTried)("a store with a second name", () => {
+describe.runIf(isMountTried)("a store's second path", () => {
   for (const name of refused) {
-    test.each(commands)(`as ${name.name} is not opened by %s, which exits with 1`, { timeout }, async (...args) => {
+    test.each(commands)(`is refused by %s if it is ${name.name}`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       const file = createStore(folder);
       name.link?.(folder);
@@ -122,7 +122,7 @@ describe.runIf(isMountTried)("a store with a second name", () => {
   }
 
   test.each([["serve"], ["check"]])(
-    "as a link to a mounted file makes %s exit with 1",
+    "is refused by %s if it is a link to a mounted file",
     { timeout },
     async (command) => {
       using folder = createTempFolder();
@@ -135,7 +135,7 @@ describe.runIf(isMountTried)("a store with a second name", () => {
   );
 
   for (const name of accepted) {
-    test.each(commands)(`as ${name.name} is accepted by %s, which exits with 0`, { timeout }, async (...args) => {
+    test.each(commands)(`is accepted by %s if it is ${name.name}`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       createStore(folder);
       name.link?.(folder);
@@ -146,7 +146,7 @@ describe.runIf(isMountTried)("a store with a second name", () => {
   }
 });
 
-describe.runIf(isMountTried)("two servers on a folder that is also mounted elsewhere", () => {
+describe.runIf(isMountTried)("two servers on a folder that is mounted twice", () => {
   test("delete each plant once, and lose no deletion when both are killed", { timeout }, async () => {
     using folder = createTempFolder();
     const file = createStore(folder, plants);
@@ -190,7 +190,7 @@ const appearing: readonly { name: string; add: (file: string, pid: number) => vo
   { name: "a mount", add: (file, pid) => mountFor(pid, file), remove: unmountFor },
 ];
 
-describe.runIf(isMountTried)("a server whose file gets a second name", () => {
+describe.runIf(isMountTried)("a server with a file that gets a second name", () => {
   test.each(appearing)("warns about $name in its log and metric, and stays ready", { timeout }, async (row) => {
     using folder = createTempFolder();
     const file = createStore(folder);

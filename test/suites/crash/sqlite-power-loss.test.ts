@@ -66,16 +66,16 @@ function allBut(gone: readonly number[]): number[] {
 
 // Each runs in a new process, which is killed once it has printed its result. Plant 4 is the one in doubt.
 const questions: readonly { name: string; args: readonly string[]; answer: unknown; gone?: readonly number[] }[] = [
-  { name: "a server by its key", args: [deleting, "FILE", "4", "4", "with keys"], answer: true },
-  { name: "a server without a key", args: [deleting, "FILE", "4"], answer: false },
-  { name: "a server for other plants", args: [deleting, "FILE", "20"], answer: true, gone: [20] },
+  { name: "a retry with a key", args: [deleting, "FILE", "4", "4", "with keys"], answer: true },
+  { name: "a retry without a key", args: [deleting, "FILE", "4"], answer: false },
+  { name: "another plant's deletion", args: [deleting, "FILE", "20"], answer: true, gone: [20] },
   {
     name: "an export",
     args: onDatabase(`for await (const ids of database.exportPlants()) writeSync(1, String(ids.length));`),
     answer: plants - 4,
   },
   {
-    name: "the deletions",
+    name: "a list of deletions",
     args: onDatabase(`for await (const deletions of database.listDeletions()) writeSync(1, String(deletions.length));`),
     answer: 4,
   },
@@ -101,8 +101,8 @@ const ends = [
   },
 ];
 
-describe.runIf(canForget()).each(ends)("a result after a process that was $name", ({ fault, outcomes }) => {
-  test.each(questions)("from $name survives a power loss", { timeout }, ({ args, answer, gone = [] }) => {
+describe.runIf(canForget()).each(ends)("a power loss after a store was $name", ({ fault, outcomes }) => {
+  test.each(questions)("does not contradict the result of $name", { timeout }, ({ args, answer, gone = [] }) => {
     using disk = createDisk();
     const file = join(disk.folder, "plants.db");
     expect(deleteTen(disk, fault)).toEqual(outcomes);
@@ -113,8 +113,8 @@ describe.runIf(canForget()).each(ends)("a result after a process that was $name"
   });
 });
 
-describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", () => {
-  test("fails to open when its leftover log cannot be synced, without damage", { timeout }, () => {
+describe.runIf(canForget())("a store on SQLite with a disk that loses unsynced data", () => {
+  test("fails to open without damage when its leftover log cannot be synced", { timeout }, () => {
     for (let failed = 4; failed < 8; failed++) {
       using disk = createDisk();
       const file = join(disk.folder, "plants.db");
@@ -141,7 +141,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
     expectAfterLossOfPower(disk, [1]);
   });
 
-  test("keeps acknowledged deletions when the killed process created it", { timeout }, () => {
+  test("keeps acknowledged deletions when the process that created it was killed", { timeout }, () => {
     using disk = new ForgetfulDisk(() => undefined);
     const file = join(disk.folder, "plants.db");
     expect(toldBy(disk.run([deleting, file, "1", "10"], "kill -wal 4"))).toEqual([true, true]);

@@ -6,7 +6,7 @@ import { baseUrlOf, deletePlant, serve } from "../../support/process/serve-comma
 import { runCommand } from "../../support/process/run-command.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-test("a server exits although its log is not read", async () => {
+test("a server exits although no process reads its log", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -21,7 +21,7 @@ test("a server exits although its log is not read", async () => {
   server.process.stderr.resume();
 });
 
-test("a flood of refused requests keeps deletions' lines in an unread log", async () => {
+test("a flood of refused requests does not remove deletions from an unread log", async () => {
   using folder = createTempFolder();
   const database = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], database);

@@ -133,7 +133,7 @@ describe("the image", () => {
     return found;
   }
 
-  test("for the proxy serves by a configuration file, and drains on SIGTERM", async () => {
+  test("of the proxy serves with a configuration file, and drains on SIGTERM", async () => {
     const { command, folder: workingFolder, environment } = imageOf("proxy");
     const [program = "", ...args] = command;
     const settings = `listen: { port: 0 }
@@ -173,7 +173,7 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
     expect(server.stderr()).toContain('"msg":"stopped"');
   });
 
-  test("exports traces if a variable requests it", async () => {
+  test("exports traces if OTEL_EXPORTER_OTLP_ENDPOINT is set", async () => {
     const received = Promise.withResolvers<string>();
     await using collector = await startOnLoopback(
       createServer((request, response) => {

@@ -28,7 +28,7 @@ function secretsIn(text: string): string[] {
   return text.match(/plantstore-[0-9a-z]{10}\b/g) ?? [];
 }
 
-test("the overlay changes image, namespace, replicas and settings, and migrates first", async () => {
+test("the overlay sets image, namespace, replicas and settings, and migrates first", async () => {
   const documents = (await render("postgres://a@b/c")).split(/^---$/m);
   expect(kindsOf(documents)).toEqual([
     "Deployment",

@@ -34,7 +34,7 @@ test("a manifest with an unknown field or a wrong type is refused", async () => 
   );
 });
 
-test("the gateway's service is headless, and soon resolved again", async () => {
+test("the gateway resolves its headless service every two seconds", async () => {
   expect(await render("gateway")).toMatch(/clusterIP: None/);
   const text = readFileSync(join(folder, "kubernetes/gateway/proxy.yaml"), "utf8");
   const [upstream] = readProxyFile({ name: "proxy.yaml", text }).settings.upstreams;

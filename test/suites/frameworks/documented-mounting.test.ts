@@ -92,6 +92,6 @@ test.each(blocks)("%s", async (block) => {
   expect(await getText("/")).toBe("a page");
 });
 
-test("there is a block for each framework", () => {
+test("the page contains a program for each framework", () => {
   expect(blocks).toHaveLength(Object.keys(applications).length);
 });

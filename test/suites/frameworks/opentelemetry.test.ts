@@ -68,27 +68,27 @@ test.each<{ name: string; at: "own" | "mounted"; version: HttpVersion; request: 
     want: `${getReading} (${server}) < caller`,
   })),
   {
-    name: "a stream of gRPC",
+    name: "a gRPC stream",
     at: "own",
     version: "2",
     request: rpcRequest(wireFormats.grpc, noMessage, header, `/${watchReadings}`),
     want: `${watchReadings} (${server}) < caller`,
   },
   {
-    name: "REST in an instrumented server of node:http",
+    name: "REST in an instrumented node:http server",
     at: "mounted",
     version: "1.1",
     request: rest,
     want: `GET (${internal}) < GET (${server}) < caller`,
   },
   {
-    name: "Connect in an instrumented server of node:http",
+    name: "Connect in an instrumented node:http server",
     at: "mounted",
     version: "1.1",
     request: rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, getReadingProcedure),
     want: `${getReading} (${internal}) < POST (${server}) < caller`,
   },
-])("over $name, a pg query's span descends from handler, gateway and caller", async (row) => {
+])("a pg query's span descends from handler, gateway and caller over $name", async (row) => {
   collector.spans.length = 0;
   await exchange({ address: "127.0.0.1", port: ports[row.at] }, row.version, row.request);
   await expect.poll(() => waysUp(collector.spans)).toEqual([`${query} < ${row.want}`]);

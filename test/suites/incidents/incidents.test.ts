@@ -205,7 +205,7 @@ const onSqlite: readonly Incident[] = [
 describe.each([
   { store: "PostgreSQL", incidents: onPostgres, more: undefined },
   { store: "SQLite", incidents: onSqlite, more: "export DATABASE_URL=sqlite:plants.db" },
-])("the runbook of an alert with $store", ({ incidents, more }) => {
+])("an alert's runbook for $store", ({ incidents, more }) => {
   let production: Production;
   let prometheus: Prometheus;
   const names = async (): Promise<readonly unknown[]> =>
@@ -230,7 +230,7 @@ describe.each([
   });
 
   test.for(incidents)(
-    "if $name, leads to the cause and ends the incident",
+    "leads to the cause and the repair when $name",
     { timeout: 240_000 },
     async ({ alert, begin, prints, leadsTo, repair }, { annotate }) => {
       await expect.poll(names, { timeout: 60_000 }).toEqual([]);

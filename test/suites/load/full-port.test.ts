@@ -67,7 +67,7 @@ async function expectProbesAnswered(): Promise<void> {
   expect(await health.check({})).toMatchObject({ status: HealthCheckResponse_ServingStatus.SERVING });
 }
 
-test(`probes get responses with ${connectionCount} open connections, and while more are opened`, async () => {
+test(`probes get responses while ${connectionCount} connections are open and more arrive`, async () => {
   for (let remaining = connectionCount; remaining > 0; remaining -= openedPerBatch)
     await openKept(Math.min(remaining, openedPerBatch));
   await expectProbesAnswered();

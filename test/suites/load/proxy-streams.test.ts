@@ -14,7 +14,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 const streamCount = 10_000;
 
 test(
-  `a GET next to ${streamCount} open streams through the command proxy succeeds`,
+  `a GET through the proxy succeeds while ${streamCount} streams are open`,
   { timeout: 10 * waitLimitMs },
   async () => {
     const upstream = createTestGateway({

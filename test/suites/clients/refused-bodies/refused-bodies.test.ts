@@ -53,10 +53,10 @@ const rows = [
   { ...tooLarge, mebibytes: 8 },
   { ...tooLarge, mebibytes: 32 },
   { ...tooLarge, what: "a body without a credential", mebibytes: 8, admitted: false, httpStatus: 401 },
-  { ...tooLarge, what: "a body by a wrong method", mebibytes: 8, method: "PUT", httpStatus: 405 },
+  { ...tooLarge, what: "a body with a wrong method", mebibytes: 8, method: "PUT", httpStatus: 405 },
   {
     ...tooLarge,
-    what: "a body of a wrong content type",
+    what: "a body with a wrong content type",
     mebibytes: 8,
     path: waterBedProcedure,
     type: "text/plain",
@@ -83,7 +83,7 @@ function describeRefusals({ build, command }: Client): void {
   }, buildLimitMs);
   afterAll(() => Promise.all([open, closed].map((greenhouse) => greenhouse[Symbol.asyncDispose]())));
 
-  test.each(rows)("gets status $httpStatus for $what with $mebibytes MiB", async (row) => {
+  test.each(rows)("gets status $httpStatus for $what, $mebibytes MiB", async (row) => {
     const { port } = (row.admitted ? open : closed).address;
     const line = `${row.method} http://127.0.0.1:${String(port)}${row.path} ${row.type} ${String(row.mebibytes * mebibyte)}\n`;
     const child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
