@@ -39,7 +39,7 @@ describe.each([
   const refusal = [invalid, "message.parts must have at least one part"];
   const results = { ...expected, "invalid message": refusal, "invalid stream": refusal };
 
-  test.each<Binding>(["HTTP+JSON", "GRPC"])("gets the agent's responses over %s", async (binding) => {
+  test.each<Binding>(["HTTP+JSON", "GRPC"])("gets the agent's %s responses", async (binding) => {
     expect(await call(agent.url, binding)).toEqual(results);
   });
 

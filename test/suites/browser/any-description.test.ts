@@ -149,7 +149,7 @@ test.each([
     { fInt32: "-7", tags: "a&b\nc", "nested.text": "x" },
     "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",
   ],
-])("the request's URL contains %s", async (_, operation, fields, want) => {
+])("the request's URL contains %s from the form", async (_, operation, fields, want) => {
   expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
 });
 

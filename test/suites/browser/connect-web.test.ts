@@ -85,7 +85,7 @@ describe.each(callers)("connect-web in a page of another origin, $name", (caller
       call: { id: situations.slow, token, timeoutMs: 300 },
       want: expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/),
     },
-  ])("gets the server's error $name", async ({ call, want }) => {
+  ])("a call $name gets the server's error", async ({ call, want }) => {
     expect(await deletePlant(caller, call)).toEqual(want);
   });
 });

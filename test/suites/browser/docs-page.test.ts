@@ -157,7 +157,7 @@ test("a user without a token sees the challenge", async () => {
   expect(plants.has(1n)).toBe(true);
 });
 
-test.each(["", "007", "1e3", "1.0", "abc"])("the page does not send the invalid id %j", async (id) => {
+test.each(["", "007", "1e3", "1.0", "abc"])('the page does not send the invalid id "%s"', async (id) => {
   await using visited = await visit();
   const { page, requests } = visited;
   await authorize(page, tokens.good);

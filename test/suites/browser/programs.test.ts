@@ -91,7 +91,7 @@ describe.each(languages)("the program in $name", (language) => {
       fields: { nested_text: "leaf", Body: JSON.stringify({ tags: [text], number: "9007199254740993" }) },
       want: ["leaf", JSON.stringify(text).slice(1, -1), "9007199254740993"],
     },
-  ])("sends the token, $what", { timeout: buildLimitMs }, async ({ operation, fields, want }) => {
+  ])("sends $what with the token", { timeout: buildLimitMs }, async ({ operation, fields, want }) => {
     await page.goto(`http://127.0.0.1:${port}/docs#/operations/${operation}`);
     await page.getByRole("heading", { level: 1, name: operation }).waitFor();
     await fillForm(page, fields);

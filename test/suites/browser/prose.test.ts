@@ -90,7 +90,7 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     "file:///etc/passwd",
     "blob:https://a.example/b",
   ].map((href) => ({
-    name: `a link to ${JSON.stringify(href)}, which is dropped`,
+    name: `the forbidden link ${JSON.stringify(href)}`,
     text: `[a](${href})`,
     html: "<p>a</p>",
   })),
@@ -187,7 +187,7 @@ async function open(view: string): Promise<void> {
 }
 
 test.each(rows.map((row, at) => ({ ...row, at })))(
-  "the page renders Markdown as HTML, given $name",
+  "the page renders $name as the expected HTML",
   async ({ html, at }) => {
     if (at === 0) await open("");
     const group = page.locator(".group", {

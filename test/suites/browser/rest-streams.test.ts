@@ -62,7 +62,7 @@ describe("the documented program for lines of JSON", () => {
   test.each([
     { path: "/v1/readings", want: ["a", "b\n", "ü"] },
     { path: "/v1/broken", want: ["a", "b\n", "ü", "Error: wind"] },
-  ])("receives the messages and errors of $path", async ({ path, want }) => {
+  ])("reads the stream $path completely", async ({ path, want }) => {
     const code = codeOf("const response = await fetch", path);
     const program = `(async () => { ${surroundings} try { ${code} } catch (e) { seen.push(String(e)); } return seen; })()`;
     expect(await page.evaluate(program)).toEqual(want);
@@ -73,7 +73,7 @@ describe("the documented program for server-sent events", () => {
   test.each([
     { path: "/v1/readings", want: ["a", "b\n", "ü"] },
     { path: "/v1/broken", want: ["a", "b\n", "ü", "wind"] },
-  ])("receives the messages and errors of $path in one request", async ({ path, want }) => {
+  ])("reads the stream $path completely in one request", async ({ path, want }) => {
     opened = 0;
     const code = codeOf("const events = new EventSource", path);
     const closed = "await new Promise((done) => setInterval(() => events.readyState === 2 && done(), 10));";

@@ -155,33 +155,33 @@ describe("a worker without its synchronous standby", () => {
     };
 
     test.each([
-      { name: "in a batch for two workers", plants: absentOfBoth, isCareful: false },
-      { name: "in a batch for two workers that skips locked plants", plants: absentOfBoth, isCareful: true },
+      { name: "a batch for two workers", plants: absentOfBoth, isCareful: false },
+      { name: "a batch for two workers that skips locked plants", plants: absentOfBoth, isCareful: true },
       {
-        name: "for one plant by the coordinator",
+        name: "a deletion by the coordinator",
         plants: async () => (await absentHere()).slice(0, 1),
         isCareful: false,
         isDelegated: false,
       },
       {
-        name: "by the coordinator in a batch that skips locked plants",
+        name: "a batch by the coordinator that skips locked plants",
         plants: absentHere,
         isCareful: true,
         isDelegated: false,
       },
       {
-        name: "by the coordinator in a batch for two workers",
+        name: "a batch by the coordinator for two workers",
         plants: absentOfBoth,
         isCareful: false,
         isDelegated: false,
       },
       {
-        name: "by the coordinator in a batch for two workers that skips locked plants",
+        name: "a batch by the coordinator for two workers that skips locked plants",
         plants: absentOfBoth,
         isCareful: true,
         isDelegated: false,
       },
-    ])("are not assumed durable when looked up $name", async ({ plants, isCareful, isDelegated = true }) => {
+    ])("found in $name are not assumed durable", async ({ plants, isCareful, isDelegated = true }) => {
       const { session, placement } = await openSession();
       const pending = callersOf(...(await plants()));
       await cluster.delegate(isDelegated);
@@ -194,9 +194,9 @@ describe("a worker without its synchronous standby", () => {
     });
 
     test.each([
-      { name: "by a worker", isDelegated: true },
-      { name: "by the coordinator", isDelegated: false },
-    ])("are not assumed durable when looked up $name for a refused plant", async ({ isDelegated }) => {
+      { name: "a worker", isDelegated: true },
+      { name: "the coordinator", isDelegated: false },
+    ])("found by $name for a refused plant are not assumed durable", async ({ isDelegated }) => {
       const { session, placement } = await openSession();
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
@@ -219,19 +219,19 @@ describe("a worker without its synchronous standby", () => {
 
     test.each([
       {
-        name: "in a check of the server",
+        name: "a check of the server",
         run: (session: Session, placement: Placement) => placement.checkWrite(session),
         isDelegated: true,
       },
-      { name: "in a deletion by the coordinator", run: deletionOf(1), isDelegated: false },
-      { name: "in a two-phase deletion by the coordinator", run: deletionOf(10), isDelegated: false },
+      { name: "a deletion by the coordinator", run: deletionOf(1), isDelegated: false },
+      { name: "a two-phase deletion by the coordinator", run: deletionOf(10), isDelegated: false },
       {
-        name: "in a two-phase deletion by the coordinator, if cancelling a wait causes a warning",
+        name: "a two-phase deletion by the coordinator with a warning on cancel",
         run: deletionOf(10),
         isDelegated: false,
         prepare: warnOfCancels,
       },
-    ])("leaves no connection occupied $name", async ({ run, isDelegated, prepare }) => {
+    ])("in $name leaves no connection occupied", async ({ run, isDelegated, prepare }) => {
       await prepare?.();
       const { session, placement } = await openCitusSession(url, timeouts);
       await cluster.delegate(isDelegated);
@@ -248,13 +248,13 @@ describe("a worker without its synchronous standby", () => {
     });
 
     test.each([
-      { ended: "after the session cancels it", limits: timeouts, first: "Error: the connection was lost" },
+      { ended: "the session", limits: timeouts, first: "Error: the connection was lost" },
       {
-        ended: "after the server cancels it",
+        ended: "the server",
         limits: { ...timeouts, statementTimeoutMs: 1_000, responseTimeoutMs: 6_000 },
         first: "connected",
       },
-    ])("delays only one connection while a worker hangs, $ended", async ({ limits, first }) => {
+    ])("delays only one connection if $ended cancels it while a worker hangs", async ({ limits, first }) => {
       const { session, placement } = await openCitusSession(url, limits);
       await cluster.delegate(false);
       onTestFinished(() => cluster.delegate(true));
@@ -295,7 +295,7 @@ describe("a worker without its synchronous standby", () => {
     { name: "with default settings", left: "" },
     // As behind a pooler.
     { name: "with warnings hidden by another client", left: "SET client_min_messages = error" },
-  ])("does not confirm a record when its standby wait is cancelled, $name", async ({ left }) => {
+  ])("$name does not confirm a record when its standby wait is cancelled", async ({ left }) => {
     const [, [here = 0n] = []] = await plantsByWorker(recorded);
     const { session, placement } = await openSession();
     await session.run(left);

@@ -158,7 +158,7 @@ describe("on Citus", () => {
   test.each([
     { name: "without colocation", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
     { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
-  ])("migrate refuses tables that an operator distributed $name", async (spread) => {
+  ])("migrate refuses tables distributed $name by an operator", async (spread) => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
@@ -270,7 +270,7 @@ describe("on Citus", () => {
     expect(strays).toEqual([]);
   });
 
-  test("the plant search for a worker with a single hash is bounded", async () => {
+  test("the search for a plant of a worker with a single hash is bounded", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);

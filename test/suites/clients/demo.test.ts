@@ -65,7 +65,7 @@ describe.each(sessions)("the documented session in $page", ({ steps }) => {
       .replaceAll(".plantstore/token", folder.file(".plantstore/token"));
   }
 
-  test.each(steps)("prints the documented output of $command", ({ command, shown }) => {
+  test.each(steps)('"$command" prints the documented output', ({ command, shown }) => {
     if (command === "npm start") {
       // The output begins as on the page; commands to paste follow.
       expect(demo.stdout().startsWith(here(shown))).toBe(true);

@@ -15,7 +15,7 @@ function comparable(response: string): string {
 
 describe("curl in docs/how-to/authentication.md", () => {
   test.each(blocksRunBy("test/suites/clients/documented-refusal.test.ts"))(
-    "prints the documented response of line $line",
+    "line $line prints the documented response",
     async ({ text }) => {
       const [command = "", ...shown] = text.replace(/^\$ /, "").split("\n");
       await using server = await startPlantServer();

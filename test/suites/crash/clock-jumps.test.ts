@@ -80,7 +80,7 @@ describe("a server with a clock that jumps", () => {
     { offset: "+4000d", brief: "unauthenticated" },
     { offset: "-400d", brief: "not_found" },
     { offset: "+0", brief: "not_found" },
-  ])("expires tokens by its clock, but keeps deadlines and rate limits, at $offset", async ({ offset, brief }) => {
+  ])("at $offset expires tokens by its clock, but keeps deadlines and rate limits", async ({ offset, brief }) => {
     jump(offset);
     expect(await codeOf(tokens.brief)).toBe(brief);
     for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
@@ -104,7 +104,7 @@ describe("a server with a clock that jumps", () => {
 
 // The database server dates the records, and the store's clock is the true one here. If the store used its own clock,
 // it would drop too much or too little.
-test.each(["+100d", "-100d"])("records are dropped by the database's clock, set to %s", async (offset) => {
+test.each(["+100d", "-100d"])("a database clock at %s determines which records are dropped", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });
   const url = await postgres.createSchema();

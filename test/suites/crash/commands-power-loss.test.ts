@@ -181,7 +181,7 @@ function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] 
 const main = join(projectFolder, "src/command/main.ts");
 
 describe.runIf(canForget())("a power loss", () => {
-  test.each(changes)("leaves the old or the new state during $name", { timeout }, async (row) => {
+  test.each(changes)("during $name leaves the old or the new state", { timeout }, async (row) => {
     const { fill, words, read, before, after } = row;
     using disk = new ForgetfulDisk(fill);
     const between: unknown[] = [];

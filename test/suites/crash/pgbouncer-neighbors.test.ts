@@ -122,7 +122,7 @@ describe.each([
 });
 
 test.each(leftOnConnections)(
-  "a store works and stays healthy after another client leaves $name",
+  "a store works with $name left by another client, and stays healthy",
   { timeout },
   async ({ sql }) => {
     const count = 600;
@@ -166,7 +166,7 @@ test(
 );
 
 test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_messages/.test(sql)))(
-  "deletions wait for their standby after another client leaves $name",
+  "deletions wait for their standby despite $name left by another client",
   { timeout },
   async ({ sql }) => {
     await createPlants(1);

@@ -125,7 +125,7 @@ describe("behind PgBouncer in transaction mode", () => {
     },
   ];
 
-  test.each(breaks)("every caller gets the true outcome while $name", { timeout }, async ({ breakIt }) => {
+  test.each(breaks)("while $name, every caller gets the true outcome", { timeout }, async ({ breakIt }) => {
     await createPlants(plants);
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: pooler.url }) });
     const tally = new DeleteTally();

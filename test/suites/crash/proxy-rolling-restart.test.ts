@@ -141,7 +141,7 @@ function repeating(caller: Caller): Caller {
 
 // The tests run one after the other, because a port is free until it is listened on, also in the other mode.
 test.each(["tcp", "http"] as const)(
-  `${callCount} calls succeed during a rolling restart behind HAProxy, mode %s`,
+  `${callCount} calls succeed during a rolling restart behind HAProxy in mode "%s"`,
   { timeout: 10 * waitLimitMs },
   async (mode) => {
     const proxies: readonly Ports[] = [

@@ -56,7 +56,7 @@ const accepted: readonly StoreName[] = [
       mount -t overlay overlay -o lowerdir=volume,upperdir=upper/changed,workdir=upper/work data`,
   },
   {
-    name: "a symbolic link to a file in a mounted folder",
+    name: "as a symbolic link to a file in a mounted folder",
     path: "data/link.db",
     mounts: "mount --bind volume data",
     link: (folder) => symlinkSync("plants.db", folder.file("volume/link.db")),
@@ -109,7 +109,7 @@ if (!isMountTried) process.stderr.write("not tried, because this machine does no
 
 describe.runIf(isMountTried)("a store's second path", () => {
   for (const name of refused) {
-    test.each(commands)(`is refused by %s if it is ${name.name}`, { timeout }, async (...args) => {
+    test.each(commands)(`as ${name.name} is refused by %s, which exits with 1`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       const file = createStore(folder);
       name.link?.(folder);
@@ -122,7 +122,7 @@ describe.runIf(isMountTried)("a store's second path", () => {
   }
 
   test.each([["serve"], ["check"]])(
-    "is refused by %s if it is a link to a mounted file",
+    "as a link to a mounted file is refused by %s, which exits with 1",
     { timeout },
     async (command) => {
       using folder = createTempFolder();
@@ -135,7 +135,7 @@ describe.runIf(isMountTried)("a store's second path", () => {
   );
 
   for (const name of accepted) {
-    test.each(commands)(`is accepted by %s if it is ${name.name}`, { timeout }, async (...args) => {
+    test.each(commands)(`${name.name} is accepted by %s, which exits with 0`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       createStore(folder);
       name.link?.(folder);

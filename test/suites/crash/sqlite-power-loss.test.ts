@@ -102,7 +102,7 @@ const ends = [
 ];
 
 describe.runIf(canForget()).each(ends)("a power loss after a store was $name", ({ fault, outcomes }) => {
-  test.each(questions)("does not contradict the result of $name", { timeout }, ({ args, answer, gone = [] }) => {
+  test.each(questions)("keeps the result of $name valid", { timeout }, ({ args, answer, gone = [] }) => {
     using disk = createDisk();
     const file = join(disk.folder, "plants.db");
     expect(deleteTen(disk, fault)).toEqual(outcomes);

@@ -88,7 +88,7 @@ test.each<{ name: string; at: "own" | "mounted"; version: HttpVersion; request: 
     request: rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, getReadingProcedure),
     want: `${getReading} (${internal}) < POST (${server}) < caller`,
   },
-])("a pg query's span descends from handler, gateway and caller over $name", async (row) => {
+])("over $name, a pg query's span descends from handler, gateway and caller", async (row) => {
   collector.spans.length = 0;
   await exchange({ address: "127.0.0.1", port: ports[row.at] }, row.version, row.request);
   await expect.poll(() => waysUp(collector.spans)).toEqual([`${query} < ${row.want}`]);

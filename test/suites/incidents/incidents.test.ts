@@ -230,7 +230,7 @@ describe.each([
   });
 
   test.for(incidents)(
-    "leads to the cause and the repair when $name",
+    "when $name, leads to the cause and the repair",
     { timeout: 240_000 },
     async ({ alert, begin, prints, leadsTo, repair }, { annotate }) => {
       await expect.poll(names, { timeout: 60_000 }).toEqual([]);

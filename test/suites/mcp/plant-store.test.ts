@@ -95,7 +95,7 @@ test.each<{ name: string; plant: string; call: Call }>([
   },
   { name: "the Python client, with initialize,", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
   { name: "the TypeScript client 2, which starts the proxy,", plant: "5", call: deleteOverProxy },
-])("$name deletes a plant, repeats the call, and gets errors", async ({ plant, call }) => {
+])("$name deletes a plant, and gets the errors of other calls", async ({ plant, call }) => {
   expect(await call(plant)).toEqual(expectedFor(plant));
 });
 
@@ -121,7 +121,7 @@ describe.each([
     );
   });
 
-  test("with a token for another scope sees and calls no tools", async () => {
+  test("with a token for another scope can neither list nor call the tool", async () => {
     const connected = await connect(`Bearer ${otherScope}`);
     expect((await connected.listTools()).tools).toEqual([]);
     await expect(connected.callTool({ name: tool, arguments: { id: "7" } })).rejects.toThrow(/scope|403/);
@@ -129,7 +129,7 @@ describe.each([
   });
 });
 
-test("a client without a token discovers where to get one, then deletes", async () => {
+test("a client without a token discovers the authorization server, and then deletes", async () => {
   const connected = await connectWithoutToken(server.url, server.issuer);
   expect(await deleteWith(connected, "8")).toEqual(expectedFor("8"));
   expect(server.tokenRequests).toEqual([

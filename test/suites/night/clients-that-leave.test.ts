@@ -232,7 +232,7 @@ describe.each([
   afterAll(() => opened.disposeAsync());
 
   test.each(httpBalancers)(
-    "behind $name reports no errors when clients cancel calls",
+    "behind $name counts cancelled calls, and reports no errors",
     { timeout: 120_000 },
     async ({ name }) => {
       const balancer = balancers.get(name);
@@ -258,7 +258,7 @@ describe.each([
     },
   );
 
-  test(`when ${broken}, fires an alert, but not for cancelled calls`, { timeout: 120_000 }, async () => {
+  test(`fires an alert when ${broken}, but not for cancelled calls`, { timeout: 120_000 }, async () => {
     const calls = (await samplesOf(served)).filter((each) => alertSeries.test(each.name));
     const counted = calls.reduce((sum, { value }) => sum + value, 0);
     const seen = () =>

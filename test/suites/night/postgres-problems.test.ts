@@ -73,7 +73,7 @@ describe("a store", () => {
       problem: /: the user lacks privileges: DELETE on plants$/,
       asked: [],
     },
-  ])("detects without callers that $name, and recovers", { timeout }, async ({ sql, undo, problem, asked }) => {
+  ])("detects without calls that $name, and recovers", { timeout }, async ({ sql, undo, problem, asked }) => {
     const url = await server.createSchema();
     await migratePlants({ kind: "postgres", url });
     const schema = /plants_\d+/.exec(url)?.[0];
@@ -94,7 +94,7 @@ describe("a store", () => {
     await runSql(url, "DROP OWNED BY idler; DROP ROLE idler");
   });
 
-  test("detects without callers that its table is locked, and recovers", { timeout }, async () => {
+  test("detects without calls that its table is locked, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "shut", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
@@ -135,7 +135,7 @@ describe("a store", () => {
       message: unknown,
       expected: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
     },
-  ])("if $name, rejects calls within ten seconds and reports the cause", { timeout }, async (row) => {
+  ])("if $name, rejects calls within ten seconds with the cause", { timeout }, async (row) => {
     const url = await server.createPlants([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const stores = await Promise.all(
@@ -155,7 +155,7 @@ describe("a store", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("is unavailable without its standby, and leaves no backend behind", { timeout }, async () => {
+  test("is unavailable without its standby, and leaves no server process behind", { timeout }, async () => {
     const url = await createPlantsFor(server, "lone", [1n, 2n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");

@@ -35,10 +35,10 @@ describe("a session", () => {
   test.each([
     { name: "accepts connections but does not respond", passesOn: (): boolean => false },
     {
-      name: "does not respond to the check whether it is writable",
+      name: "does not respond to a query",
       passesOn: (data: Buffer): boolean => !data.includes("transaction_read_only"),
     },
-  ])("leaves a host that $name for the next one", { timeout }, async ({ passesOn }) => {
+  ])("skips a host that $name, and connects to the next one", { timeout }, async ({ passesOn }) => {
     using folder = createTempFolder();
     mkdirSync(folder.file("silent"));
     const proxy = createServer((client) => {
@@ -61,7 +61,7 @@ describe("a session", () => {
   });
 });
 
-test("a session keeps its connection when a released one closes late", { timeout }, async () => {
+test("a session keeps its connection when an earlier one closes late", { timeout }, async () => {
   const url = await server.createSchema();
   const ways: [client: Socket, upstream: Socket][] = [];
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -83,7 +83,7 @@ test("a session keeps its connection when a released one closes late", { timeout
   await session.close();
 });
 
-test("a command's work fails after ten seconds with retries and backoff", { timeout }, async () => {
+test("a command fails after ten seconds of retries with backoff", { timeout }, async () => {
   const session = new Session(readServerUrl(await server.createSchema()));
   const begunMs = performance.now();
   let attempts = 0;
@@ -98,7 +98,7 @@ test("a command's work fails after ten seconds with retries and backoff", { time
   await session.close();
 });
 
-test("a migration reports what it waits for every few seconds", { timeout }, async () => {
+test("a waiting migration reports the lock holder every few seconds", { timeout }, async () => {
   // The next step locks the records.
   const url = await createSchemaOfVersion(server, 1);
   const reader = await openClient(url, "BEGIN; SELECT FROM deletions");
@@ -111,7 +111,7 @@ test("a migration reports what it waits for every few seconds", { timeout }, asy
   await running;
 });
 
-test("a migration that waits for another polls at most every 100 ms", { timeout }, async () => {
+test("a migration that waits for another one polls at most every 100 ms", { timeout }, async () => {
   const url = await createSchemaOfVersion(server, 1);
   const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
   const connectedAtMs: number[] = [];
@@ -128,7 +128,7 @@ test("a migration that waits for another polls at most every 100 ms", { timeout 
 });
 
 describe("a store", () => {
-  test("detects without callers that its server is unavailable, and recovers", { timeout }, async () => {
+  test("detects without calls that its server is unavailable, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "lonely", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
@@ -169,7 +169,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("is unavailable while its schema is another release's, and then recovers", { timeout }, async () => {
+  test("is unavailable while its schema is too new, and then recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "migrated", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
@@ -211,7 +211,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("is checked while two batches wait, whose calls then succeed", { timeout }, async () => {
+  test("is checked on another connection while two batches wait for a lock", { timeout }, async () => {
     const url = await createPlantsFor(server, "busy", [1n, 2n]);
     const store = await openPlantStore({ kind: "postgres", url });
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
@@ -227,7 +227,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("delays calls but fails none during some seconds without a server", { timeout }, async () => {
+  test("delays calls while its server is down for some seconds, and fails none", { timeout }, async () => {
     const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");

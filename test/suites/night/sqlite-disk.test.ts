@@ -49,7 +49,7 @@ const faults = [
   },
 ];
 
-describe("a store on SQLite whose disk fails", () => {
+describe("a store on SQLite with a failing disk", () => {
   test.runIf(canTrace()).each(faults)("if $name, acknowledges only stored deletions", { timeout }, async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
@@ -68,12 +68,15 @@ describe("a store on SQLite whose disk fails", () => {
   });
 });
 
-test.runIf(canTrace())("an SQLite store reports a full disk though all plants are missing", { timeout }, async () => {
-  using folder = createTempFolder();
-  const file = folder.file("plants.db");
-  await createPlants(file);
-  // A commit that deletes nothing writes nothing.
-  const program = `
+test.runIf(canTrace())(
+  "an SQLite store reports a full disk even if all requested plants are missing",
+  { timeout },
+  async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await createPlants(file);
+    // A commit that deletes nothing writes nothing.
+    const program = `
       import { setTimeout as sleep } from "node:timers/promises";
       import { openSqliteStore } from "${new URL("../../../src/stores/sqlite/sqlite-store.ts", import.meta.url).href}";
       const store = await openSqliteStore({ file: "${file}" });
@@ -84,9 +87,10 @@ test.runIf(canTrace())("an SQLite store reports a full disk though all plants ar
       }
       process.stdout.write(String(store.problem));
       await store.close();`;
-  const problem = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
-  expect(problem).toBe(`${file}: the disk is full`);
-});
+    const problem = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
+    expect(problem).toBe(`${file}: the disk is full`);
+  },
+);
 
 test.runIf(canTrace())("an SQLite store with a leftover log opens on a full disk", { timeout }, async () => {
   using folder = createTempFolder();
@@ -100,12 +104,12 @@ test.runIf(canTrace())("an SQLite store with a leftover log opens on a full disk
   expect(JSON.parse(opened)).toEqual({ outcomes: [false, true], problems: [] });
 });
 
-describe("a store on SQLite whose log cannot be copied into the file", () => {
+describe("a store on SQLite with failing checkpoints", () => {
   const text = "its write-ahead log cannot be copied into the file: reading from or writing to the disk failed";
   test.runIf(canTrace()).each([
     { call: "a write", fault: "write,pwrite64:error=EIO:when=1..16" },
     { call: "a sync", fault: "fsync,fdatasync:error=EIO:when=1..16" },
-  ])("is unready within 90 s if $call fails, then recovers without loss", { timeout: 240_000 }, ({ fault }) => {
+  ])("is unready within 90 s if $call fails, and then recovers without loss", { timeout: 240_000 }, ({ fault }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2_001n } }).close();
@@ -141,7 +145,7 @@ function backingUp(file: string, copy: string): string[] {
 }
 
 describe("a backup", () => {
-  test.runIf(canTrace())("is synced completely before it gets its name", { timeout }, async () => {
+  test.runIf(canTrace())("is synced before its final rename, and its folder after it", { timeout }, async () => {
     using folder = createTempFolder();
     await createPlants(folder.file("plants.db"));
     const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
@@ -156,7 +160,7 @@ describe("a backup", () => {
     expect(steps.slice(-4)).toEqual(["written", "content", "name", "folder"]);
   });
 
-  test.runIf(canTrace())("does not exist if its name cannot be synced", { timeout }, async () => {
+  test.runIf(canTrace())("is removed if its folder cannot be synced", { timeout }, async () => {
     using folder = createTempFolder();
     await createPlants(folder.file("plants.db"));
     const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
@@ -165,8 +169,8 @@ describe("a backup", () => {
   });
 });
 
-describe("while another process holds the lock of the file for longer than a server waits", () => {
-  test("an import continues afterwards", { timeout }, async () => {
+describe("another process's long lock on the file", () => {
+  test("delays an import, which then continues", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     await createPlants(file);
@@ -187,7 +191,7 @@ describe("while another process holds the lock of the file for longer than a ser
     await ended;
   });
 
-  test("a store whose thread exits meanwhile stays unavailable", { timeout }, async () => {
+  test("does not hide that the storage thread exited", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const started = once(process, "worker");
@@ -221,7 +225,7 @@ const startOnFullDisk = `
   rm full
   exec "$2" "$3" serve`;
 
-test("a server exits on a full disk, and starts with more space", async () => {
+test("a server does not start on a full disk, and starts with free space", async () => {
   using folder = createTempFolder();
   const program = [process.execPath, join(projectFolder, "src/command/main.ts")];
   const inShell = ["sh", "-ec", startOnFullDisk, "sh", folder.path, ...program];
@@ -244,7 +248,7 @@ describe("an idle store on SQLite", () => {
       take: (file: string) => rmSync(`${file}-shm`),
       problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
     },
-  ])("reports that $name as its problem", { timeout: 60_000 }, async ({ take, problem }) => {
+  ])("reports without calls that $name as its problem", { timeout: 60_000 }, async ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });

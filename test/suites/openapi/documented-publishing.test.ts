@@ -46,12 +46,12 @@ async function runDocumented(start: string): Promise<ProgramResult> {
 
 const ran = new Set<string>();
 
-test("the program writes the description", async () => {
+test("the documented program writes the OpenAPI document", async () => {
   expect(await runDocumented("node describe.ts")).toMatchObject({ exitCode: 0, stderr: "" });
   expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8"))).toMatchObject({ info: { title: "Plants" } });
 });
 
-test("redocly finds no problems, and one in a description with a mistake", async () => {
+test("redocly accepts the description, and rejects it with a mistake", async () => {
   const { exitCode, stdout, stderr } = await runDocumented("npx @redocly/cli@2.77.0 lint");
   expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining("Your API description is valid")]);
   expect(stdout + stderr).not.toMatch(/warnings?\b(?!:)/i);
@@ -62,11 +62,11 @@ test("redocly finds no problems, and one in a description with a mistake", async
   expect((await run("npx @redocly/cli@2.77.0 lint wrong.json")).exitCode).toBe(1);
 });
 
-test("the documented oasdiff version is the suite's", () => {
+test("the page documents the oasdiff version that the suite installs", () => {
   expect(commands).toContain(`go install ${requirements.oasdiff.go}`);
 });
 
-test("oasdiff finds no change, then a breaking one, and lists it", async () => {
+test("oasdiff reports no change, and then a breaking change of a path", async () => {
   const identity = "-c user.name=a -c user.email=a@example.com";
   const commit = `git init -qb main . && git add openapi.json && git ${identity} commit -qm published`;
   expect(await run(commit)).toMatchObject({ exitCode: 0 });
@@ -82,11 +82,11 @@ test("oasdiff finds no change, then a breaking one, and lists it", async () => {
   writeFileSync(file, text);
 });
 
-test("redocly builds a site in one file with the operations", async () => {
+test("redocly builds an HTML page with the operations", async () => {
   expect(await runDocumented("npx @redocly/cli@2.77.0 build-docs")).toMatchObject({ exitCode: 0 });
   expect(readFileSync(join(folder, "site/index.html"), "utf8")).toContain("/plants/{id}");
 });
 
-test("every command on the page was run, except the installation", () => {
+test("the tests ran every command on the page except the installation", () => {
   expect(commands.filter((command) => !ran.has(command) && !command.startsWith("go install "))).toEqual([]);
 });

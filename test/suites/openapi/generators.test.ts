@@ -46,7 +46,7 @@ const generators: readonly Generator[] = [
   },
 ];
 
-describe.runIf(hasProgram("go") && hasProgram("python3"))("generators of clients", () => {
+describe.runIf(hasProgram("go") && hasProgram("python3"))("a client generator", () => {
   let folder: GeneratorFolder;
 
   beforeAll(async () => {

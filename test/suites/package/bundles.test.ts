@@ -31,7 +31,7 @@ test.each(webEntries)("%s can be bundled for browsers", (entry) => {
   expect(bundle("web.js", "--platform=browser", "--format=esm")).toBe("");
 });
 
-test("docs/how-to/packages.md lists these entries, and no others", () => {
+test("docs/how-to/packages.md lists exactly the entries for browsers", () => {
   const [, section = ""] =
     /## Browsers, workers and bundles\n([^]*?)\n\nA program/.exec(readPage("docs/how-to/packages.md")) ?? [];
   const listed = [...section.matchAll(/`((?:@plantstore|plantstore)?\/[^`]+)`/g)].map(([, name = ""]) => name);
@@ -41,7 +41,7 @@ test("docs/how-to/packages.md lists these entries, and no others", () => {
   expect(entries.toSorted()).toEqual(webEntries);
 });
 
-test("a CommonJS bundle with the proxy reads its settings and serves RPCs", async () => {
+test("a CommonJS bundle of the proxy reads its settings and serves RPCs", async () => {
   const main = "node_modules/@plantstore/proxy/node/command/main.js";
   expect(bundle(main, ...commonJsOptions)).toBe("");
   cpSync(join(user.path, "node_modules/@plantstore/docs-page/lib/files"), join(user.path, "out/files"), {
@@ -62,7 +62,7 @@ upstreams:
   expect(await (await fetch(`${url}/docs`)).text()).toContain("<!doctype html>");
 });
 
-test("a CommonJS bundle logs, and serves a service from outside the bundle", () => {
+test("a CommonJS bundle logs, and serves a service that is not in the bundle", () => {
   const commonJs = greeterModule
     .replaceAll(/import (\{.*?\}) from (".*?");/g, "const $1 = require($2);")
     .replace("export const Greeter", "exports.Greeter");
@@ -81,7 +81,7 @@ test("a CommonJS bundle logs, and serves a service from outside the bundle", () 
   expect(user.run(process.execPath, "out/program.cjs")).toContain('"msg":"/greet.Greeter/Greet"');
 });
 
-test("a CommonJS bundle opens an SQLite store from the package outside it", () => {
+test("a CommonJS bundle opens an SQLite store if the package is not in the bundle", () => {
   user.write(
     "store.js",
     `

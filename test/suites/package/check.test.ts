@@ -24,7 +24,7 @@ afterAll(() => {
   for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
 });
 
-test("the documented command exits with 0 if the proxy would start", () => {
+test("the documented check command exits with 0 on a valid definition", () => {
   const [block] = blocksRunBy("test/suites/package/check.test.ts");
   const printed = user.run("bash", "-ec", block?.text ?? "");
   expect(printed).toContain("\nThe gateway would start: 4 services with 1 REST binding.\n");
@@ -47,7 +47,7 @@ test("check exits with 1 and prints all problems in a definition", () => {
 
 test.each([
   {
-    name: "a file that is not a descriptor set",
+    name: "an invalid descriptor set",
     words: "buf.yaml",
     says: "buf.yaml is not a binary descriptor set: it is text.",
   },
@@ -59,7 +59,7 @@ test.each([
   expect(output).toMatch(/\n2\n$/);
 });
 
-test("check on Node 20 prints the versions that it needs", () => {
+test("check on Node 20 prints the required Node versions", () => {
   const sentence = "@plantstore/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
   expect(check("definition.binpb", join(old.path, "node_modules/node20/bin/node"))).toBe(sentence);
 });

@@ -88,6 +88,6 @@ test.each(blocks.map((block, index) => ({ ...block, index })))(
   },
 );
 
-test("the declarations around the blocks compile", () => {
+test("the declarations that complete the documented code compile", () => {
   expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]);
 });

@@ -77,12 +77,12 @@ async function startServer(command: string, pattern: RegExp): Promise<CommandLin
   return server;
 }
 
-test("most examples begin with how to start them, servers with calls", () => {
+test("most examples begin with a start command, and servers with calls", () => {
   expect(headers.length).toBeGreaterThan(14);
   expect(servers.length).toBeGreaterThan(11);
 });
 
-test.each(servers)("$file serves in a new project with the commands it documents", async ({ start, asks }) => {
+test.each(servers)("$file serves in a new project with its documented commands", async ({ start, asks }) => {
   const ports = new Map<string, string>();
   for (const port of start.match(/\b\d{4}\b/g) ?? []) ports.set(port, String(await freePort()));
   const here = (text: string): string => text.replaceAll(/\b\d{4}\b/g, (port) => ports.get(port) ?? port);
@@ -96,7 +96,7 @@ test.each(servers)("$file serves in a new project with the commands it documents
   await server.end();
 });
 
-test("embed.ts and the clients run in a new project as documented", async () => {
+test("embed.ts and the clients run in a new project with their documented commands", async () => {
   const startOf = (file: string): string => headers.find((header) => header.file === file)?.start ?? "";
   const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
   const port = String(await freePort());

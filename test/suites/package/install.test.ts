@@ -107,7 +107,7 @@ const main = `
 
 const greetings = '{"name":"Hello REST"}\n{"name":"Hello Connect"}\n';
 
-test.each(managers)("the gateway installed by $name adds only its two peers, and serves", ({ install }) => {
+test.each(managers)("the gateway installed by $name has only its two peers, and serves", ({ install }) => {
   const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
   install(project, forGateway);
   const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
@@ -122,7 +122,7 @@ test.each(managers)("the plant store installed by $name starts", ({ install }) =
   expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
 });
 
-test("the documented commands for operators install the plant store, and it serves", async () => {
+test("the documented operator commands install a plant store that serves", async () => {
   const project = createProject({});
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.write("bin/.keep", "");
@@ -183,7 +183,7 @@ test("the plant store installs as many packages as documented", () => {
   expect(readPage("docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
 });
 
-test("the gateway rejects a service from another copy of protobuf-es", () => {
+test("the gateway rejects a service from a second copy of protobuf-es", () => {
   const project = createProject(dependencyOn("@plantstore/gateway"));
   project.write("service/package.json", '{"name":"service","type":"module"}');
   project.run("npm", "install", "--no-audit", "--no-fund");
@@ -221,7 +221,7 @@ test("the gateway serves with the oldest supported peers", () => {
   });
 });
 
-test("docs/how-to/packages.md names the oldest peers", () => {
+test("docs/how-to/packages.md documents the oldest supported peers", () => {
   const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
   expect(readPage("docs/how-to/packages.md").replaceAll("\n", " ")).toContain(
     `Any version from ${names.join(" and ")} on works`,
@@ -236,7 +236,7 @@ function asCommonJs(text: string): string {
     .replace("export const Greeter =", "exports.Greeter =");
 }
 
-test("a program in CommonJS uses the gateway with descriptors in CommonJS", () => {
+test("a CommonJS program serves CommonJS descriptors with the gateway", () => {
   const project = createProject(dependencyOn("@plantstore/gateway"));
   project.run("npm", "install", "--no-audit", "--no-fund");
   project.write("greeter.cjs", asCommonJs(greeterModule));

@@ -100,13 +100,16 @@ describe.each([
     ],
   },
 ])("the package $name", ({ name, has }) => {
-  test.each(has)("has %s in its installed folder", (file) => {
+  test.each(has)("contains %s in its installed folder", (file) => {
     expect(existsSync(join(user.path, "node_modules", name, file))).toBe(true);
   });
 
-  test.each(["src", "test", "bench", "node_modules", "tools"])("does not have %s in its installed folder", (folder) => {
-    expect(existsSync(join(user.path, "node_modules", name, folder))).toBe(false);
-  });
+  test.each(["src", "test", "bench", "node_modules", "tools"])(
+    "does not contain %s in its installed folder",
+    (folder) => {
+      expect(existsSync(join(user.path, "node_modules", name, folder))).toBe(false);
+    },
+  );
 
   test("contains no scripts and no development tools", () => {
     const manifest = user.run("cat", join("node_modules", name, "package.json"));
@@ -116,7 +119,7 @@ describe.each([
     expect(manifest).not.toMatch(/\.\/src\/|(?<!\.d)\.ts"/);
   });
 
-  test("depends on the other packages in its own version", () => {
+  test("depends on the other packages with the same version", () => {
     const manifest = JSON.parse(user.run("cat", join("node_modules", name, "package.json")));
     const others = Object.entries(manifest.dependencies).filter(([other]) => other.startsWith("@plantstore/"));
     expect(others).toEqual(others.map(([other]) => [other, manifest.version]));
@@ -164,7 +167,7 @@ test.each([
   expect(exportsOf(subpath).toSorted()).toEqual(Object.keys(source).toSorted());
 });
 
-test("the gateway over Fetch loads no Node modules", () => {
+test("the gateway's Fetch entry imports no Node modules", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/fetch/entry.js")]);
   for (const file of files) {
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
@@ -187,7 +190,7 @@ function publishedModules(): string[] {
   });
 }
 
-test("no module is published twice", () => {
+test("every module is in only one published package", () => {
   const modules = publishedModules();
   expect(modules).toEqual(
     expect.arrayContaining([
@@ -199,7 +202,7 @@ test("no module is published twice", () => {
   expect(modules.filter((module, at) => modules.indexOf(module) !== at)).toEqual([]);
 });
 
-test.each(["http/index.js", "http/node-entry.js"])("%s of the gateway loads no code of RPCs", (entry) => {
+test.each(["http/index.js", "http/node-entry.js"])("the gateway's %s imports no RPC code", (entry) => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib", entry)]);
   for (const file of files) {
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
@@ -210,14 +213,14 @@ test.each(["http/index.js", "http/node-entry.js"])("%s of the gateway loads no c
   expect(files.size).toBeGreaterThan(1);
 });
 
-test("the REST transport is one file, which loads only the peers", () => {
+test("the REST transport is one file that imports only the peers", () => {
   const text = readFileSync(join(user.path, "node_modules/@plantstore/rest-client/lib/index.js"), "utf8");
   const loaded = [...text.matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)].map(([, name = ""]) => name);
   expect(loaded.filter((name) => !/^@(connectrpc\/connect|bufbuild\/protobuf)/.test(name))).toEqual([]);
   expect(text).not.toContain("new Function");
 });
 
-test("the gateway loads no code from the optional entries", () => {
+test("the gateway's main entry imports no code of optional entries", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
   for (const file of files) {
     const text = readFileSync(file, "utf8");
@@ -240,18 +243,15 @@ test("npx runs the command by its name", () => {
   expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test.each(["serve", "check"])(
-  "%s prints what to install when OpenTelemetry's SDK is configured and missing",
-  (command) => {
-    const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];
-    const output = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
-    expect(output).toContain('run "npm install @opentelemetry/api @opentelemetry/sdk-node"\n');
-    expect(output).toMatch(/ is not installed in \/(?:(?!node_modules).)+\/node_modules; run /);
-    expect(output).toMatch(/\n78\n$/);
-  },
-);
+test.each(["serve", "check"])("%s prints what to install when OpenTelemetry's configured SDK is missing", (command) => {
+  const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];
+  const output = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
+  expect(output).toContain('run "npm install @opentelemetry/api @opentelemetry/sdk-node"\n');
+  expect(output).toMatch(/ is not installed in \/(?:(?!node_modules).)+\/node_modules; run /);
+  expect(output).toMatch(/\n78\n$/);
+});
 
-test("the package's server deletes in a storage thread, and serves /docs", () => {
+test("the packaged server deletes in a storage thread, and serves /docs", () => {
   const program = `
     import { createPlantServer, openSqliteStore, openTokenVerifier, parsePlainTokens } from "plantstore";
     const tokens = parsePlainTokens("token-of-the-package-test");

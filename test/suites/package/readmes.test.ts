@@ -75,7 +75,7 @@ describe.each(pages)("%s", (page) => {
   });
   afterAll(() => rmSync(project.path, { recursive: true }));
 
-  test("the commands print the documented output, after the documented installation and programs", async () => {
+  test("the documented commands print the documented output", async () => {
     await using programs = new AsyncDisposableStack();
     const installs = commands.filter((command) => command.startsWith("npm install "));
     const companion = companions[page];

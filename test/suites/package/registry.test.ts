@@ -29,7 +29,7 @@ function find({ find: words }: Publication): Promise<string> {
   return npm(words.join(" "), projectFolder);
 }
 
-test("npm publishes the packages with the release commands, correcting no manifest", async () => {
+test("npm publishes the packages with the release commands, without warnings", async () => {
   const publications = publicationsOf(manifest.version);
   for (const publication of publications) await expect(find(publication)).rejects.toThrow("E404");
   for (const { id, printed } of await publishPackages(registry)) {
@@ -47,10 +47,10 @@ test("npm install --global installs the plant store and its man page", async () 
   expect(await npm("cat opt/share/man/man1/plantstore.1")).toContain(".TH PLANTSTORE 1");
 });
 
-test("npx runs the proxy by its name", async () => {
+test("npx runs the proxy by the package's name", async () => {
   expect(await npx("@plantstore/proxy --help")).toMatch(/^plantstore-proxy: /);
 });
 
-test("npx runs the transcoding suite by its name", async () => {
+test("npx runs the transcoding suite by the package's name", async () => {
   expect(await npx("@plantstore/conformance --list")).toContain("query.none (must)");
 });

@@ -61,7 +61,7 @@ describe("npm run release", () => {
     { name: "with a version of two numbers", words: ["1.0"], says: 'got "1.0"' },
     { name: "with a tag instead of a version", words: ["v1.0.0"], says: 'got "v1.0.0"' },
     { name: "with an unknown option", words: ["1.0.0", "--skip-check"], says: "Unknown option '--skip-check'" },
-  ])("$name fails with the exit code for wrong usage", async ({ words, says }) => {
+  ])("$name exits with the code for wrong usage", async ({ words, says }) => {
     const { exitCode, stderr } = await release(...words);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(says) });
   });
@@ -69,7 +69,7 @@ describe("npm run release", () => {
   test.each([
     { name: "a changed file", file: "README.md" },
     { name: "a new file", file: "notes.txt" },
-  ])("fails when $name is not committed, and names it", async ({ file }) => {
+  ])("fails when $name is not committed, and reports the file", async ({ file }) => {
     const path = join(copy.folder, file);
     const before = file === "README.md" ? readFileSync(path, "utf8") : undefined;
     writeFileSync(path, "changed\n");
@@ -152,7 +152,7 @@ describe("a release of the checkout's version", () => {
   });
 
   // Excludes the plant store and the REST transport, whose comments contain bundled packages' paths.
-  test("builds the same tarballs as another folder, byte for byte", () => {
+  test("builds byte-identical tarballs in another folder", () => {
     for (const name of ["plantstore-gateway", "plantstore-auth"]) {
       const file = `${name}-${current}.tgz`;
       expect(

@@ -27,7 +27,7 @@ const connect = "@connectrpc/connect";
 
 test.each([
   {
-    name: "too old versions of its peers",
+    name: "outdated peers",
     packages: [`${protobuf}@2.4.0`, `${connect}@1.7.0`],
     says: [
       `${protobuf} ^2.5.0, and 2.4.0 is installed: npm install ${protobuf}@^2.5.0`,
@@ -52,7 +52,7 @@ test.each([
   }
 });
 
-describe("with unsupported versions", () => {
+describe("the gateway", () => {
   let project: UserProject;
 
   beforeAll(() => {
@@ -63,7 +63,7 @@ describe("with unsupported versions", () => {
   test.each([
     { node: "node20", version: "20.20.2" },
     { node: "node23", version: "23.7.0" },
-  ])("with Node $version, the gateway reports that it is not supported", ({ node, version }) => {
+  ])("reports that Node $version is not supported", ({ node, version }) => {
     for (const program of programs) {
       const output = project.tryToRun(join("node_modules", node, "bin/node"), program);
       const sentence = `\nError: @plantstore/gateway needs Node ^22.15 || >=23.8, and this is ${version}\n`;
@@ -71,7 +71,7 @@ describe("with unsupported versions", () => {
     }
   });
 
-  test("the gateway rejects a peer's next major version", () => {
+  test("rejects a peer's next major version", () => {
     const file = join(project.path, "node_modules", connect, "package.json");
     writeFileSync(file, readFileSync(file, "utf8").replace('"version": "2.2.0"', '"version": "3.0.0"'));
     for (const program of programs) {
@@ -82,7 +82,7 @@ describe("with unsupported versions", () => {
   });
 });
 
-describe("without an optional peer", () => {
+describe("a missing optional peer", () => {
   let project: UserProject;
 
   beforeAll(() => {
@@ -109,13 +109,13 @@ await openValidation();`,
       says: "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0",
     },
     {
-      name: "the entry for OpenTelemetry",
+      name: "the OpenTelemetry entry",
       program: 'import { createTracing } from "@plantstore/telemetry/opentelemetry";\ncreateTracing;',
       says:
         "@plantstore/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
         "npm install @opentelemetry/api@^1.3.0",
     },
-  ])("$name reports what to install, by import and by require", ({ program, says }) => {
+  ])("is reported by $name with what to install, by import and by require", ({ program, says }) => {
     project.write("program.mjs", program);
     const required = program.replace(/^import (.*) from (.*);$/m, "const $1 = require($2);").replace("await ", "");
     project.write("program.cjs", required);
@@ -124,7 +124,7 @@ await openValidation();`,
     }
   });
 
-  test("code that does not need the peer runs", () => {
+  test("does not affect code that does not need the peer", () => {
     project.write(
       "others.mjs",
       `import { createBearerAuth, openTokenVerifier, toStaticToken } from "@plantstore/auth";

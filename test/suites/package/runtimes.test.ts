@@ -139,12 +139,12 @@ test.each([
   { node: "node24", says: /^\d+\.\d+\.\d+\n$/ },
   { node: "node25", says: RegExp(`^plantstore: ${needs} 25\\.8\\.0\\n$`) },
   { node: "node26", says: /^\d+\.\d+\.\d+\n$/ },
-])("the command runs on $node or reports the version that it needs", ({ node, says }) => {
+])("the command runs on $node or reports the required version", ({ node, says }) => {
   const file = join("node_modules", node, "bin/node");
   expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
 });
 
-test("docs/reference/versions.md lists exactly these runtimes and rows", () => {
+test("docs/reference/versions.md lists exactly the tested runtimes and features", () => {
   const shown = readPage("docs/reference/versions.md")
     .split("\n")
     .filter((line) => line.startsWith("| ") && (line.endsWith(" y |") || line.includes("Node 22 |")))

@@ -9,7 +9,7 @@ import { createUserProject } from "../../support/package/user-project.ts";
 const user = createUserProject();
 afterAll(() => rmSync(user.path, { recursive: true }));
 
-test("the transcoding suite has no dependencies, and lists its contract and cases", () => {
+test("the transcoding suite has no dependencies, and contains its contract and cases", () => {
   const pack = ["pack", "--silent", "--pack-destination", user.path, join(projectFolder, "dist/conformance")];
   const tarball = execFileSync("npm", pack, { cwd: user.path, encoding: "utf8" }).trim();
   const documented = documentedSize("@plantstore/conformance");

@@ -107,7 +107,7 @@ test.each([
   // The types are the same for all versions. Their resolution is tested with three versions: the oldest, the first
   // without errors in the peers, and the newest.
   ...["5.4", "5.7", "7.0"].map((version) => ({ version, resolution: "bundler" as const })),
-])("TypeScript $version with the resolution $resolution compiles the types", ({ version, resolution }) => {
+])("TypeScript $version with module resolution $resolution compiles the types", ({ version, resolution }) => {
   const errors = compile(version, "types.ts", { types: ["node"], ...resolutions[resolution] });
   const ours = errors.filter((line) => /^(?:types\.ts|node_modules\/(?:@plantstore|plantstore)\/)/.test(line));
   expect(version >= "5.7" ? errors : ours).toEqual([]);
@@ -119,7 +119,7 @@ test.each([
   { version: "5.9", resolution: "node10", skipLibCheck: true },
   { version: "5.7", resolution: "node16", skipLibCheck: false },
   { version: "7.0", resolution: "node16", skipLibCheck: false },
-] as const)("TypeScript $version with the resolution $resolution compiles the types for CommonJS", (consumer) => {
+] as const)("TypeScript $version with module resolution $resolution compiles the types for CommonJS", (consumer) => {
   const { version, resolution, skipLibCheck } = consumer;
   const options = { types: ["node"], skipLibCheck, ...commonJsResolutions[resolution] };
   expect(compile(version, "commonjs/types.ts", options)).toEqual([]);
@@ -127,16 +127,16 @@ test.each([
 
 /** The types for platforms other than Node, which differ between TypeScript versions. */
 const platforms = [
-  { name: "Cloudflare's workers", lib: ["es2022"], types: ["@cloudflare/workers-types"] },
-  { name: "the library webworker", lib: ["es2022", "webworker"], types: [] },
-  { name: "the library dom", lib: ["es2022", "dom"], types: [] },
-  { name: "the libraries dom and dom.iterable", lib: ["es2022", "dom", "dom.iterable"], types: [] },
+  { name: "Cloudflare Workers", lib: ["es2022"], types: ["@cloudflare/workers-types"] },
+  { name: "the webworker library", lib: ["es2022", "webworker"], types: [] },
+  { name: "the DOM library", lib: ["es2022", "dom"], types: [] },
+  { name: "the DOM libraries", lib: ["es2022", "dom", "dom.iterable"], types: [] },
 ];
 /** The versions with which the peers' types have no errors. */
 const withoutErrorsInPeers = compilers.filter((version) => version >= "5.7");
 
 test.each(withoutErrorsInPeers.flatMap((version) => platforms.map((platform) => ({ version, ...platform }))))(
-  "TypeScript $version with types for $name compiles the web entries",
+  "TypeScript $version with the types of $name compiles the web entries",
   ({ version, lib, types }) => {
     expect(compile(version, "web.ts", { ...bundler, exactOptionalPropertyTypes: true, lib, types })).toEqual([]);
   },

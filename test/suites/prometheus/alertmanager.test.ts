@@ -26,7 +26,7 @@ test("amtool finds no problems in alertmanager.yml", async () => {
   expect(await amtool("check-config", configuration)).toContain("SUCCESS");
 });
 
-test("each alert that alertmanager.yml names exists", () => {
+test("each alert in alertmanager.yml exists", () => {
   const patterns = readFileSync(configuration, "utf8").matchAll(/alertname=~?"([^"]+)"/g);
   for (const [, pattern = ""] of patterns) {
     const alternatives = pattern.replace(/^(\w+)\(([^)]*)\)$/, (_, start, ends) =>
@@ -36,7 +36,7 @@ test("each alert that alertmanager.yml names exists", () => {
   }
 });
 
-test.each([...severities])("%s with severity %s is sent to its severity's receiver", async (name, severity) => {
+test.each([...severities])("%s with severity %s is sent to the severity's receiver", async (name, severity) => {
   const receiver = severity === "page" ? "pager" : "tickets";
   const labels = [`alertname=${name}`, `severity=${severity}`];
   await amtool(
@@ -86,12 +86,12 @@ describe("an outage", () => {
       notified: ["PlantstoreErrors"],
     },
     {
-      name: "of capacity",
+      name: "of capacity for some calls",
       fires: ["PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate", "PlantstoreSlow"],
       notified: ["PlantstoreOverloaded"],
     },
     {
-      name: "of capacity whose calls reach their deadlines",
+      name: "of capacity until calls reach their deadlines",
       fires: ["PlantstoreErrors", "PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate"],
       notified: ["PlantstoreErrors"],
     },
@@ -110,7 +110,7 @@ describe("an outage", () => {
       fires: ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"],
       notified: ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
     },
-  ])("$name notifies about $notified and no other alert", async ({ name, fires, notified }) => {
+  ])("$name causes only $notified notifications", async ({ name, fires, notified }) => {
     // Labels that only some alerts have. Another server has no outage, but its own alert.
     const instance = `instance=${name}`;
     const add = (alert: string, server: string): Promise<string> =>

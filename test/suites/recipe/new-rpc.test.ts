@@ -56,7 +56,7 @@ async function filesWithErrors(): Promise<string[]> {
   return [...new Set([...stdout.matchAll(/^([\w/.-]+)\(\d+,\d+\): error /gm)].map(([, path = ""]) => path))].toSorted();
 }
 
-test("the compiler finds every table that a new store kind must join", { timeout: buildLimitMs }, async () => {
+test("the compiler reports every table that lacks a new store kind", { timeout: buildLimitMs }, async () => {
   const index = "src/stores/index.ts";
   using _ = copy.replace(
     index,
@@ -71,7 +71,7 @@ test("the compiler finds every table that a new store kind must join", { timeout
   for (const file of files) expect(storeRecipe).toContain(`\`${file}\``);
 });
 
-test("the compiler finds every file in the recipe for a new RPC", { timeout: buildLimitMs }, async () => {
+test("the compiler reports every file in the recipe for a new RPC", { timeout: buildLimitMs }, async () => {
   const text = read(definition);
   const end = text.indexOf("\n}\n", text.indexOf("service PlantService"));
   copy.replace(definition, text.slice(0, end + 1) + rpc + text.slice(end + 1) + messages);
@@ -181,7 +181,7 @@ test.each([
     runs: "test/stores/contract/postgres-store.test.ts",
     fails: "rejects has calls without the database's error",
   },
-])("a test names $forgotten if a new RPC lacks it", { timeout: buildLimitMs }, async (row) => {
+])("a test fails if a new RPC lacks $forgotten in its file", { timeout: buildLimitMs }, async (row) => {
   const { file, code, instead = "", runs, fails } = row;
   expect(read(file).split(code), `${file} has ${code} once`).toHaveLength(2);
   using _ = copy.replace(
@@ -191,7 +191,7 @@ test.each([
   expect(await failedTests([runs])).toContainEqual(expect.stringContaining(fails));
 });
 
-test("a new RPC reads PostgreSQL through at most its pool's sessions", { timeout: buildLimitMs }, async () => {
+test("a new RPC uses at most the pool's sessions for PostgreSQL reads", { timeout: buildLimitMs }, async () => {
   await using postgres = await startPostgres();
   const url = await postgres.createPlants(Array.from({ length: 100 }, (_, i) => BigInt(2 * i + 1)));
   writeFileSync(join(copy.folder, "get-plants.ts"), getPlants);

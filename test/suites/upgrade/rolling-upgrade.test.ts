@@ -47,7 +47,7 @@ const stores: readonly { name: string; urlIn: (folder: TempFolder) => Promise<st
 ];
 
 describe.each(stores)("two servers on $name", ({ urlIn }) => {
-  test("are upgraded one by one and downgraded, without failed calls", { timeout }, async () => {
+  test("are upgraded and downgraded one by one without failed calls", { timeout }, async () => {
     using folder = createTempFolder();
     const environment = {
       ...compileCache,

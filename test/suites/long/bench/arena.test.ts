@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => entry[Symbol.asyncDispose]());
 
-test.each(rules)("the entry for HttpArena follows the rule of $profile that $name", ({ check }) => check(entry));
+test.each(rules)('the entry for HttpArena follows the $profile rule "$name"', ({ check }) => check(entry));
 
 test("each profile in meta.json has rules", () => {
   expect(rules.map(({ profile }) => profile)).toEqual(expect.arrayContaining(meta.tests));

@@ -23,9 +23,9 @@ function buf(...args: readonly string[]): Buffer {
 }
 
 test.each([
-  { name: "the plants", definition: plants, file: "bench/peers/proto/plantstore/v1/plant_service.proto" },
-  { name: "the library", definition: library, file: "packages/testing/proto/library/v1/library.proto" },
-])("the peers' $name does not import the plant store's definitions", ({ definition, file }) => {
+  { name: "plant service definition", definition: plants, file: "bench/peers/proto/plantstore/v1/plant_service.proto" },
+  { name: "library definition", definition: library, file: "packages/testing/proto/library/v1/library.proto" },
+])("the peers' $name imports nothing from the plant store", ({ definition, file }) => {
   const paths = buf("ls-files", ...definition, "--include-imports")
     .toString()
     .trim()
@@ -48,7 +48,7 @@ function addImports(file: string, files: Set<string>): void {
 const peers = join(projectFolder, "bench/peers");
 const programs = readdirSync(peers).filter((name) => name.endsWith(".ts"));
 
-test.each(programs)("bench/peers/%s does not import the plant store", (name) => {
+test.each(programs)("bench/peers/%s imports nothing from the plant store", (name) => {
   const files = new Set<string>();
   addImports(join(peers, name), files);
   expect(files.size).toBeGreaterThan(1);

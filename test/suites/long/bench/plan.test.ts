@@ -28,13 +28,13 @@ const costs = recordedCosts();
 /** The highest relative difference between the plan and a measurement. */
 const differenceMax = 0.25;
 
-describe("the plan's estimates", () => {
-  test.each(checksOf(costs))("for $name are within 25 % of the measurement", ({ name, measured, planned }) => {
+describe("an estimate of the plan", () => {
+  test.each(checksOf(costs))("for $name is within 25 % of the measurement", ({ name, measured, planned }) => {
     const message = `${name}: planned ${planned}, measured ${measured}; fix bench/scale/costs.ts or record on a quiet machine`;
     expect(Math.abs(planned / measured - 1), message).toBeLessThan(differenceMax);
   });
 
-  test("are checked at three measured points, one with Citus", () => {
+  test("is checked at three measured points", () => {
     expect(checksOf(costs)).toHaveLength(3);
   });
 });
@@ -90,21 +90,21 @@ const byHand: Costs = {
 
 describe("a deletion's cost", () => {
   test.each([
-    { name: "is 20 µs plus its share of 160 µs for the batch", us: serverUsAt(byHand, 40), want: 24 },
-    { name: "is extrapolated to larger batches than measured", us: serverUsAt(byHand, 1_000), want: 20.16 },
-    { name: "is that of PostgreSQL on a worker with one shard", us: workersUsAt(byHand, 40, 1), want: 24 },
+    { name: "adds 20 µs to a share of the batch's 160 µs", us: serverUsAt(byHand, 40), want: 24 },
+    { name: "is extrapolated to batches larger than any measured one", us: serverUsAt(byHand, 1_000), want: 20.16 },
+    { name: "on a worker with one shard equals the cost on PostgreSQL", us: workersUsAt(byHand, 40, 1), want: 24 },
     {
       name: "includes three more statements on a worker with four shards",
       us: workersUsAt(byHand, 100, 4),
       want: 24.6,
     },
     { name: "includes at most one statement per plant of a batch", us: workersUsAt(byHand, 1, 64), want: 180 },
-    { name: "is 4 µs plus its share of 200 µs on the coordinator", us: coordinatorUsAt(byHand, 50), want: 8 },
+    { name: "on the coordinator adds 4 µs to a share of the batch's 200 µs", us: coordinatorUsAt(byHand, 50), want: 8 },
   ])("$name", ({ us, want }) => {
     expect(us).toBeCloseTo(want, 1);
   });
 
-  test("includes log images for all modified pages, fewer when deletions share pages", () => {
+  test("includes one log image for each modified page", () => {
     const many = { plants: 1e10, records: 1e8, deletions: 1_000 };
     expect(walBytesAt(byHand, many)).toBeCloseTo(400 + 2 * 8_192, -2);
     expect(walBytesAt(byHand, { ...many, plants: 1_000, records: 1_000 })).toBeCloseTo(466, 0);
@@ -125,16 +125,16 @@ describe("a plan", () => {
   });
 
   test.each<{ name: string; load: Load; machine?: Partial<typeof usualMachine>; want: Partial<Plan["first"]> }>([
-    { name: "disks", load: { plants: 1e6, deletionsPerS: 1e5, days: 90 }, want: { limit: "disk" } },
-    { name: "memory", load: { plants: 1e6, deletionsPerS: 1e5, days: 7 }, want: { limit: "memory" } },
+    { name: "the disks", load: { plants: 1e6, deletionsPerS: 1e5, days: 90 }, want: { limit: "disk" } },
+    { name: "the memory", load: { plants: 1e6, deletionsPerS: 1e5, days: 7 }, want: { limit: "memory" } },
     {
-      name: "replay",
+      name: "the WAL replay",
       load: { plants: 1e6, deletionsPerS: 1e6, days: 1 },
       machine: { memoryGb: 1e5, diskTb: 1e3, networkGbit: 1e3, cores: 128 },
       want: { limit: "replay" },
     },
     {
-      name: "cores",
+      name: "the cores",
       load: { plants: 1e6, deletionsPerS: 1e5, days: 1 },
       machine: { memoryGb: 1e5, diskTb: 1e3, networkGbit: 1e3, cores: 2 },
       want: { limit: "cores" },
@@ -145,18 +145,18 @@ describe("a plan", () => {
       machine: { memoryGb: 1e5, diskTb: 1e3, networkGbit: 0.1 },
       want: { limit: "network" },
     },
-  ])("names $name as the limit that is exceeded first", ({ load, machine, want }) => {
+  ])("reports $name as the first exceeded limit", ({ load, machine, want }) => {
     const { first } = planFor(byHand, load, { ...usualMachine, ...machine });
     expect(first).toMatchObject(want);
     expect(first.times).toBeGreaterThan(1);
   });
 
-  test("has batches with the deletions that arrive during one batch", () => {
+  test("puts into a batch the deletions that arrive during the previous one", () => {
     const { batch, latencyMs, processes } = planFor(byHand, { plants: 1e6, deletionsPerS: 1e4, days: 1 });
     expect(batch).toBeCloseTo((1e4 * latencyMs) / 1_000 / (2 * processes), 3);
   });
 
-  test("has larger and longer batches when small ones would overload the coordinator", () => {
+  test("enlarges batches when small ones would overload the coordinator", () => {
     const { batch, latencyMs, cores, coordinatorTimes } = planFor(byHand, { plants: 1e8, deletionsPerS: 1e6, days: 7 });
     expect(cores.coordinator).toBeLessThanOrEqual(16 * 0.7);
     expect(coordinatorUsAt(byHand, batch / 1.02) * 1e6).toBeGreaterThan(16 * 0.7 * 1e6);
@@ -164,7 +164,7 @@ describe("a plan", () => {
     expect(coordinatorTimes).toBeLessThanOrEqual(1);
   });
 
-  test("with hundreds of workers exceeds the coordinator's connections", () => {
+  test("with hundreds of workers reports too many connections to the coordinator", () => {
     expect(planFor(byHand, { plants: 1e8, deletionsPerS: 1e6, days: 90 }).coordinatorTimes).toBeGreaterThan(1);
   });
 });
@@ -180,7 +180,7 @@ describe("bench/README.md", () => {
     `${assumed.shardsOfWorker} shards a worker`,
     `at most ${assumed.busyMax * 100} % in use`,
     `more than ${assumed.connectionsMax.toLocaleString("en-US")} connections to the coordinator`,
-  ])('states "%s" as an assumption', (words) => {
+  ])('states the assumption "%s"', (words) => {
     expect(page).toContain(words);
   });
 

@@ -286,7 +286,7 @@ const single = groups.flatMap(({ valid, invalid }) => [
 ]);
 
 test.each(single.map((value) => ({ ...value, name: nameOf(value.environment) })))(
-  "$name gets the same verdict from check and serve",
+  'check and serve agree on "$name"',
   async ({ environment, invalid }) => expectAgreement(environment, invalid),
 );
 

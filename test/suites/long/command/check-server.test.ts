@@ -75,13 +75,13 @@ test("check asks a running server over its admin socket", async () => {
 
 test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; own: string }>([
   {
-    name: "whose file was deleted",
+    name: "deleted file",
     enter: (folder) => rmSync(folder.file("plants.db")),
     problem: "store: plants.db: the file was moved, replaced or deleted",
     own: "file not found",
   },
   {
-    name: "whose file was replaced by another store",
+    name: "replaced file",
     enter: (folder) => {
       createStore(folder.file("new.db"));
       renameSync(folder.file("new.db"), folder.file("plants.db"));
@@ -90,7 +90,7 @@ test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; 
     own: "the running server is not ready",
   },
   {
-    name: "whose link leads to another store",
+    name: "changed symbolic link",
     enter: (folder) => {
       createStore(folder.file("other.db"));
       rmSync(folder.file("plants.db"));
@@ -100,7 +100,7 @@ test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; 
     own: "the running server is not ready",
   },
   {
-    name: "whose schema is newer",
+    name: "newer schema",
     enter: (folder) => {
       using db = openDatabase({ file: folder.file("plants.db") });
       db.exec("PRAGMA user_version = 99");
@@ -108,7 +108,7 @@ test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; 
     problem: "its schema has version 99",
     own: "its schema has version 99",
   },
-])("check with a server $name reports the server's problem", async ({ enter, problem, own }) => {
+])("check reports the $name of a running server", async ({ enter, problem, own }) => {
   using folder = createTempFolder();
   createStore(folder.file("volume.db"));
   symlinkSync("volume.db", folder.file("plants.db"));

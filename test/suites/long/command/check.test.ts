@@ -96,18 +96,26 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; collect
 });
 
 test.each([
-  { name: "OTEL_TRACES_EXPORTER", want: "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere." },
-  { name: "OTEL_METRICS_EXPORTER", want: "OpenTelemetry: OTEL_METRICS_EXPORTER=nowhere is not supported, and ignored" },
-])("check reports a $name exporter that does not exist, and passes", async ({ name, want }) => {
+  {
+    name: "traces",
+    variable: "OTEL_TRACES_EXPORTER",
+    want: "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere.",
+  },
+  {
+    name: "metrics",
+    variable: "OTEL_METRICS_EXPORTER",
+    want: "OpenTelemetry: OTEL_METRICS_EXPORTER=nowhere is not supported, and ignored",
+  },
+])("check reports an unknown $name exporter, and passes", async ({ variable, want }) => {
   using folder = createTempFolder();
-  vi.stubEnv(name, "nowhere");
+  vi.stubEnv(variable, "nowhere");
   const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
   expect({ exitCode, err }).toEqual({ exitCode: 0, err: expect.arrayContaining([want]) });
 });
 
 test.each<{ name: string; content: Uint8Array; want: string }>([
   { name: "a text file", content: Buffer.from("dahlia ".repeat(200)), want: "the file is not an SQLite database" },
-])("check on $name fails with the reason", async ({ content, want }) => {
+])("check fails on $name with the reason", async ({ content, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("plants.db"), content);
   const { exitCode, err } = await check(folder);
@@ -129,7 +137,7 @@ test.each([
     environment: { PLANTSTORE_DOC: "open" },
     want: 'unknown setting "PLANTSTORE_DOC", did you mean "PLANTSTORE_DOCS"?',
   },
-])("for $name, check exits with 78 and a message", async ({ environment, want }) => {
+])("check reports $name and exits with 78", async ({ environment, want }) => {
   using folder = createTempFolder();
   const { exitCode, err } = await check(folder, environment);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
@@ -153,7 +161,7 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; want: s
     want: "cannot listen on HOST",
   },
   {
-    name: "a socket whose path is a regular file",
+    name: "a socket path that is a regular file",
     environment: { HOST: "unix:file" },
     want: "file is not a socket",
   },
@@ -212,18 +220,15 @@ test("check passes while a server uses the same socket and ports", async () => {
   expect(await check(folder, { ...environment, PLANTSTORE_ADMIN_ADDRESS: admin })).toEqual({ ...good, err });
 });
 
-test.each(["DATABASE_URL", "DATABASE_URL_FILE"])(
-  "check names %s when its PostgreSQL cannot be reached",
-  async (name) => {
-    using folder = createTempFolder();
-    const url = "postgres://127.0.0.1:1/plants";
-    writeFileSync(folder.file("url"), url);
-    const urls = { DATABASE_URL: "", [name]: name === "DATABASE_URL" ? url : folder.file("url") };
-    const { exitCode, err } = await check(folder, urls);
-    const want = expect.stringMatching(`^plantstore: ${name}: cannot use 127\\.0\\.0\\.1:1/plants`);
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [want] });
-  },
-);
+test.each(["DATABASE_URL", "DATABASE_URL_FILE"])("check reports %s when PostgreSQL is unreachable", async (name) => {
+  using folder = createTempFolder();
+  const url = "postgres://127.0.0.1:1/plants";
+  writeFileSync(folder.file("url"), url);
+  const urls = { DATABASE_URL: "", [name]: name === "DATABASE_URL" ? url : folder.file("url") };
+  const { exitCode, err } = await check(folder, urls);
+  const want = expect.stringMatching(`^plantstore: ${name}: cannot use 127\\.0\\.0\\.1:1/plants`);
+  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [want] });
+});
 
 test("check reports the token hash line that has an unknown scope", async () => {
   using folder = createTempFolder();
@@ -264,7 +269,7 @@ test("check warns when the certificate expires soon", async () => {
   });
 });
 
-test("check fails when the certificate and key cannot be used", async () => {
+test("check fails when the certificate and key are invalid", async () => {
   using folder = createTempFolder();
   const file = folder.file("pem");
   writeFileSync(file, "no certificate");

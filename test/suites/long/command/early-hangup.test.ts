@@ -40,15 +40,12 @@ test.each<{
     start: serve,
     reloaded: /"msg":"reloading"/,
   })),
-])(
-  "$program reloads after its start when SIGHUP arrives while $module is loaded",
-  async ({ module, start, reloaded }) => {
-    using folder = createTempFolder();
-    await using server = start(folder, signalAtLoad("SIGHUP", module));
-    await server.find(reloaded);
-    expect(server.process.signalCode).toBe(null);
-  },
-);
+])("$program survives SIGHUP while it loads $module, and then reloads", async ({ module, start, reloaded }) => {
+  using folder = createTempFolder();
+  await using server = start(folder, signalAtLoad("SIGHUP", module));
+  await server.find(reloaded);
+  expect(server.process.signalCode).toBe(null);
+});
 
 test.each<{
   command: string;
@@ -75,7 +72,7 @@ test.each<{
     module: "/command/program.ts",
     start: (folder, environment) => startProxy(["schema"], folder, environment),
   },
-])("SIGHUP terminates $command, as when its terminal closes", async ({ module, start }) => {
+])("$command exits on SIGHUP", async ({ module, start }) => {
   using folder = createTempFolder();
   await using command = start(folder, signalAtLoad("SIGHUP", module));
   await command.end();

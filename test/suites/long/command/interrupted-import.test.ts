@@ -16,43 +16,46 @@ test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }
   { store: "sqlite", signal: "SIGTERM", code: 143 },
   { store: "postgres", signal: "SIGINT", code: 130 },
   { store: "postgres", signal: "SIGTERM", code: 143 },
-])("a repeatable import into $store prints its count after $signal stops it", async ({ store, signal, code }) => {
-  using folder = createTempFolder();
-  const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
-  const environment = { DATABASE_URL: url };
-  await runCommand(["migrate"], environment);
-  const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
-  await using command = startCommandLine(["import"], folder.path, environment);
-  command.process.stdin.on("error", () => {}).write(ids);
-  await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
-  command.process.kill(signal);
-  expect(await command.end()).toBe(code);
-  const [, imported = "", added] =
-    /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
-      command.stderr(),
-    ) ?? [];
-  expect(command.stdout()).toBe("");
-  expect(Number(added)).toBe(await exported());
-  expect(imported.replaceAll(",", "")).toBe(added);
-  expect((await runCommand(["import"], environment, ids)).out).toEqual([
-    `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
-  ]);
-});
+])(
+  "an import into $store stopped by $signal prints its count, and can be repeated",
+  async ({ store, signal, code }) => {
+    using folder = createTempFolder();
+    const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
+    const environment = { DATABASE_URL: url };
+    await runCommand(["migrate"], environment);
+    const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
+    await using command = startCommandLine(["import"], folder.path, environment);
+    command.process.stdin.on("error", () => {}).write(ids);
+    await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
+    command.process.kill(signal);
+    expect(await command.end()).toBe(code);
+    const [, imported = "", added] =
+      /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
+        command.stderr(),
+      ) ?? [];
+    expect(command.stdout()).toBe("");
+    expect(Number(added)).toBe(await exported());
+    expect(imported.replaceAll(",", "")).toBe(added);
+    expect((await runCommand(["import"], environment, ids)).out).toEqual([
+      `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
+    ]);
+  },
+);
 
 test.each([
   {
-    name: "ends with the code of the signal after its batch",
+    name: "exits after its batch with the signal's code",
     fails: false,
     code: 143,
     text: /^stopped after .* 0 already present/,
   },
   {
-    name: "reports the error of the store that ends it instead",
+    name: "reports an error of the store that stops it first",
     fails: true,
     code: 1,
     text: /^plantstore: cannot use/m,
   },
-])("an interrupted import that waits for its store $name", async ({ fails, code, text }) => {
+])("an interrupted import that waits for a lock $name", async ({ fails, code, text }) => {
   using folder = createTempFolder();
   const url = await postgres.createSchema();
   await runCommand(["migrate"], { DATABASE_URL: url });
@@ -69,7 +72,7 @@ test.each([
   expect(command.stderr()).not.toContain("AbortError");
 });
 
-test("an import interrupted before its first batch prints that it added nothing", async () => {
+test("an import interrupted before its first batch reports zero added plants", async () => {
   using folder = createTempFolder();
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], environment);

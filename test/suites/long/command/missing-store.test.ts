@@ -21,7 +21,7 @@ const hint =
 
 const missingStores: readonly MissingStore[] = [
   {
-    name: "nothing",
+    name: "a missing file",
     make: () => undefined,
     problem: ({ path }) => `file not found in ${path}: ${hint}`,
   },
@@ -88,8 +88,8 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, bytes:
   ]);
 }
 
-describe.each(missingStores)("with $name instead of a store,", ({ make, problem, isRefusedByMigrate = false }) => {
-  test.each(commands)("plantstore $words.0 fails with a hint and changes nothing", async ({ words, setting }) => {
+describe.each(missingStores)("$name instead of a store", ({ make, problem, isRefusedByMigrate = false }) => {
+  test.each(commands)("makes plantstore $words.0 fail with a hint, and stays unchanged", async ({ words, setting }) => {
     using folder = createTempFolder();
     make(folder);
     const before = contentOf(folder);
@@ -98,31 +98,36 @@ describe.each(missingStores)("with $name instead of a store,", ({ make, problem,
     expect(contentOf(folder)).toEqual(before);
   });
 
-  test(`plantstore migrate ${isRefusedByMigrate ? "fails and changes nothing" : "creates a store"}`, async () => {
-    using folder = createTempFolder();
-    make(folder);
-    const before = contentOf(folder);
-    const file = folder.file("plants.db");
-    const { exitCode, err } = await run(["migrate"], folder);
-    if (isRefusedByMigrate) {
-      expect({ exitCode, err }).toEqual({
-        exitCode: 1,
-        err: [`plantstore: cannot open ${file}: ${problem(folder)}`],
-      });
-      expect(contentOf(folder)).toEqual(before);
-    } else {
-      expect({ exitCode, err }).toEqual({
-        exitCode: 0,
-        err: [expect.stringMatching(/^migrated the schema from version 0/)],
-      });
-      expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
-      expect(readdirSync(folder.path)).toEqual(["plants.db"]);
-      expect(plantsIn(file)).toEqual([]);
-    }
-  });
+  test(
+    isRefusedByMigrate
+      ? "makes plantstore migrate fail, and stays unchanged"
+      : "becomes a store with plantstore migrate",
+    async () => {
+      using folder = createTempFolder();
+      make(folder);
+      const before = contentOf(folder);
+      const file = folder.file("plants.db");
+      const { exitCode, err } = await run(["migrate"], folder);
+      if (isRefusedByMigrate) {
+        expect({ exitCode, err }).toEqual({
+          exitCode: 1,
+          err: [`plantstore: cannot open ${file}: ${problem(folder)}`],
+        });
+        expect(contentOf(folder)).toEqual(before);
+      } else {
+        expect({ exitCode, err }).toEqual({
+          exitCode: 0,
+          err: [expect.stringMatching(/^migrated the schema from version 0/)],
+        });
+        expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+        expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+        expect(plantsIn(file)).toEqual([]);
+      }
+    },
+  );
 });
 
-test("commands use a store through a symbolic link", async () => {
+test("commands open a store through a symbolic link", async () => {
   using folder = createTempFolder();
   symlinkSync("volume.db", folder.file("plants.db"));
   await runCommand(["migrate"], { DATABASE_URL: `sqlite:${folder.file("volume.db")}` });

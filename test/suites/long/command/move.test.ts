@@ -19,7 +19,7 @@ async function createStores(folder: TempFolder): Promise<{ readonly from: string
 
 const counts = ["plants: 2", "deletion records: 1", "idempotency keys: 1"];
 
-test("move prints what it has moved, and is refused when repeated", async () => {
+test("move prints what it moved, and refuses to run again", async () => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);
   const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
@@ -42,7 +42,7 @@ test("move prints what it has moved, and is refused when repeated", async () => 
   ]);
 });
 
-test("move refuses a store that was served after an earlier move", async () => {
+test("move refuses a target that a server changed after an earlier move", async () => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);
   const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
@@ -61,7 +61,7 @@ test("move refuses a store that was served after an earlier move", async () => {
   expect(plantsIn(to)).toEqual([1n]);
 });
 
-test.each(["from.db", "to.db"])("while a server uses %s, move fails and changes nothing", async (name) => {
+test.each(["from.db", "to.db"])("move fails while a server uses %s, and changes nothing", async (name) => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);
   const store = await openSqliteStore({ file: folder.file(name) });
@@ -76,11 +76,11 @@ test.each(["from.db", "to.db"])("while a server uses %s, move fails and changes 
 });
 
 test.each([
-  { name: "one store", words: ["sqlite:a.db"], problem: "usage: plantstore move FROM TO" },
-  { name: "memory:", words: ["memory:", "sqlite:a.db"], problem: "FROM must not be memory:" },
-  { name: "another database", words: ["sqlite:a.db", "mysql://ann:secret@db/p"], problem: "TO must be" },
-  { name: "an empty URL", words: ["", "sqlite:a.db"], problem: "FROM must be set" },
-])("a move with $name is refused", async ({ words, problem }) => {
+  { name: "only one store", words: ["sqlite:a.db"], problem: "usage: plantstore move FROM TO" },
+  { name: "a memory: source", words: ["memory:", "sqlite:a.db"], problem: "FROM must not be memory:" },
+  { name: "a MySQL target", words: ["sqlite:a.db", "mysql://ann:secret@db/p"], problem: "TO must be" },
+  { name: "an empty source URL", words: ["", "sqlite:a.db"], problem: "FROM must be set" },
+])("$name is refused by move", async ({ words, problem }) => {
   const { exitCode, out, err } = await runCommand(["move", ...words]);
   expect({ exitCode, out, err: err.join("\n") }).toEqual({
     exitCode: 2,
@@ -90,7 +90,7 @@ test.each([
   expect(err.join("\n")).not.toContain("secret");
 });
 
-test("move names the store that does not exist", async () => {
+test("move reports the store that does not exist", async () => {
   using folder = createTempFolder();
   const { from } = await createStores(folder);
   const missing = folder.file("missing.db");

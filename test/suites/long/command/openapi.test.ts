@@ -11,14 +11,14 @@ test("openapi prints the same bytes as openapi.json", async () => {
 });
 
 test.each([
-  { name: "the flag", words: ["--public-url", "https://plants.example/api/"], environment: {} },
-  { name: "the variable", words: [], environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" } },
+  { name: "the flag's base URL", words: ["--public-url", "https://plants.example/api/"], environment: {} },
+  { name: "the variable's base URL", words: [], environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" } },
   {
-    name: "the flag rather than the variable",
+    name: "the flag's base URL instead of the variable's",
     words: ["--public-url", "https://plants.example/api"],
     environment: { PLANTSTORE_PUBLIC_URL: "https://other.example" },
   },
-])("openapi with $name uses its base URL", async ({ words, environment }) => {
+])("openapi prints $name as the server", async ({ words, environment }) => {
   const { exitCode, out } = await runCommand(["openapi", ...words], environment);
   expect(exitCode).toBe(0);
   expect(JSON.parse(out.join("\n"))).toEqual(createPlantStoreOpenApi("https://plants.example/api"));

@@ -129,7 +129,7 @@ test("backup creates a copy that is itself a store", async () => {
   expect(err).toEqual([expect.stringMatching(/^copied .* to .*copy\.db$/)]);
 });
 
-test("restore replaces the plants with the backup's", async () => {
+test("restore replaces the plants with the backup's plants", async () => {
   using folder = createTempFolder();
   const [copy, environment] = [folder.file("copy.db"), await makeStore(folder, [2n])];
   await runCommand(["backup", copy], environment);
@@ -203,6 +203,6 @@ test.each([
   { name: "a number without a unit", words: ["deletions", "--since", "5"] },
   { name: "an id with a leading zero", words: ["deletions", "--plant", "01"] },
   { name: "an id of more than 64 bits", words: ["deletions", "--plant", "9223372036854775808"] },
-])("deletions with $name is refused", async ({ words }) => {
+])("$name is refused by deletions", async ({ words }) => {
   expect((await runCommand(words, { DATABASE_URL: "sqlite:plants.db" })).exitCode).toBe(2);
 });

@@ -130,7 +130,7 @@ test("serve fails and names the file when it cannot open the store", async () =>
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
 });
 
-test.each(["192.0.2.1", "plants.invalid"])("serve fails on %s, which is not this machine's address", async (host) => {
+test.each(["192.0.2.1", "plants.invalid"])("serve fails on %s, another machine's address", async (host) => {
   using folder = createTempFolder();
   createMissingStore(folder.file("plants.db"));
   const environment = {
@@ -168,16 +168,16 @@ const firstUnprivilegedPort = ((setting) => (existsSync(setting) ? Number(readFi
 describe("serve", () => {
   test.each([
     {
-      name: "is a regular file",
+      name: "a regular file as the socket path",
       path: "text",
       want: (file: string) => `${file} is in use, or is not a socket`,
     },
     {
-      name: "is in a missing directory",
+      name: "a socket path in a missing directory",
       path: "none/s",
       want: (file: string) => `the directory of ${file} does not exist, or this user may not write to it`,
     },
-  ])("with a socket path that $name fails", async ({ path, want }) => {
+  ])("refuses $name with the reason", async ({ path, want }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
     const file = folder.file(path);
@@ -243,9 +243,9 @@ test("token create prints the token to stdout, and its line to stderr", async ()
 });
 
 test.each([
-  { name: "the file of the flag", words: ["--file"] },
-  { name: "the file of the variable", words: [] },
-])("token create stores only the hash, in $name, readable by its owner", async ({ words }) => {
+  { name: "the flag's file", words: ["--file"] },
+  { name: "the variable's file", words: [] },
+])("token create stores only the hash, in $name, with mode 0600", async ({ words }) => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   const flags = words.flatMap((flag) => [flag, file]);
@@ -325,7 +325,7 @@ test("token revoke with an unknown name fails without changing the file", async 
   expect(readFileSync(file, "utf8")).toBe(before);
 });
 
-test.each(["list", "revoke ci"])("token %s without a file names the flag and variable to set", async (words) => {
+test.each(["list", "revoke ci"])("token %s without a file reports the flag and variable to set", async (words) => {
   const { exitCode, err } = await run(["token", ...words.split(" ")]);
   expect({ exitCode, err: err.at(-1) }).toEqual({
     exitCode: 78,
@@ -334,7 +334,7 @@ test.each(["list", "revoke ci"])("token %s without a file names the flag and var
 });
 
 test.each(["create ci", "list", "revoke ci"])(
-  "token %s explains that the file's folder does not exist",
+  "token %s reports that the file's folder does not exist",
   async (words) => {
     using folder = createTempFolder();
     const file = folder.file("none/tokens");
@@ -345,10 +345,10 @@ test.each(["create ci", "list", "revoke ci"])(
 );
 
 test.each([
-  { name: "the file is missing", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
-  { name: "the file is a directory", file: "", want: /cannot read .*: it is a directory$/ },
-  { name: "the file has a byte order mark", file: "bom.txt", want: /line 1 starts with a byte order mark/ },
-])("import fails because $name, and explains it", async ({ file, want }) => {
+  { name: "a missing file", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
+  { name: "a directory", file: "", want: /cannot read .*: it is a directory$/ },
+  { name: "a file with a byte order mark", file: "bom.txt", want: /line 1 starts with a byte order mark/ },
+])("import fails on $name with the reason", async ({ file, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
@@ -357,7 +357,7 @@ test.each([
   expect({ exitCode, err: err[0] }).toEqual({ exitCode: 1, err: expect.stringMatching(want) });
 });
 
-test("docs/reference/configuration.md lists exactly the exit codes", () => {
+test("docs/reference/configuration.md lists every exit code", () => {
   const page = readFileSync(new URL("../../../../docs/reference/configuration.md", import.meta.url), "utf8");
   const [, table = ""] = page.split("## Exit codes");
   const listed = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));

@@ -128,7 +128,7 @@ test("a server exits with 78 when the OpenTelemetry SDK cannot be loaded", async
   expect(server.stderr()).toContain("cannot start the OpenTelemetry SDK: Error: a part is missing");
 });
 
-test("a server sends spans to a registered SDK, metrics to its endpoint", async () => {
+test("a server sends spans to a registered SDK, and metrics to its endpoint", async () => {
   await using collector = await startOtlpReceiver();
   await using other = await startOtlpReceiver();
   using folder = createTempFolder();
@@ -156,7 +156,7 @@ test("a server sends spans to a registered SDK, metrics to its endpoint", async 
   expect([...other.metrics]).toContain("http.server.request.duration");
 });
 
-test("a server whose store only a restart can fix exits with 74", async () => {
+test("a server exits with 74 if only a restart can repair its store", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -168,7 +168,7 @@ test("a server whose store only a restart can fix exits with 74", async () => {
   );
 });
 
-test("a server whose database file was deleted keeps running, not ready", async () => {
+test("a server keeps running, but is not ready, after its database file is deleted", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -246,7 +246,7 @@ describe("a demo", () => {
     expect(existsSync(folder.file("other.db"))).toBe(false);
   });
 
-  test("serves the tools at the URL that it prints", async () => {
+  test("serves MCP tools at the URL that it prints", async () => {
     const [, url = ""] = await demo.server.find(/as an MCP server: (\S+)/);
     const { header, body } = initializedRequest("tools/list", {}, [["authorization", `Bearer ${demo.token}`]]);
     const response = await fetch(url, { method: "POST", headers: Object.fromEntries(header), body: String(body) });
@@ -266,7 +266,7 @@ describe("a demo", () => {
     expect(status).toBe(200);
   });
 
-  test("locks its folder against another demo, and continues", async () => {
+  test("prevents a second demo in its folder, and continues", async () => {
     const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
     expect({ exitCode, err }).toEqual({
       exitCode: 1,

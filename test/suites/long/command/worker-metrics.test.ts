@@ -38,7 +38,7 @@ afterAll(() => {
   folder[Symbol.dispose]();
 });
 
-test("collectFromWorkers labels series with slots, and omits a worker that exits", async () => {
+test("collectFromWorkers labels series with the worker's slot, and omits exited workers", async () => {
   const want = [
     {
       ...calls,
@@ -73,7 +73,7 @@ test("collectFromWorkers omits workers that do not respond in time", async () =>
   expect(await collected).toMatchObject([{ name: "plantstore.workers", points: [{ value: 0 }] }]);
 });
 
-test("findProblemsOfWorkers names each problem's worker, and workers that do not respond", async () => {
+test("findProblemsOfWorkers reports each worker's problem, and unresponsive workers", async () => {
   expect(await findProblemsOfWorkers(workers)).toEqual({
     "store of worker 0": "problem 0",
     "process of worker 1": "it does not respond",

@@ -72,7 +72,7 @@ async function deletePlant(baseUrl: string, id: number): Promise<number> {
   return status;
 }
 
-test("workers share a port, delete every plant once, and follow their supervisor", async () => {
+test("workers share a port, reload on SIGHUP, and delete every plant once", async () => {
   using folder = createTempFolder();
   const { server, baseUrl, database } = await serve(folder);
   await using running = server;
@@ -88,7 +88,7 @@ test("workers share a port, delete every plant once, and follow their supervisor
   expect(server.stderr()).not.toContain("is being replaced");
 });
 
-test("workers have their supervisor's Node flags", async () => {
+test("workers run with their supervisor's Node flags", async () => {
   using folder = createTempFolder();
   const flag = "--max-semi-space-size=16";
   const { server } = await serve(folder, 0, {}, [flag]);
@@ -118,7 +118,7 @@ test("SIGHUP before workers are started reloads the first worker when it listens
   expect(server.stderr()).not.toContain("is being replaced");
 });
 
-test("SIGHUP does not stop a supervisor whose first worker is starting", async () => {
+test("SIGHUP does not stop a supervisor while its first worker starts", async () => {
   using folder = createTempFolder();
   // The server reads, because otherwise it would not detect that the client closes the connection.
   await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
@@ -158,7 +158,7 @@ test("a killed worker is replaced, except after a stop signal", async () => {
   expect(await running.end()).toBe(0);
 });
 
-test("one address serves all workers' metrics by slot, which replacements keep", async () => {
+test("one address serves every worker's metrics, and replacements keep the slot", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using running = server;
@@ -186,7 +186,7 @@ test("one address serves all workers' metrics by slot, which replacements keep",
 test.each([
   { engine: "plantstore", want: 414 },
   { engine: "node", want: 431 },
-])("PLANTSTORE_HTTP_ENGINE=$engine also serves all workers' metrics", async ({ engine, want }) => {
+])("with PLANTSTORE_HTTP_ENGINE=$engine, one address serves every worker's metrics", async ({ engine, want }) => {
   using folder = createTempFolder();
   const environment = { PLANTSTORE_ADMIN_ADDRESS: "0", PLANTSTORE_HTTP_ENGINE: engine };
   const { server, baseUrl } = await serve(folder, 0, environment);
@@ -214,7 +214,7 @@ test("concurrent scrapes share one collection from the workers", async () => {
   expect(await running.end()).toBe(0);
 });
 
-test("the command exits before starting workers if the admin address is used", async () => {
+test("the command exits without starting workers if the admin address is in use", async () => {
   using folder = createTempFolder();
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
@@ -246,7 +246,7 @@ test("draining workers serve metrics, and a second signal kills them immediately
   expect(server.stderr()).not.toContain('"msg":"stopped"');
 });
 
-test("the command exits with the first worker's exit code if none start", async () => {
+test("the command exits with the first worker's exit code if no worker starts", async () => {
   using folder = createTempFolder();
   const database = await postgres.createSchema();
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {

@@ -77,25 +77,25 @@ const testCases = (situations["deletePlant"] ?? [])
 
 describe.each<{ name: string; definition: ServiceDefinition; options: GrpcJsOptions; isDirect: boolean }>([
   {
-    name: "a definition of ts-proto",
+    name: "a ts-proto definition",
     definition: PlantServiceService,
     options: { descriptors: PlantService.file },
     isDirect: true,
   },
   {
-    name: "a definition of proto-loader",
+    name: "a proto-loader definition",
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
     definition: loaded["plantstore.v1.PlantService"] as ServiceDefinition,
     options: {},
     isDirect: true,
   },
   {
-    name: "interceptors of Connect",
+    name: "Connect interceptors",
     definition: PlantServiceService,
     options: { descriptors: descriptorSetOf(PlantService.file) },
     isDirect: false,
   },
-])("a handler of grpc-js, with $name,", ({ definition, options, isDirect }) => {
+])("a grpc-js handler with $name", ({ definition, options, isDirect }) => {
   const plants = new Set(testCases.map(({ plant }) => plant));
   const store = openSituationStore(plants);
   const parts = createPlantGatewayOptions({

@@ -160,7 +160,7 @@ async function writeInParts(connection: Http1Connection, bytes: string, dice: Di
 }
 
 test(
-  "random heads get the same responses on shared and new connections",
+  "random requests get the same responses on shared and new connections",
   { timeout: 60_000 + requests * requestMs },
   async () => {
     const each = Math.ceil(requests / connections);
@@ -175,7 +175,7 @@ test(
   },
 );
 
-test("a head with one changed byte gets its own response", async () => {
+test("a request with one changed byte is not answered from the previous head", async () => {
   const [token] = callers.keys();
   const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: ${hosts[0]}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   const wrong = Array.from(head, async (byte, at) => {

@@ -141,12 +141,12 @@ function write(folder: string, files: Readonly<Record<string, string>> = {}): vo
 }
 
 test.each<{ name: string; watch: (provider: IdentityProvider) => Watched | Promise<Watched> }>([
-  { name: "file of token hashes", watch: tokenFile },
-  { name: "file of keys", watch: keysFile },
+  { name: "token hashes file", watch: tokenFile },
+  { name: "keys file", watch: keysFile },
   { name: "certificate", watch: certificateFiles },
   { name: "client secret", watch: clientSecret },
-  { name: "file of the database URL", watch: databaseUrl },
-])("a replaced $name is watched in its new folder only", { timeout: 60_000 }, async ({ watch }) => {
+  { name: "database URL file", watch: databaseUrl },
+])("a $name at a new path is watched only in the new folder", { timeout: 60_000 }, async ({ watch }) => {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "of-the-provider"));
   const { contents, environment, inUse, close } = await watch(provider);
   onTestFinished(close ?? (() => undefined));

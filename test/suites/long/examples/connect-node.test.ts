@@ -88,7 +88,7 @@ describe("the plant store on connect-node", () => {
   });
 
   test.each(wires.filter(({ format }) => ["connect-json", "grpc"].includes(format.name)))(
-    "over $name decides by the first Authorization field, like node",
+    "over $name uses the first of two Authorization fields",
     async ({ format, httpVersion }) => {
       const plant = 2_000_000n;
       const unknown = bearer(tokens.unknown);
@@ -102,7 +102,7 @@ describe("the plant store on connect-node", () => {
   );
 
   test.each(["connect-json", "grpc", "grpc-web"] as const)(
-    "over %s makes two calls with one idempotency key one deletion",
+    "over %s deletes once for two calls with one idempotency key",
     async (name) => {
       const format = wireFormats[name];
       const plant = BigInt(1_000_000 + name.length);

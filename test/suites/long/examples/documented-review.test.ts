@@ -60,14 +60,14 @@ test("the documented command prints the documented report", async () => {
   expect(await run(compare)).toEqual({ exitCode: 1, stdout: `${report}\n`, stderr: "" });
 });
 
-test("the documented file accepts the change of the route", async () => {
+test("the documented file makes the report accept the changed route", async () => {
   folder.write("accepted-changes.txt", accepted);
   const { exitCode, stdout, stderr } = await run(accept);
   expect([exitCode, stderr]).toEqual([1, ""]);
   expect(stdout).toContain("\n1 change breaks clients, 0 may; 1 accepted.\n");
 });
 
-test("the documented workflow fails with annotations", async () => {
+test("the documented workflow annotates the breaking change and fails", async () => {
   const { steps } = parse(textsOf("yaml")[0] ?? "").jobs.review;
   const commands: readonly string[] = steps.flatMap(({ run: command }: { readonly run?: string }) => command ?? []);
   expect(commands.slice(0, 2)).toEqual(["npm ci", build]);

@@ -13,7 +13,7 @@ import { runCommand } from "../../../support/process/run-command.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { bearer } from "../../../support/server/plant-server.ts";
 
-test("embed.ts serves with a token from its file, counts requests, and drains", async () => {
+test("embed.ts accepts a token from its file, counts requests, and drains", async () => {
   using folder = createTempFolder();
   const { out } = await runCommand(["token", "create", "embedder", "--file", folder.file("tokens")]);
   const program = [join(projectFolder, "examples/embed.ts"), "0"];
@@ -31,7 +31,7 @@ test("embed.ts serves with a token from its file, counts requests, and drains", 
   expect(server.stdout()).toContain("3 responses sent");
 });
 
-test("connect-node.ts serves over TLS with a file's token until SIGTERM", async () => {
+test("connect-node.ts serves over TLS until SIGTERM, with a token from a file", async () => {
   using folder = createTempFolder();
   const { out } = await runCommand(["token", "create", "embedder", "--file", folder.file("tokens")]);
   const { cert, key } = createCertificate("localhost");

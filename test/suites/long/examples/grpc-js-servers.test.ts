@@ -82,8 +82,8 @@ const examples: readonly Example[] = [
   },
 ];
 
-describe.each(examples)("$name", ({ name, methods, calls, json }) => {
-  test("moves to the gateway with five changed lines", () => {
+describe.each(examples)("the example $name", ({ name, methods, calls, json }) => {
+  test("moves from grpc-js to the gateway with at most five changed lines", () => {
     const before = codeOf(`${name}-on-grpc-js.js`);
     const after = codeOf(`${name}-on-gateway.js`);
     const changed = after.filter((line) => !before.includes(line));
@@ -93,7 +93,7 @@ describe.each(examples)("$name", ({ name, methods, calls, json }) => {
     expect(after.filter((line) => before.includes(line))).toEqual(before.filter((line) => after.includes(line)));
   });
 
-  test.each(["grpc-js", "gateway"])("responds on %s to a client of grpc-js", async (server) => {
+  test.each(["grpc-js", "gateway"])("responds to a grpc-js client from its %s server", async (server) => {
     await using example = await startExample(`grpc-js/${name}-on-${server}.js`);
     for (const { method, messages, ...call } of calls) {
       const definition = methods[method];
@@ -104,7 +104,7 @@ describe.each(examples)("$name", ({ name, methods, calls, json }) => {
     }
   });
 
-  test("responds to JSON on the gateway", async () => {
+  test("responds to a JSON request from its gateway server", async () => {
     await using example = await startExample(`grpc-js/${name}-on-gateway.js`);
     const response = await fetch(`http://127.0.0.1:${example.address.port}/${json.path}`, {
       method: "POST",
@@ -115,7 +115,7 @@ describe.each(examples)("$name", ({ name, methods, calls, json }) => {
   });
 });
 
-test("greenhouse-ts-proto.ts serves the definition of ts-proto over REST and gRPC", async () => {
+test("greenhouse-ts-proto.ts serves a ts-proto definition over REST and gRPC", async () => {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the messages have the types of ts-proto.
   const rpcs = GreenhouseServiceService as unknown as Readonly<Record<string, RpcDefinition>>;
   await using example = await startExample("grpc-js/greenhouse-ts-proto.ts");

@@ -70,14 +70,14 @@ function mutate(text: string, { at, removed, inserted }: Mutation): string {
 }
 
 // packages/http-engine/test/http2 and packages/http-engine/test/suites/random-frames test random HTTP/2 frames.
-describe("the server responds or closes the connection, and keeps running", () => {
+describe("a server under fuzzing", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
     server = await startPlantServer({ store: openMemoryStore(new Set([7n])) });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test("on mutated HTTP/1.1 requests", async () => {
+  test("responds to or closes every connection with mutated HTTP/1.1 requests", async () => {
     await overMany(http1Bytes, async ({ first, rest }) => {
       using connection = await openHttp1(server.address);
       connection.write(first + rest);
@@ -91,7 +91,7 @@ describe("the server responds or closes the connection, and keeps running", () =
     });
   });
 
-  test("on random bytes", async () => {
+  test("responds to or closes every connection with random bytes", async () => {
     await overMany(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
       using connection = await openHttp1(server.address);
       connection.socket.end(bytes);

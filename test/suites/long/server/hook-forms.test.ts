@@ -57,8 +57,8 @@ const hooks: Readonly<Record<Hook, HookTestCase>> = {
 
 expectNoUnhandledRejections();
 
-describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported }) => {
-  test.each(forms)("that %s leaves the deletion, its audit line and other hooks unaffected", async (form) => {
+describe.each(Object.entries(hooks))("the hook %s", (name, { value, fields, isReported }) => {
+  test.each(forms)("if it %s, does not affect the deletion, the audit line or other hooks", async (form) => {
     const { log, lines } = openLogLines("info");
     const called: string[] = [];
     const counting: Partial<PlantServerOptions> = {
@@ -84,7 +84,7 @@ describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported })
   });
 });
 
-test.each(forms)("onResponse that %s is called even if the log throws", async (form) => {
+test.each(forms)("a hook onResponse that %s is called even if the log throws", async (form) => {
   const { log } = openLogLines("info");
   const statuses: number[] = [];
   const reported: object[] = [];

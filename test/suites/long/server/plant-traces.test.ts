@@ -137,7 +137,7 @@ test.each<{ name: string; request: HttpRequest; want: object }>([
     request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)], deletePlantProcedure),
     want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 },
   },
-])("for $name a server exports a span", async ({ request, want }) => {
+])("for $name, a server exports a span", async ({ request, want }) => {
   await using collector = await startOtlpReceiver();
   await using traced = await start(collector.url);
   await exchange(traced.server, "2", request);
@@ -190,12 +190,12 @@ function timers(): number {
 }
 
 test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
-  { name: "refuses", answer: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },
+  { name: "refuses exports", answer: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },
   { name: "is overloaded", answer: (response) => void response.writeHead(503, { "retry-after": "3600" }).end() },
   { name: "never responds", answer: () => undefined },
   { name: "redirects", answer: (response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end() },
   { name: "is unreachable", answer: undefined },
-])("a collector that $name delays neither calls nor drains", async ({ answer }) => {
+])("a collector that $name does not delay calls or the drain", async ({ answer }) => {
   await using collector = await startOtlpReceiver();
   collector.answer = (response) => answer?.(response);
   // An hour, so that this timeout does not affect the test.
@@ -210,7 +210,7 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   expect(traced.lines("cannot export telemetry").length).toBeLessThanOrEqual(2);
 });
 
-test("a server logs failing exports once, and their recovery once", async () => {
+test("a server logs failing exports once, and logs the recovery once", async () => {
   await using collector = await startOtlpReceiver();
   const { answer } = collector;
   collector.answer = (response) => void response.writeHead(400).end();
@@ -266,7 +266,7 @@ test("a server reports invalid OpenTelemetry variables and uses the defaults", a
   expect(problems).toHaveLength(named.length);
 });
 
-describe("the SDK", () => {
+describe("the OpenTelemetry SDK", () => {
   async function spanOf(collector: OtlpReceiver, variables: Record<string, string>, field: Field): Promise<Span> {
     await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none", ...variables });
     await exchange(traced.server, "2", deletePlantRequest(wireFormats.grpc, 1n, [bearer(token), field]));
@@ -329,7 +329,7 @@ describe("the SDK", () => {
 });
 
 test.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }])(
-  "with %j a server exports nothing",
+  "with %j, a server exports nothing",
   async (variables) => {
     await using collector = await startOtlpReceiver();
     await using traced = await start(collector.url, variables);

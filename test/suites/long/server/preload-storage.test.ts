@@ -9,17 +9,27 @@ import { createTempFolder } from "../../../../packages/testing/src/process/temp-
 const url = "sqlite:plants.db";
 
 test.each([
-  { words: ["serve"], url, begins: true },
-  { words: ["serve", "--port", "0"], url, begins: true },
-  { words: ["serve", "--demo"], url: undefined, begins: true },
-  { words: ["serve"], url: undefined, begins: false },
-  { words: ["serve"], url: "postgres://db/plants", begins: false },
-  { words: ["serve", "--database-url=memory:"], url, begins: false },
-  { words: ["serve", "--database-url", "memory:"], url, begins: false },
-  { words: ["serve", "--print-config"], url, begins: false },
-  { words: ["serve", "--help"], url, begins: false },
-  { words: ["import", "ids"], url, begins: false },
-])("for $words with $url, preloadStorage may start a thread ($begins)", async ({ words, url: database, begins }) => {
+  { name: "starts a thread for serve with an SQLite store", words: ["serve"], url, begins: true },
+  { name: "starts a thread for serve with a flag", words: ["serve", "--port", "0"], url, begins: true },
+  { name: "starts a thread for a demo", words: ["serve", "--demo"], url: undefined, begins: true },
+  { name: "starts no thread without a database URL", words: ["serve"], url: undefined, begins: false },
+  { name: "starts no thread for PostgreSQL", words: ["serve"], url: "postgres://db/plants", begins: false },
+  {
+    name: "starts no thread for --database-url=memory:",
+    words: ["serve", "--database-url=memory:"],
+    url,
+    begins: false,
+  },
+  {
+    name: "starts no thread for --database-url memory:",
+    words: ["serve", "--database-url", "memory:"],
+    url,
+    begins: false,
+  },
+  { name: "starts no thread for serve --print-config", words: ["serve", "--print-config"], url, begins: false },
+  { name: "starts no thread for serve --help", words: ["serve", "--help"], url, begins: false },
+  { name: "starts no thread for import", words: ["import", "ids"], url, begins: false },
+])("preloadStorage $name, so the store uses one thread", async ({ words, url: database, begins }) => {
   using folder = createTempFolder();
   const workers: unknown[] = [];
   const count = (worker: unknown): number => workers.push(worker);
@@ -35,7 +45,7 @@ test.each([
   await thread.close();
 });
 
-test("the command exits without opening the database when the configuration is invalid", async () => {
+test("serve with an invalid configuration exits without opening the database", async () => {
   using folder = createTempFolder();
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PORT: "none" };
   await using run = startCommandLine(["serve"], folder.path, environment);
@@ -43,7 +53,7 @@ test("the command exits without opening the database when the configuration is i
   expect(existsSync(folder.file("plants.db"))).toBe(false);
 });
 
-test("the command reports a storage thread that cannot start", async () => {
+test("serve reports a storage thread that cannot start", async () => {
   using folder = createTempFolder();
   const environment = {
     DATABASE_URL: `sqlite:${folder.file("plants.db")}`,

@@ -87,11 +87,14 @@ const askAsynchronous = await Promise.all(
   Object.entries(asynchronous).map(async ([name, verifier]) => [name, await serveWith(verifier)] as const),
 );
 
-describe.each(wiresWithTools)("$name", (wire) => {
-  test.each(Object.entries(credentials))("%s has the same outcome with each verifier form", async (_, credential) => {
-    const want = await askSynchronous(wire, credential);
-    expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
-    for (const [name, ask] of askAsynchronous)
-      expect.soft({ name, outcome: await ask(wire, credential) }).toEqual({ name, outcome: want });
-  });
+describe.each(wiresWithTools)("a call over $name", (wire) => {
+  test.each(Object.entries(credentials))(
+    "with %s has the same outcome for each form of verifier",
+    async (_, credential) => {
+      const want = await askSynchronous(wire, credential);
+      expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
+      for (const [name, ask] of askAsynchronous)
+        expect.soft({ name, outcome: await ask(wire, credential) }).toEqual({ name, outcome: want });
+    },
+  );
 });

@@ -21,7 +21,7 @@ const mistakes: readonly { readonly name: string; readonly delete: (store: Plant
   },
 ];
 
-test.each(mistakes)("$name fails the model of stores", async (mistake) => {
+test.each(mistakes)("$name fails the model test", async (mistake) => {
   const startStore = startInThread((store) => ({ ...store, delete: mistake.delete(store) }));
   await expect(checkStore({ ...run, startStore })).rejects.toThrow(/Property failed/);
 });

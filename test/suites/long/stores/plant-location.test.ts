@@ -47,7 +47,7 @@ const places: readonly {
 ];
 
 describe.each(places)("plants in $name", ({ locate, locateNone }) => {
-  test("are migrated, imported, deleted, listed and exported by their location", async () => {
+  test("are migrated, imported, deleted, listed and exported", async () => {
     const location = await locate();
     for (const open of [openPlantStore, openPlantDatabase, checkPlantStore])
       await expect(open(location)).rejects.toThrow(
@@ -76,7 +76,7 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
     await expect(checkPlantStore(await locateNone())).rejects.toThrow(StoreOpenError);
   });
 
-  test("require that deletion records are kept for at least an hour", async () => {
+  test("require a retention of at least an hour", async () => {
     const location = await locate();
     await migratePlants(location);
     await expect(openPlantStore(location, { deletionsKeptMs: 3_599_999 })).rejects.toThrow(/must be at least 3600000/);

@@ -59,7 +59,7 @@ function prepareFolder(folder: TempFolder, suites: Case["suites"]): void {
 
 const cases: readonly Case[] = [
   {
-    name: "adds up suites, and counts each check as one test",
+    name: "adds up the tests of all suites, and counts each check as one test",
     suites: { near: passing, far: passing },
     lastLine: `${checks + 9} passed, 0 failed, 0 skipped`,
   },
@@ -76,7 +76,7 @@ const cases: readonly Case[] = [
     failed: "near",
   },
   {
-    name: "fails when a suite fails, although all of its tests passed",
+    name: "fails when a suite fails after all its tests passed",
     suites: { near: { ...passing, exitCode: 1 } },
     lastLine: `${checks + 6} passed, 1 failed, 0 skipped`,
     failed: "near",

@@ -16,7 +16,7 @@ describe("mutationsOf", () => {
     ["removes each half of a condition", "half", "f = a && b;", ["a && b: a", "a && b: (b)"]],
     ["replaces a default by its fallback", "half", "f = a ?? b;", ["a ?? b: (b)"]],
     ["removes an await", "await", "f = await a();", ["await a(): a()"]],
-    ["replaces the await of a statement by void", "await", "await a();", ["await a(): void a()"]],
+    ["replaces a statement's await by void", "await", "await a();", ["await a(): void a()"]],
     ["removes a member of a literal", "member", "f = { a };", ["a: ...{}"]],
     [
       "replaces a parameter by another of the same type",
@@ -49,9 +49,14 @@ describe("mutationsOf", () => {
       "this.a(); this.b();",
       ["this.a(); this.b();: this.b();\nthis.a();"],
     ],
-    ["keeps the order of calls of two objects", "order", "a.f(); b.f();", []],
-    ["keeps the order of calls of two fields", "order", "this.#a.f(c); this.#b.f(c);", []],
-    ["keeps the order of calls of two objects whose arguments call one function", "order", "a.f(c()); b.f(c());", []],
+    ["keeps the order of two objects' calls", "order", "a.f(); b.f();", []],
+    ["keeps the order of two fields' calls", "order", "this.#a.f(c); this.#b.f(c);", []],
+    [
+      "keeps the order of two objects' calls with the same function in the arguments",
+      "order",
+      "a.f(c()); b.f(c());",
+      [],
+    ],
     [
       "swaps a step that awaits with the next one",
       "order",
@@ -100,7 +105,7 @@ test.each([
   { file: "src/stores/sqlite/sqlite-store.ts", module: "plantstore/stores/sqlite" },
   { file: "src/stores/queue/delete-queue.ts", module: "plantstore/stores/queue" },
   { file: "src/stores/index.ts", module: "plantstore/stores" },
-])("$file is in $module according to moduleOf", ({ file, module }) => {
+])('moduleOf maps $file to "$module"', ({ file, module }) => {
   expect(moduleOf(file)).toBe(module);
 });
 
@@ -115,13 +120,13 @@ test.each(["equivalent mutant", "Equivalent mutant"])(
   },
 );
 
-test("settingMutants has a mutant for each plant store and proxy setting", () => {
+test("settingMutants returns a mutant for each plant store and proxy setting", () => {
   const names = new Set(settingMutants().map(({ change }) => change));
   for (const name of Object.keys(settings)) expect(names).toContain(name);
   for (const { path, type } of settingRows()) if (!/mapping/.test(type)) expect(names).toContain(path);
 });
 
-test("rejectedMutants finds type errors despite another mutant's syntax error", async () => {
+test("rejectedMutants returns type errors despite another mutant's syntax error", async () => {
   using folder = createTempFolder();
   mkdirSync(folder.file("src"));
   symlinkSync(resolve("node_modules"), folder.file("node_modules"));

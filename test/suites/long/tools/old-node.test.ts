@@ -31,21 +31,26 @@ require("./node/requirements.cjs");`,
 const warning = /^PLANTSTORE_OLD_NODE node:http2 of Node [0-9.]+ has known vulnerabilities .*: use Node [^\n]*\n$/;
 
 test.each(["22.15.0", "22.23.1", "23.11.1", "24.18.0", "25.9.0", "26.5.0"])(
-  "Node %s gets one warning when it loads the gateway",
+  "Node %s prints one warning when it loads the gateway",
   async (node) => {
     expect(await load("@plantstore/gateway", { node })).toMatch(warning);
   },
 );
 
 test.each([
-  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "22.23.2" } },
-  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.18.1" } },
-  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "26.5.1" } },
-  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "27.0.0" } },
-  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.3.0", bun: "1.4.5" } },
-  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.3.0", deno: "2.9.6" } },
-  { name: "a package that loads the gateway", loaded: "@plantstore/auth", versions: { node: "22.15.0" } },
-])("$name loaded by $versions does not warn", async ({ loaded, versions }) => {
+  { name: "the gateway", runtime: "Node 22.23.2", loaded: "@plantstore/gateway", versions: { node: "22.23.2" } },
+  { name: "the gateway", runtime: "Node 24.18.1", loaded: "@plantstore/gateway", versions: { node: "24.18.1" } },
+  { name: "the gateway", runtime: "Node 26.5.1", loaded: "@plantstore/gateway", versions: { node: "26.5.1" } },
+  { name: "the gateway", runtime: "Node 27.0.0", loaded: "@plantstore/gateway", versions: { node: "27.0.0" } },
+  { name: "the gateway", runtime: "Bun", loaded: "@plantstore/gateway", versions: { node: "24.3.0", bun: "1.4.5" } },
+  { name: "the gateway", runtime: "Deno", loaded: "@plantstore/gateway", versions: { node: "24.3.0", deno: "2.9.6" } },
+  {
+    name: "a package that loads the gateway",
+    runtime: "Node 22.15.0",
+    loaded: "@plantstore/auth",
+    versions: { node: "22.15.0" },
+  },
+])('$name does not warn on "$runtime"', async ({ loaded, versions }) => {
   expect(await load(loaded, versions)).toBe("");
 });
 
@@ -54,15 +59,15 @@ test.each(["20.20.2", "22.14.0", "23.7.0"])("Node %s cannot load a package", asy
   expect(await load("@plantstore/proxy", { node })).toContain(`Error: ${sentence}\n`);
 });
 
-describe("engines", () => {
+describe("the field engines", () => {
   const manifests = globSync("packages/*/package.json", { cwd: projectFolder });
 
-  test.each(manifests)("%s requires a Node without known vulnerabilities in node:http2", (manifest) => {
+  test.each(manifests)("of %s excludes vulnerable versions of node:http2", (manifest) => {
     const libraries = enginesOf("packages/gateway/package.json");
     expect([libraries, libraries.replace(/^\^22[^|]*\|\| /, "")]).toContain(enginesOf(manifest));
   });
 
-  test("for the plant store are the gateway's without Node 22", () => {
+  test("of the plant store contains the gateway's versions except Node 22", () => {
     expect(enginesOf("package.json")).toBe("^24.18.1 || >=26.5.1");
     expect(enginesOf("packages/gateway/package.json")).toBe("^22.23.2 || ^24.18.1 || >=26.5.1");
   });

@@ -23,22 +23,22 @@ const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
 
 test.each([
   {
-    name: "suites of test files run in one run of vitest",
+    name: "several suites of test files share one vitest process",
     chosen: ["unit", "node-engine"],
     want: [[...vitest, "--project", "unit", "--project", "node-engine", "--maxWorkers=4"]],
   },
   {
-    name: "suites that run together get the lowest number of workers of any of them",
+    name: "suites in one process get the lowest of their worker limits",
     chosen: ["long", "crash"],
     want: [[...vitest, "--project", "long", "--project", "crash", "--maxWorkers=3"]],
   },
   {
-    name: "vitest chooses the number of workers of a suite without one",
+    name: "vitest chooses the number of workers for a suite without a limit",
     chosen: ["load"],
     want: [[...vitest, "--project", "load"]],
   },
   {
-    name: "the preparation of a suite runs first",
+    name: "a suite's preparation runs first",
     chosen: ["browser"],
     prepare: ["tsc -p test/suites/browser"],
     want: [[...vitest, "--project", "browser"]],
@@ -50,7 +50,7 @@ test.each([
     want: [[...vitest, "--project", "load", "-t", "a row"]],
   },
   {
-    name: "arguments are passed to the program of a suite",
+    name: "arguments are passed to a suite's program",
     chosen: ["h2spec"],
     args: ["--seed", "7"],
     want: [[process.execPath, "packages/http-engine/test/suites/h2spec/run.ts", "--seed", "7"]],
@@ -65,7 +65,7 @@ test("npm run suite lists all suites", async () => {
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${suites.map(describeSuite).join("\n")}\n` });
 });
 
-test("describeSuite returns what a suite tests, needs, and why it is separate", () => {
+test("describeSuite returns a suite's purpose, requirements and reason", () => {
   const suite: Suite = {
     kind: "program",
     name: "seeds",
@@ -81,12 +81,12 @@ test("describeSuite returns what a suite tests, needs, and why it is separate", 
   expect(first.indexOf("seeds of")).toBe(second.indexOf(".ci"));
 });
 
-test("--of prints an occasion's suite names in their order", async () => {
+test("npm run suite -- --of prints the names of an occasion's suites", async () => {
   const { exitCode, stdout } = await run("--of", "test");
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\n" });
 });
 
-test("--missing prints requirements that are not installed, and how .ci/install-tools installs them", async () => {
+test("npm run suite -- --missing prints requirements that are not installed", async () => {
   using folder = createTempFolder();
   symlinkSync("/bin/sh", folder.file("sh"));
   writeFileSync(folder.file("prometheus"), "#!/bin/sh\n", { mode: 0o755 });
@@ -104,18 +104,31 @@ test("--missing prints requirements that are not installed, and how .ci/install-
 });
 
 test.each([
-  { words: ["postgers"], message: 'unknown suite "postgers"; "npm run suite" lists the suites' },
-  { words: ["load", "crahs"], message: 'unknown suite "crahs"; "npm run suite" lists the suites' },
   {
+    name: "a misspelt suite",
+    words: ["postgers"],
+    message: 'unknown suite "postgers"; "npm run suite" lists the suites',
+  },
+  {
+    name: "a misspelt second suite",
+    words: ["load", "crahs"],
+    message: 'unknown suite "crahs"; "npm run suite" lists the suites',
+  },
+  {
+    name: "a file without a suite",
     words: ["--", "test/deploy.test.ts"],
     message: 'the name of a suite is missing; "npm run suite" lists the suites',
   },
-  { words: ["--of", "dawn"], message: '--of must be followed by test, run or nightly, got "dawn"' },
-])("npm run suite rejects $words before running anything", async ({ words, message }) => {
+  {
+    name: "an unknown occasion",
+    words: ["--of", "dawn"],
+    message: '--of must be followed by test, run or nightly, got "dawn"',
+  },
+])("npm run suite rejects $name without running anything", async ({ words, message }) => {
   expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${message}\n` });
 });
 
-test("npm run suite exits with 0 when a suite passes, else 1", async () => {
+test("npm run suite exits with 0 if a suite passes, and otherwise with 1", async () => {
   const passing = await run("long", "--", "test/suites/long/tools/watchdog.test.ts");
   expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
     exitCode: 0,

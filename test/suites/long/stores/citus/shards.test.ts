@@ -14,7 +14,7 @@ test("hashOf returns the hash that the server uses for distributed tables", asyn
   expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
 });
 
-test("workerOf returns the worker for the shard whose range contains the hash", () => {
+test("workerOf returns the worker with the shard that contains the hash", () => {
   const hashes = [0n, 1n, 2n, 3n].map((id) => ({ id, hash: hashOf(id) })).toSorted((a, b) => a.hash - b.hash);
   const shards = new Shards(
     hashes.map(({ hash }) => hash),
@@ -23,7 +23,7 @@ test("workerOf returns the worker for the shard whose range contains the hash", 
   expect(hashes.map(({ id }) => shards.workerOf(id))).toEqual([0, 1, 0, 2]);
 });
 
-test("oneOfEach contains one plant for each worker", () => {
+test("oneOfEach returns one plant for each worker", () => {
   const shards = new Shards([-(2 ** 30), 0, 2 ** 30, hashMax], [0, 1, 2, 0]);
   const workers = shards.oneOfEach.map((id) => shards.workerOf(id));
   expect(workers.toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
@@ -31,7 +31,7 @@ test("oneOfEach contains one plant for each worker", () => {
   expect(last).toBeLessThan(20n);
 });
 
-test("the plant search for a worker with a single hash is bounded", () => {
+test("the search for a plant of a worker with a single hash is bounded", () => {
   const hash = hashOf(2n ** 31n);
   const shards = new Shards([hash - 1, hash, hashMax], [0, 1, 0]);
   expect(shards.oneOfEach).toEqual([0n]);

@@ -59,7 +59,7 @@ describe.concurrent("a store's health", () => {
     await expect.poll(() => health.problem).toBeUndefined();
   });
 
-  test("never recovers from a permanent problem, and keeps the first reason", async ({ expect }) => {
+  test("keeps the first permanent problem, and never recovers", async ({ expect }) => {
     const { health, checks, nextCheck } = openHealth();
     const first = nextCheck();
     health.report(full);
@@ -90,7 +90,7 @@ describe.concurrent("a store's health", () => {
     expect(checks).toHaveLength(0);
   });
 
-  test("reports a periodic check's problem, with one check at a time", async ({ expect }) => {
+  test("reports a periodic check's problem, and runs one check at a time", async ({ expect }) => {
     const { health, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
     await nextCheck();
     // A 2 ms timer that is started now fires after the watch's next interval.
@@ -195,7 +195,7 @@ describe.concurrent("a store's health", () => {
     }
   });
 
-  test("requires a write in a check unless a deletion was committed recently", async ({ expect }) => {
+  test("is checked with a write unless a deletion was committed recently", async ({ expect }) => {
     const { health, committedFlags, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
     await nextCheck();
     expect(health.hasCommittedSince(0)).toBe(false);

@@ -49,7 +49,7 @@ async function boundsOf(url: string): Promise<unknown[]> {
 }
 
 describe("deletion records partitioned by day", () => {
-  test("with a key go to the undated partition, others to their day's", async () => {
+  test("go to their day's partition, or to the undated partition with a key", async () => {
     const url = await server.createPlants([1n, 2n, 3n, 4n, 5n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -68,7 +68,7 @@ describe("deletion records partitioned by day", () => {
     expect(new Set(listed)).toEqual(new Set(["1", "2", "3", "4", "5"]));
   });
 
-  test("contain each key once over all days, and repeat its first outcome", async () => {
+  test("contain each key only once over all days", async () => {
     const url = await server.createPlants([1n, 2n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "a" }))).resolves.toBe(true);
@@ -97,7 +97,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ [String(days[2])]: 20 });
   });
 
-  test("with a key are dropped in slices, which releases the keys", async () => {
+  test("with a key are dropped in slices, and the keys become free", async () => {
     const url = await server.createPlants([1n, 2n]);
     const day = await addDay(url, -1, 30_000);
     await runSql(
@@ -118,7 +118,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ [day]: 30_000, deletions_by_row: 1 });
   });
 
-  test("are not dropped while a transaction reads them; deletions continue", async () => {
+  test("are not dropped while a transaction reads them", async () => {
     const url = await server.createPlants([1n, 2n]);
     const old = await addDay(url, -100, 5);
     const dump = await openClient(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM deletions");
@@ -136,7 +136,7 @@ describe("deletion records partitioned by day", () => {
     await store.close();
   });
 
-  test("without a day are dropped during a long read, unlike partitions", async () => {
+  test("in the undated partition are dropped during a long read", async () => {
     const url = await server.createPlants();
     await addDay(url, -100, 5);
     await runSql(
@@ -153,7 +153,7 @@ describe("deletion records partitioned by day", () => {
     await dump.end();
   });
 
-  test("have each day partition created once by concurrent processes", async () => {
+  test("get each day's partition once from concurrent processes", async () => {
     const url = await server.createPlants();
     const sessions = Array.from({ length: 8 }, () => new Session(readServerUrl(url)));
     await Promise.all(sessions.map(async (one) => await singleServerByDay(schemaOf(one)).days?.make(one)));
@@ -162,7 +162,7 @@ describe("deletion records partitioned by day", () => {
     expect(await partitionsOf(url)).toEqual([...days, "deletions_by_row", "deletions_other_days"]);
   });
 
-  test("go to the default partition if their day has none", async () => {
+  test("go to the default partition if their day has no partition", async () => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, `DROP TABLE ${await dayFromNow(url, 0)}`);
     const store = await openPostgresStore({ url });
@@ -246,7 +246,7 @@ describe("deletion records partitioned by day", () => {
     }
   });
 
-  test("are dropped from a renamed schema only after migrate has updated it", async () => {
+  test("in a renamed schema are dropped only after migrate has updated the schema", async () => {
     const before = await server.createPlants();
     await addDay(before, -100, 5);
     const [schema] = await runSql(before, "SELECT current_schema() AS name");
@@ -261,7 +261,7 @@ describe("deletion records partitioned by day", () => {
     await store.close();
   });
 
-  test("require only row privileges, without which no user manages partitions", async () => {
+  test("require only row privileges", async () => {
     const url = await server.createPlants([1n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
     await runSql(
@@ -306,7 +306,7 @@ describe("deletion records partitioned by day", () => {
     expect(await runSql(url, readable)).toEqual([{ relname: "deletions" }]);
   });
 
-  test("are partitioned by UTC days for any time zone and date style", async () => {
+  test("are partitioned by UTC days in any time zone and date style", async () => {
     const [url, url2] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(url);
     // The server formats this time zone as IST, but would parse IST as Israel's time.

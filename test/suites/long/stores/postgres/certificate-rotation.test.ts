@@ -46,7 +46,7 @@ function tlsUrlOf(url: string, file: string, mode = "verify-full"): string {
   return `postgres://tester@127.0.0.1:${port}/postgres?${tls}&options=${options}`;
 }
 
-test("two stores follow two changes to the server's authority without a restart", async () => {
+test("stores follow changes to the certificate authority without a restart", async () => {
   const ids = [1n, 2n, 3n, 4n, 5n, 6n];
   const url = await server.createPlants(ids);
   writeFileSync(folder.file("one.pem"), first.cert);
@@ -68,7 +68,7 @@ test("two stores follow two changes to the server's authority without a restart"
   await Promise.all(stores.map((store) => store.close()));
 });
 
-test("check and the store report a changed authority until they have it", async () => {
+test("check and the store report an unknown authority until the CA file has it", async () => {
   const url = tlsUrlOf(await server.createPlants([1n]), "rotated.pem");
   writeFileSync(folder.file("rotated.pem"), first.cert);
   const store = await openPostgresStore({ url });

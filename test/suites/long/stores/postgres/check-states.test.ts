@@ -58,13 +58,13 @@ const states: readonly State[] = [
     isReady: true,
   },
   {
-    name: "plants is locked",
+    name: "the table plants is locked",
     enter: (url) => lockTable(url, "plants"),
     isReady: false,
     words: "another transaction holds a lock on a table",
   },
   {
-    name: "deletions is locked",
+    name: "the table deletions is locked",
     enter: (url) => lockTable(url, "deletions"),
     isReady: false,
     words: "another transaction holds a lock on a table",
@@ -131,7 +131,7 @@ const states: readonly State[] = [
     words: "rule",
   },
   {
-    name: "plants is unlogged",
+    name: "the table plants is unlogged",
     enter: async (url) => void (await runSql(url, "ALTER TABLE plants SET UNLOGGED")),
     isReady: false,
     words: "the table plants is unlogged",
@@ -143,13 +143,13 @@ const states: readonly State[] = [
     words: "its schema has version 99",
   },
   {
-    name: "the table of the version is missing",
+    name: "the schema version's table is missing",
     enter: async (url) => void (await runSql(url, "DROP TABLE plantstore_schema")),
     isReady: false,
     words: "it does not contain a plant store yet: only if this is a new store",
   },
   {
-    name: "deletions is missing",
+    name: "the table deletions is missing",
     enter: async (url) => void (await runSql(url, "DROP TABLE deletions CASCADE")),
     isReady: false,
     words: 'deletions" does not exist',
@@ -167,7 +167,7 @@ const states: readonly State[] = [
     words: 'database "nowhere" does not exist',
   },
   {
-    name: "nobody listens",
+    name: "no server listens",
     enter: async (url) => url.replace("port=5432", "port=5433"),
     isReady: false,
     words: "ENOENT",
@@ -191,23 +191,20 @@ const valid = "the configuration is valid";
 const noStandby = "has no synchronous standby (synchronous_standby_names is empty)";
 
 describe("check", () => {
-  test.each(states)(
-    'agrees with a server in the state "$name" of the store',
-    async ({ enter, isReady, words = valid }) => {
-      const created = await server.createPlants([1n]);
-      const url = (await enter(created)) ?? created;
-      await using _ = lockedBy.get(created);
-      const before = await recordCount(created);
-      const { exitCode, err } = await check(url);
-      expect({ exitCode, text: err.join("\n") }).toEqual({
-        exitCode: isReady ? 0 : 1,
-        text: expect.stringContaining(words),
-      });
-      expect(err.some((line) => line.includes(noStandby))).toBe(isReady);
-      expect(await isServerReady(url)).toBe(isReady);
-      expect(await recordCount(created)).toEqual(before);
-    },
-  );
+  test.each(states)("when $name, agrees with a server", async ({ enter, isReady, words = valid }) => {
+    const created = await server.createPlants([1n]);
+    const url = (await enter(created)) ?? created;
+    await using _ = lockedBy.get(created);
+    const before = await recordCount(created);
+    const { exitCode, err } = await check(url);
+    expect({ exitCode, text: err.join("\n") }).toEqual({
+      exitCode: isReady ? 0 : 1,
+      text: expect.stringContaining(words),
+    });
+    expect(err.some((line) => line.includes(noStandby))).toBe(isReady);
+    expect(await isServerReady(url)).toBe(isReady);
+    expect(await recordCount(created)).toEqual(before);
+  });
 
   test.each([
     {
@@ -222,7 +219,7 @@ describe("check", () => {
       reset: "ALTER DATABASE postgres RESET",
       by: "ALTER DATABASE",
     },
-  ])("when $name makes sessions read-only", async ({ set, reset, by }) => {
+  ])("reports $name if it makes sessions read-only", async ({ set, reset, by }) => {
     const url = await server.createPlants([1n]);
     await runSql(url, `${set} ${readOnly} = on`);
     await runSql(url, "SELECT pg_reload_conf()");
@@ -239,7 +236,7 @@ describe("check", () => {
     });
   });
 
-  test("when the server is a standby", async () => {
+  test("reports that the server is a standby", async () => {
     const url = await server.createPlants([1n]);
     await using standby = await startStandby(server, "standby");
     const replica = url.replace(server.socketFolder, standby.socketFolder);
@@ -251,7 +248,7 @@ describe("check", () => {
     expect(await isServerReady(replica)).toBe(false);
   });
 
-  test("when the synchronous standby is missing", async () => {
+  test("fails when the synchronous standby is missing", async () => {
     const url = await server.createPlants([1n]);
     const words = "not confirmed by its synchronous standbys";
     const { exitCode, err } = await withoutStandby(url, () => check(url));
@@ -279,7 +276,7 @@ describe("check", () => {
     await expect.poll(asked, { timeout: 30_000 }).toContain("reports no problem");
   });
 
-  test("when a lock is released within a second", async () => {
+  test("passes when a lock is released within a second", async () => {
     const url = await server.createPlants([1n]);
     const client = await openClient(url, "BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE");
     const checking = check(url);

@@ -40,7 +40,7 @@ const requested: readonly Asked[] = [
     want: [["used", "8"]],
   },
   {
-    name: "a lookup of the records of a batch",
+    name: "a lookup of a batch's records",
     ask: (session, placement) => findOutcomeOfRefused(session, placement, prepareBatch(token, [pendingOf(9n)])),
     want: "deleted",
   },
@@ -68,22 +68,19 @@ async function openRecorded(): Promise<{
   return { url, session, placement: citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0])) };
 }
 
-test.each(requested)(
-  "$name waits for its synchronous standby, with synchronous_commit = off",
-  async ({ ask, want }) => {
-    const { url, session, placement } = await openRecorded();
-    await session.run("SET synchronous_commit = off");
-    const asking = await withoutStandby(url, async () => {
-      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-      const running = ask(session, placement);
-      const waits = `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
-      await expect.poll(() => runSql(url, waits)).toHaveLength(1);
-      return { running };
-    });
-    await expect(asking.running).resolves.toEqual(want);
-    await session.close();
-  },
-);
+test.each(requested)("$name waits for its standby despite synchronous_commit = off", async ({ ask, want }) => {
+  const { url, session, placement } = await openRecorded();
+  await session.run("SET synchronous_commit = off");
+  const asking = await withoutStandby(url, async () => {
+    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+    const running = ask(session, placement);
+    const waits = `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
+    await expect.poll(() => runSql(url, waits)).toHaveLength(1);
+    return { running };
+  });
+  await expect(asking.running).resolves.toEqual(want);
+  await session.close();
+});
 
 test.each(requested)("$name is in doubt after a cancelled wait, with client_min_messages = error", async ({ ask }) => {
   const { url, session, placement } = await openRecorded();

@@ -42,7 +42,7 @@ async function connectStore(url: string): Promise<Client> {
   return client;
 }
 
-test("a timeout while cancelling waits delays only one connection", async () => {
+test("a timeout while cancelling standby waits delays only one connection", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
   const workers = usedWorkers();
   const stuck = await connectStore(url);
@@ -57,7 +57,7 @@ test("a timeout while cancelling waits delays only one connection", async () => 
   await Promise.all([first.close(), second.close(), stuck.end()]);
 });
 
-test("only waits from the last hundred processes are cancelled", async () => {
+test("only the last hundred processes' standby waits are cancelled", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const workers = usedWorkers();
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
@@ -71,7 +71,7 @@ test("only waits from the last hundred processes are cancelled", async () => {
   await Promise.all([session.close(), forgotten.end(), oldest.end()]);
 });
 
-test("waits are cancelled with pg_catalog's view and function for any search_path", async () => {
+test("standby waits are cancelled with pg_catalog's functions for any search_path", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const workers = usedWorkers();
   const waiting = await connectStore(url);
@@ -105,7 +105,7 @@ test.each([
     expected: {},
   },
 ])(
-  "the process whose statement $name is recorded once as possibly waiting",
+  "a process with a statement that $name is recorded once as possibly waiting",
   async ({ responseTimeoutMs, disconnect, expected }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -124,7 +124,7 @@ test.each([
   },
 );
 
-test("existing plants are looked up with one statement", async () => {
+test("one statement looks up which plants exist", async () => {
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
   const requested = vi.spyOn(session, "queryInTransaction");
@@ -134,7 +134,7 @@ test("existing plants are looked up with one statement", async () => {
   await session.close();
 });
 
-test("a session sets worker settings when it connects; each transaction pins them", async () => {
+test("each transaction restores worker settings that another client changed", async () => {
   const name = "citus.worker_min_messages";
   const url = await server.createSchema();
   const session = new Session(readServerUrl(url), undefined, new CitusWorkers());

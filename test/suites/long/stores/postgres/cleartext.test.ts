@@ -60,7 +60,7 @@ test.each([
   "sslmode=disable&ssl=true",
   "sslrootcert=system",
   "sslrootcert=ca.pem",
-])("with %s in the URL, no cleartext reaches a server without TLS", async (parameters) => {
+])("a session with %s in the URL sends no cleartext to a server without TLS", async (parameters) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("ca.pem"), createCertificate("PostgreSQL").cert);
   await using plain = await startPlainServer();

@@ -43,7 +43,7 @@ const useKeySql = (plant: number): string => `
 test.each([
   { plant: 8, ending: "key-reused" },
   { plant: 7, ending: "deleted" },
-])("a doubtful deletion ends as $ending if plant $plant used its key", async ({ plant, ending }) => {
+])("a deletion of plant 7 in doubt ends as $ending if plant $plant used its key", async ({ plant, ending }) => {
   await using opened = await openPlants((url) => doubtful(url, useKeySql(plant)));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);
@@ -51,7 +51,7 @@ test.each([
   expect(await plantsOf(opened.url)).toEqual(["7"]);
 });
 
-test("a deletion stays in doubt if its key was used only temporarily", async () => {
+test("a deletion stays in doubt if another record with its key was dropped", async () => {
   await using opened = await openPlants((url) => doubtful(url, useKeySql(8), "DELETE FROM deletions"));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);
@@ -62,7 +62,7 @@ test("a deletion stays in doubt if its key was used only temporarily", async () 
   expect(await plantsOf(opened.url)).toEqual([]);
 });
 
-test("an attempt that ends a deletion twice is not repeated", async () => {
+test("an attempt that settles a deletion twice is not repeated", async () => {
   let attempts = 0;
   await using opened = await openPlants(() => ({
     deletePlants: async (_session, { firstOf }) => {

@@ -201,8 +201,8 @@ const restoredMax = 1_000;
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 
-describe("a store on a server that fails like distributed engines", () => {
-  test("concurrent migrations run each step once", async () => {
+describe("a store on a server with a distributed engine's errors", () => {
+  test("runs each migration step once in concurrent processes", async () => {
     const url = await server.createSchema();
     await throughFaults(() =>
       Promise.all(Array.from({ length: 4 }, () => migratePostgres(through(url), undefined, laterSteps))),
@@ -211,7 +211,7 @@ describe("a store on a server that fails like distributed engines", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
-  test("continues a migration after a refusal, whatever the statement", async () => {
+  test("continues a migration after any statement is refused", async () => {
     const url = await server.createPlants();
     let refused = true;
     for (let statement = 0; refused; statement++) {
@@ -249,7 +249,7 @@ describe("a store on a server that fails like distributed engines", () => {
     expect((await collect(database.exportPlants())).flat()).toEqual(ids);
   });
 
-  test("the check before an import is retried", async () => {
+  test("retries the check before an import", async () => {
     const url = await server.createPlants();
     /** Runs work while every statement fails, until one has been refused. */
     const refuseFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -285,7 +285,7 @@ describe("a store on a server that fails like distributed engines", () => {
     expect(outcomes).not.toContain(false);
   });
 
-  test("a store detects with a write that its server has recovered", async () => {
+  test("detects with a write that its server has recovered", async () => {
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE writer LOGIN SUPERUSER; ALTER ROLE writer SET default_transaction_read_only = on");
     const store = await openPostgresStore({ url: through(url).replace("user=tester", "user=writer") });
@@ -297,7 +297,7 @@ describe("a store on a server that fails like distributed engines", () => {
     expect(refusals("0A000")).toBe(0);
   });
 
-  test("reports a plant as deleted to exactly one deletion, even with keys", async () => {
+  test("reports each plant as deleted to exactly one of two deletions", async () => {
     const url = await server.createPlants(ids);
     const store = await openPostgresStore({ url: through(url) });
     const outcomes = await throughFaults(async () => {

@@ -80,16 +80,16 @@ async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void
   await session.close();
 }
 
-describe.concurrent("a SQLSTATE of PostgreSQL", () => {
-  test("protects a plant only if its class does, in a trigger", async ({ expect }) => {
+describe.concurrent("each SQLSTATE of PostgreSQL", () => {
+  test("raised in a trigger protects a plant only if its class does", async ({ expect }) => {
     await checkTrigger(expect, "TRIGGER fail BEFORE DELETE ON plants");
   });
 
-  test("protects a plant only if its class does, at the commit", async ({ expect }) => {
+  test("raised at the commit protects a plant only if its class does", async ({ expect }) => {
     await checkTrigger(expect, "CONSTRAINT TRIGGER fail AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED");
   });
 
-  test("protects a plant only if its class does, without a context", async ({ expect }) => {
+  test("without an error context protects a plant only if its class does", async ({ expect }) => {
     const url = await server.createPlants();
     const faults = { sqlState: "", left: 0 };
     await using proxy = await startFailingProxy(faults, "before-commit");
@@ -104,7 +104,7 @@ describe.concurrent("a SQLSTATE of PostgreSQL", () => {
     await session.close();
   });
 
-  test("hides no committed deletion, without a context", async ({ expect }) => {
+  test("sent after the commit does not hide the deletion", async ({ expect }) => {
     const url = await server.createPlants();
     const faults = { sqlState: "", left: 0 };
     await using proxy = await startFailingProxy(faults, "after-commit");

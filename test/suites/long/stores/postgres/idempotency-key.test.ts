@@ -82,14 +82,14 @@ describe("a deletion with a used key", () => {
     { name: "for another plant is refused", arrange: "SELECT", requested: 2n, subject: "tester", results: taken },
     { name: "by another subject is refused", arrange: "SELECT", requested: 1n, subject: "bob", results: taken },
     {
-      name: "gets the first outcome although a table now references the plant",
+      name: "gets the first outcome even if a table now references the plant",
       arrange: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)",
       requested: 1n,
       subject: "tester",
       results: deleted,
     },
     {
-      name: "gets the first outcome although a trigger now refuses to delete the plant",
+      name: "gets the first outcome even if a trigger now refuses the plant",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       requested: 1n,
@@ -97,14 +97,14 @@ describe("a deletion with a used key", () => {
       results: deleted,
     },
     {
-      name: "gets the first outcome although a trigger now keeps the plant",
+      name: "gets the first outcome even if a trigger now keeps the plant",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       requested: 1n,
       subject: "tester",
       results: deleted,
     },
-  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, requested, subject, results }) => {
+  ])("$name, and deletes no plant", async ({ arrange, requested, subject, results }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
     const ask = (): Promise<boolean> => opened.store.delete(requested, keyed("used", { subject }));
@@ -135,9 +135,9 @@ describe("a deletion with a used key", () => {
   });
 
   test.each([
-    { locks: "are waited for", isCareful: false, asks: ["DELETE", "SELECT", "UPDATE"] },
-    { locks: "are skipped", isCareful: true, asks: ["UPDATE", "SELECT", "DELETE"] },
-  ])("if locks $locks, causes no failed statement in its batch", async ({ isCareful, asks }) => {
+    { locks: "waits for locks", isCareful: false, asks: ["DELETE", "SELECT", "UPDATE"] },
+    { locks: "skips locked plants", isCareful: true, asks: ["UPDATE", "SELECT", "DELETE"] },
+  ])("in a batch that $locks causes no failed statement", async ({ isCareful, asks }) => {
     await using opened = await openPlants(65);
     await runSql(opened.url, recordSql(1, "used"));
     const requested: string[] = [];
@@ -174,7 +174,7 @@ describe("a deletion with a used key", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is settled after an error; a call cancelled meanwhile deletes nothing", async () => {
+  test("is settled after another deletion in its batch is cancelled", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -195,7 +195,7 @@ describe("a deletion with a used key", () => {
 
   // The settled deletions' plants exist again. The deletions are settled before the rest of the batch is split or waits
   // for a lock.
-  test("is settled once, and is not in the batches after a split", async () => {
+  test("is settled once, before its batch is split", async () => {
     await using opened = await openPlants(3);
     await failAttempts(opened.url, "DELETE ON plants", ["40001", "P0001"]);
     await runSql(
@@ -247,7 +247,7 @@ describe("a deletion with a used key", () => {
   });
 
   // The statement skips a plant whose record is dropped before its key's lookup.
-  test("is retried if its record is dropped meanwhile", async () => {
+  test("is retried if its record is dropped during the batch", async () => {
     await using opened = await openPlants(2);
     await runSql(
       opened.url,
@@ -266,12 +266,12 @@ describe("a deletion with a used key", () => {
 
 describe("two deletions with the same key in one batch", () => {
   test.each([
-    { name: "both report that they deleted the same plant", ids: [1n, 1n], defer: [], results: [deleted, deleted] },
+    { name: "both report the same plant as deleted", ids: [1n, 1n], defer: [], results: [deleted, deleted] },
     { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], results: [missing, missing] },
     { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
     { name: "refuse the second if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
     {
-      name: "defer the second deletion when the first has found no plant",
+      name: "defer the second deletion when the first found no plant",
       ids: [9n, 1n],
       defer: [1n],
       results: [missing],
@@ -308,7 +308,7 @@ test("300 deletions of missing plants with one key settle in their batch", async
   await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
 });
 
-describe("a deletion whose key another process uses at the same time", () => {
+describe("a deletion with a key that another process uses concurrently", () => {
   test.each([
     {
       name: "gets the outcome of a committed deletion of the same plant",
@@ -326,7 +326,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
     // The first entry is for the other process' statement.
     {
-      name: "gets the outcome of a committed deletion although its own retries are in doubt and then refused",
+      name: "gets the outcome of a committed deletion even after refused retries",
       statement: "1",
       end: "COMMIT",
       results: deleted,
@@ -353,7 +353,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
   });
 
-  test("gets the other deletion's outcome after waiting for the locked plant", async () => {
+  test("gets the other process's outcome after waiting for the locked plant", async () => {
     await using opened = await openPlants(2);
     const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
     // If the machine stalls for long, the deletion fails with Unavailable and nothing was done, so it is repeated.
@@ -368,7 +368,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     await other.end();
   });
 
-  test("gets the outcome committed between the lookups by plant and by key", async () => {
+  test("gets an outcome that is committed between its two lookups", async () => {
     await using opened = await openPlants(1);
     let checks = 0;
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -389,7 +389,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     await session.close();
   });
 
-  test("is one deletion when sent to several stores", async () => {
+  test("is performed once when several stores receive it", async () => {
     await using opened = await openPlants(200);
     const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
     stores.push(opened.store);
@@ -420,10 +420,14 @@ describe("a deletion whose key another process uses at the same time", () => {
   });
 });
 
-describe("a batch with keys whose response is lost", () => {
+describe("a batch with keys and a lost response", () => {
   test.each([
-    { name: "nothing else fails", event: "UPDATE ON deletions", sqlStates: [] },
-    { name: "the lookups fail, too", event: "UPDATE ON deletions", sqlStates: ["40001", "XX000", "53100", "57P03"] },
+    { name: "the retry succeeds", event: "UPDATE ON deletions", sqlStates: [] },
+    {
+      name: "lookups on retry fail first",
+      event: "UPDATE ON deletions",
+      sqlStates: ["40001", "XX000", "53100", "57P03"],
+    },
   ] as const)("reports the actual outcome to each caller if $name after the loss", async ({ event, sqlStates }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);

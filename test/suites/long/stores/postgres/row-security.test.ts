@@ -32,13 +32,13 @@ const hideSql = (table: string, force = ""): string =>
   `ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY; CREATE POLICY mine ON ${table} USING (true); ${force}`;
 const forceSql = (table: string): string => `ALTER TABLE ${table} FORCE ROW LEVEL SECURITY`;
 
-describe("a store whose rows may be hidden", () => {
+describe("a store with row security", () => {
   test.each([
-    { name: "plants of their owner with FORCE", table: "plants", user: "gardener", force: true },
-    { name: "deletions of their owner with FORCE", table: "deletions", user: "gardener", force: true },
-    { name: "plants of another role", table: "plants", user: "clerk", force: false },
-    { name: "deletions of another role", table: "deletions", user: "clerk", force: false },
-  ])("hiding $name is refused by each command", async ({ table, user, force }) => {
+    { name: "plants from their owner with FORCE", table: "plants", user: "gardener", force: true },
+    { name: "deletions from their owner with FORCE", table: "deletions", user: "gardener", force: true },
+    { name: "plants from another role", table: "plants", user: "clerk", force: false },
+    { name: "deletions from another role", table: "deletions", user: "clerk", force: false },
+  ])("that hides $name is refused by each command", async ({ table, user, force }) => {
     await runSql(admin, hideSql(table, force ? forceSql(table) : ""));
     const of = admin.replace("user=tester", `user=${user}`);
     const message = new RegExp(`: row security may hide rows of the table ${table} from the user, `);
@@ -71,7 +71,7 @@ describe("a store whose rows may be hidden", () => {
     await store.close();
   });
 
-  test("is not ready while row security is enabled", async () => {
+  test("becomes unready when row security is enabled", async () => {
     const store = await openPostgresStore({ url });
     await runSql(admin, hideSql("plants", forceSql("plants")));
     await expect.poll(() => store.problem).toMatch(/row security may hide rows of the table plants/);
@@ -83,14 +83,14 @@ describe("a store whose rows may be hidden", () => {
   });
 });
 
-describe("a store with a rule", () => {
+describe("a table's rewrite rule", () => {
   const keepSql = "CREATE RULE keep AS ON DELETE TO plants DO INSTEAD NOTHING";
 
   test.each([
     { table: "plants", sql: keepSql },
     { table: "deletions", sql: "CREATE RULE keep AS ON INSERT TO deletions DO ALSO SELECT 1" },
     { table: "deletions", sql: "CREATE RULE keep AS ON UPDATE TO deletions DO INSTEAD NOTHING" },
-  ])("with $sql is refused by each command that changes it", async ({ table, sql }) => {
+  ])('"$sql" is refused by each command that writes', async ({ table, sql }) => {
     await runSql(admin, sql);
     const message = `: the rule keep replaces statements on the table ${table}: drop or disable the rule`;
     await expect(openPostgresStore({ url })).rejects.toThrow(message);
@@ -100,7 +100,7 @@ describe("a store with a rule", () => {
     await database[Symbol.asyncDispose]();
   });
 
-  test("is opened if the rule is disabled", async () => {
+  test("is accepted if it is disabled", async () => {
     await runSql(admin, `${keepSql}; ALTER TABLE plants DISABLE RULE keep`);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

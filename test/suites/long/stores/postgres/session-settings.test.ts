@@ -57,9 +57,9 @@ const recordSql = (id: number, key: string): string =>
 const acknowledged: readonly { name: string; work: (session: Session) => Promise<unknown> }[] = [
   { name: "a single deletion", work: (session) => runOn(session, [pendingOf(1n)]) },
   { name: "a batch of deletions", work: (session) => runOn(session, [pendingOf(1n), pendingOf(2n)]) },
-  { name: "deletions with a key", work: (session) => runOn(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
+  { name: "a deletion with a key", work: (session) => runOn(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
   {
-    name: "deletions that skip locked plants",
+    name: "a deletion that skips locked plants",
     work: (session) => runOn(session, [pendingOf(1n)], { isCareful: true }),
   },
   {
@@ -87,7 +87,7 @@ const waitingSql = (session: Session): string =>
   `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
 
 describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit = %s", (value) => {
-  test.each(acknowledged)("$name is acknowledged only after its synchronous standby has it", async ({ work }) => {
+  test.each(acknowledged)("$name is acknowledged only after the standby has it", async ({ work }) => {
     const url = await createRecorded();
     const session = new Session(readServerUrl(url));
     await session.run(`SET synchronous_commit = ${value}`);
@@ -117,24 +117,24 @@ const upkeep: readonly {
       migrate({ session, schema, steps: [{ table: "plants", sql: "CREATE TABLE step (id int)" }] }),
   },
   {
-    name: "creating partitions of days",
+    name: "the creation of day partitions",
     work: async (session, schema) => await singleServerByDay(schema).days?.make(session),
   },
   {
-    name: "updating the functions of a renamed schema",
+    name: "the update of a renamed schema's functions",
     before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
     work: updateRenamedSchema,
   },
   {
-    name: "dropping a day",
+    name: "the drop of a day's records",
     work: async (session, schema) => await singleServerByDay(schema).days?.dropOld(session, 86_400_000),
   },
   {
-    name: "dropping records of the default partition",
+    name: "the drop of records in the default partition",
     work: (session, schema) => singleServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
   },
   {
-    name: "dropping records of a table without partitions",
+    name: "the drop of records in a table without partitions",
     work: (session, schema) => singleServer(schema).dropOldRecords(session, 1, { max: 10 }),
   },
 ];
@@ -147,7 +147,7 @@ async function createNeglected(before = ""): Promise<string> {
 }
 
 describe("settings from another pooler client", () => {
-  test.each(upkeep)("do not prevent $name from waiting for its synchronous standby", async ({ before, work }) => {
+  test.each(upkeep)("do not prevent $name from waiting for the standby", async ({ before, work }) => {
     const url = await createNeglected(before);
     const session = new Session(readServerUrl(url));
     await session.run("SET synchronous_commit = off");
@@ -172,7 +172,7 @@ describe("settings from another pooler client", () => {
   });
 });
 
-test("migrate waits for its synchronous standby, with synchronous_commit = off", async () => {
+test("migrate waits for its synchronous standby despite synchronous_commit = off", async () => {
   const url = await server.createSchema();
   const role = "migrates_softly";
   await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = off`);
@@ -193,7 +193,7 @@ describe("synchronous_commit at a deletion's commit", () => {
     { configured: "on", set: "remote_apply", want: "on" },
     { configured: "remote_apply", set: "off", want: "remote_apply" },
     { configured: "remote_apply", set: "on", want: "remote_apply" },
-  ])("with $configured in the role and $set as leftover, $want is used", async ({ configured, set, want }) => {
+  ])('is $want if the role has "$configured" and another client left "$set"', async ({ configured, set, want }) => {
     const url = await server.createPlants([1n, 2n, 3n]);
     // A deferred trigger runs at the commit.
     await runSql(
@@ -222,7 +222,7 @@ describe("synchronous_commit at a deletion's commit", () => {
   });
 });
 
-test("a skipped deletion finds the record that another process wrote meanwhile", async () => {
+test("a deletion that skipped its plant finds another process's new record", async () => {
   const url = await server.createPlants([8n]);
   const session = new Session(readServerUrl(url));
   const usual = singleServer(schemaOf(session));
@@ -243,7 +243,7 @@ test("a skipped deletion finds the record that another process wrote meanwhile",
 });
 
 test.each(acknowledged.slice(0, -1))(
-  "$name is in doubt after a cancelled standby wait with client_min_messages = error",
+  "$name is in doubt after a cancelled standby wait, even with hidden warnings",
   async ({ work }) => {
     const url = await createRecorded();
     const session = new Session(readServerUrl(url));
@@ -345,7 +345,7 @@ describe("with settings from another pooler client", () => {
       { name: "a batch", ids: [1n, 2n, 7n], want: [true, true, false] },
       { name: "a single deletion of no plant", ids: [7n], want: [false] },
       { name: "a single deletion with a key", ids: [3n], key: "key", want: [true] },
-      { name: "deletions that skip locked plants", ids: [1n, 7n], options: { isCareful: true }, want: [true, false] },
+      { name: "a deletion that skips locked plants", ids: [1n, 7n], options: { isCareful: true }, want: [true, false] },
       { name: "a deletion in doubt that was done", ids: [8n], options: { token }, want: [true] },
     ])("$name runs with the URL's role", async ({ ids, key, options, want }) => {
       const { url, role } = await createHidden();
@@ -365,12 +365,12 @@ describe("with settings from another pooler client", () => {
         want: [1n],
       },
       {
-        name: "the fate of a plant that the server refuses to delete",
+        name: "a plant that the server refuses to delete",
         check: (session) =>
           findOutcomeOfRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
         want: "protected",
       },
-    ])("looking up $name uses the URL's role", async ({ check, want }) => {
+    ])("a lookup of $name uses the URL's role", async ({ check, want }) => {
       const { url, role } = await createHidden();
       const session = new Session(readServerUrl(url));
       await session.run(`SET ROLE ${role}_other`);
@@ -378,7 +378,7 @@ describe("with settings from another pooler client", () => {
       await session.close();
     });
 
-    test("a deletion uses the role that is configured for the user", async () => {
+    test("a deletion uses the role that ALTER ROLE sets for the user", async () => {
       const { url, role } = await createHidden("other");
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
       const session = new Session(readServerUrl(url));
@@ -389,7 +389,7 @@ describe("with settings from another pooler client", () => {
   });
 });
 
-test("a role's disabled triggers are reported if the user cannot enable them", async () => {
+test("a store reports disabled triggers that the user cannot enable", async () => {
   const url = await server.createPlants([1n]);
   const [row] = await runSql(url, "SELECT current_schema() AS name");
   const role = `replica_${String(row?.["name"])}`;
@@ -413,7 +413,7 @@ test("a role's disabled triggers are reported if the user cannot enable them", a
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
-test("a role that is configured with read-only transactions deletes nothing", async () => {
+test("a role with read-only transactions deletes nothing", async () => {
   const url = await server.createPlants([1n]);
   await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
   const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
@@ -423,7 +423,7 @@ test("a role that is configured with read-only transactions deletes nothing", as
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
-test("too short timeouts defer a deletion as a locked plant does", async () => {
+test("a deletion that exceeds another client's short timeouts is deferred", async () => {
   const url = await server.createPlants([1n]);
   await runSql(
     url,
@@ -439,7 +439,7 @@ test("too short timeouts defer a deletion as a locked plant does", async () => {
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
-describe("a database and a role with other settings for parsing and formatting", () => {
+describe("a database and role with unusual parsing and formatting settings", () => {
   /** Returns the URL for a separate database and role, which both have settings. */
   async function createOdd(): Promise<string> {
     const base = await server.createSchema();

@@ -40,7 +40,7 @@ const demanded = [
 ];
 
 describe("the table of session settings in docs/explanation/storage.md", () => {
-  test("lists every setting that a guarantee could depend on", () => {
+  test("lists every setting that affects a guarantee", () => {
     expect(documented).toEqual(expect.arrayContaining(demanded));
   });
 
@@ -56,7 +56,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
     expect(documented).toEqual(expect.arrayContaining([...new Set(pinned)]));
   });
 
-  test.each(rows)("names tests that change $names in its last column", ({ names, heldBy }) => {
+  test.each(rows)("links tests that change $names in its last column", ({ names, heldBy }) => {
     expect(heldBy).not.toEqual([]);
     for (const label of heldBy) {
       if (label !== neighbors)
@@ -71,7 +71,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
     expect(links.get(neighbors)).toContain("leftOnConnections");
   });
 
-  test.each(leftOnConnections)("the change $name sets $settings in its SQL", ({ settings, sql }) => {
+  test.each(leftOnConnections)('lists $settings, which the test change "$name" sets', ({ settings, sql }) => {
     for (const name of settings) expect(sql).toMatch(new RegExp(wordsOf(name), "i"));
   });
 });

@@ -56,9 +56,9 @@ describe("start-up parameters", () => {
     { name: "Amazon RDS Proxy", sqlState: "0A000" },
     { name: "a server that does not know a setting", sqlState: "42704" },
     { name: "a server that does not accept a value", sqlState: "22023" },
-    { name: "a server that does not allow the user a setting", sqlState: "42501" },
-    { name: "a server that cannot set a setting at the start", sqlState: "55P02" },
-  ])("refused by $name are left out afterwards", async ({ sqlState }) => {
+    { name: "a server that does not allow the user to change a setting", sqlState: "42501" },
+    { name: "a server that cannot change a setting at the start", sqlState: "55P02" },
+  ])("refused by $name are not sent again", async ({ sqlState }) => {
     await using pooler = await startRefusing(hasOptions, sqlState);
     const { pooled } = await createRoleStore(`role_${sqlState.toLowerCase()}`, pooler);
     const session = new Session(readServerUrl(pooled), timeouts);
@@ -71,7 +71,7 @@ describe("start-up parameters", () => {
     await session.close();
   });
 
-  test("refused by a pooler are logged once, with the role's needed settings", async () => {
+  test("refused by a pooler are logged once, with the ALTER ROLE commands to run", async () => {
     await using pooler = await startRefusing(hasOptions, "0A000");
     const { direct, pooled } = await createRoleStore("hurried", pooler);
     const events: Upkeep[] = [];
@@ -94,7 +94,7 @@ describe("start-up parameters", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("are no problem when the role has the same timeouts", async () => {
+  test("refused by a pooler are no problem if the role has the timeouts", async () => {
     await using pooler = await startRefusing(hasOptions, "0A000");
     const { direct, pooled } = await createRoleStore("patient", pooler);
     const problemOf = async (url: string): Promise<string | undefined> => {
@@ -114,7 +114,7 @@ describe("start-up parameters", () => {
     expect(await problemOf(direct)).toBeUndefined();
   });
 
-  test.each(["08P01", "0A000"])("from a URL that a pooler refuses with %s are named", async (sqlState) => {
+  test.each(["08P01", "0A000"])("from the URL that a pooler refuses with %s are reported", async (sqlState) => {
     await using pooler = await startRefusing(hasOptions, sqlState);
     const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
     await expect(openPostgresStore({ url })).rejects.toThrow(
@@ -123,14 +123,17 @@ describe("start-up parameters", () => {
     expect(pooler.refusals).toBe(2);
   });
 
-  test.each(["28P01", "3D000", "53300"])("that get SQLSTATE %s for another reason are sent once", async (state) => {
-    await using pooler = await startRefusing(() => true, state);
-    const [url = ""] = (await server.createPlants())
-      .replace(server.socketFolder, pooler.socketFolder)
-      .split("&options=");
-    const session = new Session(readServerUrl(url), timeouts);
-    await expect(session.connect()).rejects.toMatchObject({ code: state });
-    await session.close();
-    expect(pooler.refusals).toBe(1);
-  });
+  test.each(["28P01", "3D000", "53300"])(
+    'are sent once if the server refuses the connection with "%s"',
+    async (state) => {
+      await using pooler = await startRefusing(() => true, state);
+      const [url = ""] = (await server.createPlants())
+        .replace(server.socketFolder, pooler.socketFolder)
+        .split("&options=");
+      const session = new Session(readServerUrl(url), timeouts);
+      await expect(session.connect()).rejects.toMatchObject({ code: state });
+      await session.close();
+      expect(pooler.refusals).toBe(1);
+    },
+  );
 });

@@ -14,8 +14,8 @@ import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../supp
 
 const server = await startPostgresOfFile();
 
-describe("a PostgreSQL store whose server is unavailable or refuses", () => {
-  test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
+describe("a PostgreSQL store with a failing server", () => {
+  test("stays healthy if another batch succeeds while one fails", async () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
     // Plant 1's batch is in doubt, is refused when it is retried, and cannot be looked up once the gate is open.
     await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
@@ -38,7 +38,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is unhealthy after a refused batch, although another has succeeded meanwhile", async () => {
+  test("is unhealthy if the server refuses the user, even if another batch succeeds", async () => {
     const url = await createPlantsFor(server, "gardener", [1n, 5n]);
     await runSql(
       url,
@@ -67,7 +67,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     await store.close();
   });
 
-  test("waits for a read-only server, when opened and while open", async () => {
+  test("waits for a read-only server, at its start and later", async () => {
     await using opened = await openStoreWith(server, [1n]);
     await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
     const url = opened.url.replace("user=tester", "user=writer");
@@ -93,7 +93,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     { name: "a table is not writable", sqlState: "25006", isHealthy: false },
     { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isHealthy: false },
   ])(
-    "if $name, checks whether it can delete without leaving changes",
+    "if $name, checks writes without leaving changes",
     async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
@@ -110,7 +110,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     },
   );
 
-  test("does not block health checks and deletions with each other", async () => {
+  test("runs health checks and deletions without blocking each other", async () => {
     const url = await server.createPlants([0n]);
     const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
     const [first, second, third] = [open(), open(), open()];
@@ -129,7 +129,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     for (const session of [first, second, third]) await session.close();
   });
 
-  test("checks a new server once the old one is no longer writable", async () => {
+  test("checks on new connections whether a server became writable", async () => {
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE demoted LOGIN SUPERUSER; ALTER ROLE demoted SET default_transaction_read_only = on");
     let connections = 0;
@@ -146,7 +146,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     await store.close();
   });
 
-  test("is unhealthy after a failed batch if others only found missing plants", async () => {
+  test("is unhealthy after a failed batch if other batches find only missing plants", async () => {
     await using opened = await openStoreWith(server, [1n]);
     // Plant 1's batch has already had its first error, and fails once the gate is open.
     await runSql(

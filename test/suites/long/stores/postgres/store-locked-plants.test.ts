@@ -45,7 +45,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.end();
   });
 
-  test("waits for each lock once, and not while plants are known locked", async () => {
+  test("waits for each lock once, and then skips the locked plants", async () => {
     await using opened = await openStoreWith(server, [1n, 2n, 3n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
@@ -59,7 +59,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.end();
   });
 
-  test("does not delete a locked plant after its batch has failed", async () => {
+  test("does not delete a deferred plant after its batch has failed", async () => {
     await using opened = await openStoreWith(server, [1n, 2n, 3n, 4n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     // The batch is split, and its second half fails temporarily, then permanently.
@@ -79,7 +79,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.end();
   });
 
-  test("reports an unknown outcome if the batch's other part is refused", async () => {
+  test("reports a lost response as unknown if the batch's other part is refused", async () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
     // There are two batches with one deletion, and one batch with two that is split. The response for its first half is
     // lost, and the retry skips the plant. The second half is refused.
@@ -186,7 +186,7 @@ describe("a PostgreSQL store with locked plants", () => {
     { lacking: "DELETE on plants", sql: "REVOKE DELETE ON plants FROM clerk" },
     { lacking: "UPDATE on deletions", sql: "REVOKE UPDATE ON deletions FROM clerk" },
     { lacking: "INSERT on deletions", sql: "REVOKE INSERT ON deletions FROM clerk" },
-  ])("without $lacking fails to open, and reports its loss while open", async ({ lacking, sql }) => {
+  ])("without $lacking fails to open, and reports a privilege lost later", async ({ lacking, sql }) => {
     await using opened = await openStoreWith(server, [1n]);
     const schema = /plants_\d+/.exec(opened.url)?.[0];
     await runSql(

@@ -7,7 +7,7 @@ import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file
 
 const server = await startPostgresOfFile();
 
-test("a slow store under sixfold load refuses deletions soon, without performing them", async () => {
+test("an overloaded store refuses deletions quickly, and does not perform them", async () => {
   const url = await server.createPlants();
   await runSql(
     url,

@@ -18,7 +18,7 @@ import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../supp
 const server = await startPostgresOfFile();
 
 describe("a PostgreSQL store", () => {
-  test("resolves exactly one among many concurrent deletions with true", async () => {
+  test("resolves exactly one of many concurrent deletions with true", async () => {
     const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
     await using opened = await openStoreWith(server, ids);
     const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
@@ -48,30 +48,31 @@ describe("a PostgreSQL store", () => {
     expect(rows).toMatchObject([{ plant_id: "1", subject: 'a"n\\n,{}\uFFFD', request_id: "r-1" }]);
   });
 
-  test.each(["before-send", "after-send", "before-reply"] as const)(
-    "resolves a deletion whose connection was cut %s with its outcome",
-    async (cut) => {
-      await using opened = await openStoreWith(server, [1n, 2n, 3n]);
-      await using proxy = await startCuttingProxy(server.socketFolder);
-      const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
-      const wasCut = proxy.cutNext(cut);
-      const results = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
-      await wasCut;
-      await expect(Promise.all(results)).resolves.toEqual([true, true, false]);
-      expect(proxy.cuts).toBe(1);
-      expect(await opened.plants()).toEqual([3n]);
-      // There is one record per plant, so the retry has deleted nothing twice.
-      const rows = await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
-      expect(rows).toEqual([
-        { plant_id: "1", request_id: "request-1" },
-        { plant_id: "2", request_id: "request-2" },
-      ]);
-      expect(store.problem).toBeUndefined();
-      await store.close();
-    },
-  );
+  test.each([
+    ["before the statement is sent", "before-send"],
+    ["after the statement is sent", "after-send"],
+    ["before the reply arrives", "before-reply"],
+  ] as const)("if the connection is cut %s, resolves deletions with their outcome", async (_, cut) => {
+    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    const wasCut = proxy.cutNext(cut);
+    const results = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
+    await wasCut;
+    await expect(Promise.all(results)).resolves.toEqual([true, true, false]);
+    expect(proxy.cuts).toBe(1);
+    expect(await opened.plants()).toEqual([3n]);
+    // There is one record per plant, so the retry has deleted nothing twice.
+    const rows = await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
+    expect(rows).toEqual([
+      { plant_id: "1", request_id: "request-1" },
+      { plant_id: "2", request_id: "request-2" },
+    ]);
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
 
-  test("resolves a deletion with its outcome after its connection was cut", async () => {
+  test("resolves locked and protected deletions with their outcome after a cut", async () => {
     await using opened = await openStoreWith(server, [1n, 2n, 3n, 6n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(opened.url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (3)");
@@ -139,7 +140,7 @@ describe("a PostgreSQL store", () => {
     return await results;
   }
 
-  test("resolves with true when a lost attempt still deletes the plant", async () => {
+  test("resolves with true when a lost attempt deletes the plant later", async () => {
     // If the machine stalls for long, the outcome is unknown, and the test is repeated.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     let results: unknown = unknown;
@@ -170,7 +171,7 @@ describe("a PostgreSQL store", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("drops a call cancelled while the server is away, and retries others", async () => {
+  test("drops a cancelled call while the server is down, and retries others", async () => {
     const url = await server.createPlants([1n]);
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const store = await openPostgresStore({ url, onBatch: () => () => end() });
@@ -213,16 +214,16 @@ describe("a PostgreSQL store", () => {
   test.each([
     { name: "a trigger protects with an unknown SQLSTATE", sql: keepingSql("RAISE 'no' USING ERRCODE = 'PLANT'") },
     {
-      name: "has a trigger that lacks a privilege",
+      name: "has a trigger without a privilege",
       sql: keepingSql("RAISE 'no' USING ERRCODE = '42501'"),
       code: Code.Unavailable,
     },
     {
-      name: "has a trigger that uses a table that does not exist",
+      name: "has a trigger with a missing table",
       sql: keepingSql("DELETE FROM nowhere"),
       code: Code.Unavailable,
     },
-  ])("refuses to delete a plant that $name, but not other plants", async ({ sql, code = Code.FailedPrecondition }) => {
+  ])("refuses a plant that $name, and deletes other plants", async ({ sql, code = Code.FailedPrecondition }) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     await using opened = await openStoreWith(server, ids);
     await runSql(opened.url, sql);

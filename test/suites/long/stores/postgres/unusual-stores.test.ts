@@ -13,7 +13,7 @@ test.each([
   { name: "check", open: checkPostgresStore },
   { name: "export", open: openPostgresDatabase },
   { name: "migrate", open: (url: string) => migratePostgres(url) },
-])("$name refuses a store from before release 0.1.0 with what to do", async ({ open }) => {
+])("$name refuses a store from before release 0.1.0 with advice", async ({ open }) => {
   const url = await server.createPlants([1n]);
   await runSql(
     url,
@@ -26,7 +26,7 @@ test.each([
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
-test("fsync may be off on Neon, whose commits wait for its storage", async () => {
+test("fsync may be off on Neon, where commits wait for the storage", async () => {
   const url = await server.createPlants([1n]);
   await runSql(url, "ALTER SYSTEM SET fsync = off");
   await runSql(url, "SELECT pg_reload_conf()");

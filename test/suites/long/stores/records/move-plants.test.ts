@@ -57,7 +57,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     await expect(deleteFrom(target, [1n, key])).rejects.toThrow(/key/);
   });
 
-  test("is refused when it is repeated, and changes nothing", async () => {
+  test("is refused when repeated, and changes nothing", async () => {
     const [source, target] = [await createUsedStore(from), await to.create()];
     await move(source, target);
     const before = { plants: await plantsOf(target), records: await recordsOf(target) };
@@ -72,8 +72,8 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     { name: "a plant is only in the source", sql: "DELETE FROM plants WHERE id = 1" },
     { name: "a plant is only in the target", sql: "INSERT INTO plants VALUES (7)" },
     { name: "a record is only in the source", sql: "DELETE FROM deletions WHERE plant_id = 3" },
-    { name: "only records are left", sql: "DELETE FROM plants" },
-  ])("is refused when $name after the first move", async ({ sql }) => {
+    { name: "the target has only records", sql: "DELETE FROM plants" },
+  ])("is refused if $name after the first move", async ({ sql }) => {
     const [source, target] = [await createUsedStore(from), await to.create()];
     await move(source, target);
     await to.run(target, sql);
@@ -84,7 +84,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     expect({ plants: await plantsOf(target), records: await recordsOf(target) }).toEqual(before);
   });
 
-  test("moves more rows than a chunk has", async () => {
+  test("moves more rows than one chunk contains", async () => {
     const [source, target] = [await from.create(), await to.create()];
     const ids = Array.from({ length: 20_001 }, (_, i) => BigInt(i));
     await importInto(source, ids);
@@ -118,7 +118,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     expect([await plantsOf(target), await recordsOf(target)]).toEqual([[], []]);
   });
 
-  test("is refused from a store to itself", async () => {
+  test("is refused if source and target are the same store", async () => {
     const source = await createUsedStore(from);
     await expect(move(source, source)).rejects.toThrow(/is both the source and the target/);
   });

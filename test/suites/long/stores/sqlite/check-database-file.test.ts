@@ -25,7 +25,7 @@ function leaveJournal(file: string): void {
 }
 
 describe("a database file", () => {
-  test("is checked including content that is only in its log", () => {
+  test("is checked together with its log", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = openDatabase({ file, migrates: true });
@@ -56,7 +56,7 @@ describe("a database file", () => {
     expect(() => checkDatabaseFile(file)).toThrow(/^cannot open .*plants\.db: the file is damaged \(.+\)$/);
   });
 
-  test("is checked without changing the files that a crash has left", () => {
+  test("is checked without a change to the files after a crash", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec("DELETE FROM plants");
@@ -69,7 +69,7 @@ describe("a database file", () => {
     for (const { from, to } of files) expect(readFileSync(to)).toEqual(readFileSync(from));
   });
 
-  test("fails its check if the user cannot write it", async () => {
+  test("fails its check if the user has no write permission", async () => {
     using folder = createTempFolder();
     chmodSync(folder.path, 0o755);
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();

@@ -109,7 +109,7 @@ const states: readonly State[] = [
     words: "it does not contain a plant store yet: only if this is a new store",
   },
   {
-    name: "the file is a text",
+    name: "the file is a text file",
     enter: (folder) => writeFileSync(folder.file("plants.db"), "dahlia ".repeat(200)),
     isReady: false,
     words: "the file is not an SQLite database",
@@ -121,7 +121,7 @@ const states: readonly State[] = [
     words: "the path is a directory",
   },
   {
-    name: "the path is a link to nothing",
+    name: "the path is a dangling link",
     enter: (folder) => symlinkSync("gone.db", folder.file("plants.db")),
     isReady: false,
     words: "the path is a symbolic link to gone.db, which does not exist",
@@ -141,7 +141,7 @@ const states: readonly State[] = [
     words: "the file has 2 names (hard links)",
   },
   {
-    name: "the file is of another program",
+    name: "the file belongs to another program",
     enter: (folder) => {
       using db = new DatabaseSync(folder.file("plants.db"));
       db.exec("CREATE TABLE mail (id INTEGER)");
@@ -205,7 +205,7 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, conten
 
 describe("check", () => {
   test.each(states)(
-    'agrees with a server in the state "$name" of the store',
+    "when $name, agrees with a server",
     async ({ enter, isReady, isDamaged = false, words = valid }) => {
       using folder = createTempFolder();
       await using state = new AsyncDisposableStack();
@@ -222,7 +222,7 @@ describe("check", () => {
     },
   );
 
-  test("when the disk is full", async ({ annotate }) => {
+  test("fails when the disk is full", async ({ annotate }) => {
     using folder = createTempFolder();
     try {
       execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "none", folder.path], { stdio: "pipe" });

@@ -49,7 +49,7 @@ function watch(folder: TempFolder) {
 }
 
 describe("the checkpoint watch", () => {
-  test("reports a reader that blocks checkpoints once, and their resumption once", () => {
+  test("reports blocked checkpoints once, and resumed checkpoints once", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     const { checkpoints, events } = watched;
@@ -70,7 +70,7 @@ describe("the checkpoint watch", () => {
     }
   });
 
-  test("reports no stall while another connection copies the log", () => {
+  test("reports no stall while another connection checkpoints the log", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     for (let nowMs = 0; nowMs <= 3 * stalledMs; nowMs += stalledMs / 2) {

@@ -80,8 +80,8 @@ function batchOf(id: bigint): DeleteBatch {
   return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
 }
 
-describe("a file whose write-ahead log is removed", () => {
-  test.each(interferences)("is not written after its log was $name, and acknowledges no deletion", async (row) => {
+describe("an SQLite store with a removed file", () => {
+  test.each(interferences)("after its log was $name, is not written", async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -98,7 +98,7 @@ describe("a file whose write-ahead log is removed", () => {
     await store.close();
   });
 
-  test("acknowledges no deletion when it was opened through a link", async () => {
+  test("is not written after its log was deleted, even if opened through a link", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -122,7 +122,7 @@ describe("a file whose write-ahead log is removed", () => {
         writeFileSync(locks, "");
       },
     },
-  ])("whose -shm file is $name is not written, and loses no deletion", async ({ remove }) => {
+  ])("is not written after its -shm file was $name, and loses no deletion", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -137,7 +137,7 @@ describe("a file whose write-ahead log is removed", () => {
     expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
   });
 
-  test("is copied into the file once older readers have finished", async () => {
+  test("copies a deleted log into the file after older readers finish", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -157,7 +157,7 @@ describe("a file whose write-ahead log is removed", () => {
     await store.close();
   });
 
-  test("is not reported as saved while an older reader is active", () => {
+  test("reports a deleted log as lost while an older reader is active", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -177,7 +177,7 @@ describe("a file whose write-ahead log is removed", () => {
   test.each([
     { name: "its log", remove: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, isTemporary: false } },
     {
-      name: "the file",
+      name: "its file",
       remove: (file: string) => renameSync(file, `${file}.moved`),
       problem: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
     },

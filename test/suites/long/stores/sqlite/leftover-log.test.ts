@@ -97,7 +97,7 @@ describe("a leftover log", () => {
     expect(plantsIn(file)).toEqual([1n, 2n]);
   });
 
-  test("fails opening when it cannot be read", () => {
+  test("prevents opening the file when it cannot be read", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();
@@ -106,10 +106,10 @@ describe("a leftover log", () => {
   });
 
   test.each([
-    { name: "left by a crash", isOpen: false, hasIndex: true, checks: 1 },
-    { name: "left by a crash, without its index", isOpen: false, hasIndex: false, checks: 1 },
-    { name: "in use by another connection", isOpen: true, hasIndex: true, checks: 0 },
-  ])("$name is checked $checks times with its file", ({ isOpen, hasIndex, checks }) => {
+    { name: "left by a crash is checked once", isOpen: false, hasIndex: true, checks: 1 },
+    { name: "left by a crash without an index is checked once", isOpen: false, hasIndex: false, checks: 1 },
+    { name: "in use by another connection is not checked", isOpen: true, hasIndex: true, checks: 0 },
+  ])("$name when its file is opened", ({ isOpen, hasIndex, checks }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -121,7 +121,7 @@ describe("a leftover log", () => {
     expect(checked).toBe(checks);
   });
 
-  test("is not checked when another process commits, whatever the index's time", () => {
+  test("is not checked while another process commits to it", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -144,7 +144,7 @@ describe("a leftover log", () => {
     repairLeftoverLog(file, undefined, () => expect.unreachable());
   });
 
-  test("is not copied into another file; the error says what to do", async () => {
+  test("is not copied into another file, and the error has advice", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveMixture(folder, file);
@@ -168,7 +168,7 @@ describe("a leftover log", () => {
     expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(found);
   });
 
-  test("delays deletions until the file is checked", async () => {
+  test("delays deletions until the file's check is done", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);

@@ -43,13 +43,13 @@ function createStore(folder: TempFolder): string {
 
 /** Changes to a file's log, of which `other` is an older copy. All keep the log's inode. */
 const changes: readonly { name: string; change: (file: string, other: string) => void }[] = [
-  { name: "its log is truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
+  { name: "a truncation of its log to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
   {
-    name: "the end of its log is truncated",
+    name: "a truncation of its log's end",
     change: (file) => truncateSync(`${file}-wal`, statSync(`${file}-wal`).size - 1),
   },
   {
-    name: "another log is copied over its log",
+    name: "a copy of another log over its log",
     change: (file, other) => {
       using db = new DatabaseSync(other);
       db.exec("PRAGMA journal_mode = WAL; CREATE TABLE other AS SELECT randomblob(1000000)");
@@ -67,8 +67,8 @@ function batchOf(id: bigint): DeleteBatch {
   return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
 }
 
-describe("a store whose log another program changes", () => {
-  test.each(changes)("if $name, acknowledges no further deletion", async ({ change }) => {
+describe("a store with a log that another program changes", () => {
+  test.each(changes)("after $name, acknowledges no deletion", async ({ change }) => {
     using folder = createTempFolder();
     const file = createStore(folder);
     const store = await openSqliteStore({ file });
@@ -85,7 +85,7 @@ describe("a store whose log another program changes", () => {
     expect(folder.open()).toEqual([]);
   });
 
-  test.each(changes)("reports an unknown outcome when $name between a commit and its result", (row) => {
+  test.each(changes)("reports an unknown outcome after $name during a commit", (row) => {
     using folder = createTempFolder();
     const file = createStore(folder);
     const db = openDatabase({ file });
@@ -105,7 +105,7 @@ describe("a store whose log another program changes", () => {
     expect(folder.open()).toEqual([]);
   });
 
-  test("detects that its log is truncated just before a commit", () => {
+  test("detects a truncation of its log just before a commit", () => {
     using folder = createTempFolder();
     const file = createStore(folder);
     const db = openDatabase({ file });
@@ -164,7 +164,7 @@ describe("truncated log detection", () => {
     expect(watched.find()).toBe(cut);
   });
 
-  test("reports a truncated log after a complete checkpoint", () => {
+  test("detects a truncated log after a complete checkpoint", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.deletePlant(1n);
@@ -228,7 +228,7 @@ describe("truncated log detection", () => {
   });
 });
 
-describe("a store whose file other processes use with SQLite", () => {
+describe("a store with a file that other SQLite processes use", () => {
   const uses: readonly { name: string; use: (file: string, other: DatabaseSync) => void | Promise<void> }[] = [
     { name: "checkpoint", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(FULL)") },
     { name: "restart the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(RESTART)") },
@@ -261,9 +261,9 @@ describe("a store whose file other processes use with SQLite", () => {
     { name: "back up", use: (file) => backUp(file, `${file}.${Math.random()}`) },
     { name: "open and close", use: (file) => openDatabase({ file }).close() },
     { name: "read", use: (_file, other) => void other.prepare("SELECT count(*) FROM plants").get() },
-    { name: "change the time stamps", use: (file) => touch(file) },
+    { name: "change timestamps", use: (file) => touch(file) },
     {
-      name: "change the time stamps after a checkpoint",
+      name: "change timestamps after a checkpoint",
       use: (file, other) => {
         other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
         touch(file);

@@ -26,7 +26,7 @@ describe("an SQLite database", () => {
     expect(existsSync(folder.file("plants.db"))).toBe(false);
   });
 
-  test("is closed when its readers are done, even when they stop early", async () => {
+  test("is closed after its readers finish, even if they stop early", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
@@ -63,7 +63,7 @@ describe("an SQLite database", () => {
     expect(Number(deleted)).toBeGreaterThan(transactions / 2);
   });
 
-  test("inserts import batches sorted by id, so that transactions write few pages", async () => {
+  test("inserts import batches sorted by id", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = openDatabase({ file, migrates: true });
@@ -109,7 +109,7 @@ describe("an SQLite database", () => {
 });
 
 describe("backing up", () => {
-  test("syncs the copy before it gets its name, and then its folder", async () => {
+  test("syncs the copy before the final rename, and the folder after it", async () => {
     using folder = createTempFolder();
     using other = createTempFolder();
     const file = folder.file("plants.db");
@@ -125,7 +125,7 @@ describe("backing up", () => {
     ]);
   });
 
-  test("copies a store's snapshot during deletions, as a separate store", async () => {
+  test("copies a consistent snapshot during deletions", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });

@@ -49,7 +49,7 @@ describe("restoring a backup", () => {
       },
     },
     {
-      name: "a log and a journal exist without their file",
+      name: "a log and a journal exist without a database file",
       leave: (_folder, file) => {
         for (const end of ["-wal", "-shm", "-journal"]) writeFileSync(`${file}${end}`, "left");
       },
@@ -57,7 +57,7 @@ describe("restoring a backup", () => {
     { name: "the file is damaged", leave: (_folder, file) => writeFileSync(file, "not a database ".repeat(1_000)) },
   ];
 
-  test.each(olds)("if $name, replaces the store with a copy private to its owner", ({ leave }) => {
+  test.each(olds)("if $name, creates a copy with mode 0600", ({ leave }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);
@@ -73,7 +73,7 @@ describe("restoring a backup", () => {
     openDatabase({ file }).close();
   });
 
-  test("replaces a symbolic link's target, with its log", () => {
+  test("replaces the target of a symbolic link, and removes the old log", () => {
     using folder = createTempFolder();
     const backup = makeBackup(folder);
     mkdirSync(folder.file("volume"));
@@ -88,7 +88,7 @@ describe("restoring a backup", () => {
     expect(plantsIn(target)).toEqual([1n, 2n, 3n]);
   });
 
-  test("includes a backup's log, which a link and a killed process left", () => {
+  test("includes the log of a backup that is a symbolic link", () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
     const backup = folder.file("volume/backup.db");
@@ -108,7 +108,7 @@ describe("restoring a backup", () => {
       removed: [],
     },
     {
-      name: "a log exists without its file",
+      name: "a log exists without a database file",
       leave: (file: string) => writeFileSync(`${file}-wal`, "left"),
       removed: ["plants.db-wal"],
     },
@@ -154,10 +154,10 @@ describe("restoring a backup", () => {
   test.each([
     { name: "is open", sql: "DELETE FROM plants WHERE id = 8" },
     {
-      name: "is being read, and has no write-ahead log yet",
+      name: "is being read without a write-ahead log",
       sql: "DELETE FROM plants WHERE id = 8; PRAGMA journal_mode = DELETE; BEGIN; SELECT count(*) FROM plants",
     },
-  ])("leaves a store that $name unchanged", ({ sql }) => {
+  ])("refuses a store that $name, and leaves it unchanged", ({ sql }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);

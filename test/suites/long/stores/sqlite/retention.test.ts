@@ -58,7 +58,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("drops keys in order, and continues where an earlier process stopped", () => {
+  test("checks the keys in turn, also across restarts", () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
@@ -86,7 +86,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("releases a dropped record's key, even if the clock jumps", () => {
+  test("frees the key of a dropped record, even if the clock jumps", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 4n } });
     const clock = vi.spyOn(Date, "now");
@@ -111,7 +111,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("drops short slices, and is due again immediately while more remain", async () => {
+  test("drops a slice, and is due again immediately while more records remain", async () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
@@ -177,7 +177,7 @@ describe("dropping expired deletion records", () => {
     expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2n }, { seq: 3n }]);
   });
 
-  test("continues slice by slice until no expired records remain, without deletions", async () => {
+  test("continues without deletions until no expired records remain", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     databaseWith(file, Array<number>(2_500).fill(Date.now() - 3 * hourMs)).close();
@@ -186,7 +186,7 @@ describe("dropping expired deletion records", () => {
     await store.close();
   });
 
-  test("pauses in the store during deletions", async () => {
+  test("pauses between slices while its store deletes plants", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const db = databaseWith(file, Array<number>(100_000).fill(Date.now() - 3 * hourMs));
@@ -212,7 +212,7 @@ describe("dropping expired deletion records", () => {
   test.each([
     { name: "one slice", records: 2 },
     { name: "several slices", records: 2_500 },
-  ])("runs again after ten minutes, not continuously, after $name were dropped", async ({ records }) => {
+  ])("waits for the next interval after it has dropped $name of records", async ({ records }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const longAgo = Date.now() - 3 * hourMs;
@@ -231,7 +231,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("does not block deletions after an error", async () => {
+  test("does not prevent deletions after an error", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const db = databaseWith(file, [1, 2, 3]);

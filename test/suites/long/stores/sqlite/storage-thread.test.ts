@@ -38,7 +38,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("reports each change to its file's names once, and keeps deleting", async () => {
+  test("reports a second hard link and its removal once, and keeps deleting", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const events: Upkeep[] = [];
@@ -74,7 +74,7 @@ describe("the storage thread", () => {
     expect(existsSync(`${file}-wal`)).toBe(false);
   });
 
-  test("detects a removed file without a write", async () => {
+  test("detects a moved file without a write", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, migrates: true });
@@ -111,7 +111,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("uses its process's compile cache", async () => {
+  test("uses the compile cache of its process", async () => {
     using folder = createTempFolder();
     const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
     await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
@@ -121,7 +121,7 @@ describe("the storage thread", () => {
     expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
   });
 
-  test("starts without the preloaded modules and the profiler from its process", async () => {
+  test("starts without its process's preloaded modules and profiler", async () => {
     using folder = createTempFolder();
     for (const name of ["flag", "variable"]) writeFileSync(folder.file(`${name}.mjs`), `process._rawDebug("${name}");`);
     const file = folder.file("plants.db");

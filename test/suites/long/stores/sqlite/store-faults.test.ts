@@ -18,8 +18,8 @@ import { createTempFolder } from "../../../../../packages/testing/src/process/te
 
 const run = promisify(execFile);
 
-describe("an SQLite store whose disk, file, lock or thread fails", () => {
-  test("acknowledges no deletion that a failed write has lost, and stops writing", async () => {
+describe("an SQLite store with a failing disk, file, lock or thread", () => {
+  test("acknowledges no lost deletion after a failed write, and stops writing", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 5_000n } }).close();
@@ -122,7 +122,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
         symlinkSync(file, file);
       },
     },
-  ])("with its file $name acknowledges no deletion", async ({ remove }) => {
+  ])("acknowledges no deletion after its file was $name by another process", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
@@ -164,7 +164,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     await store.close();
   });
 
-  test("stops writing while another process holds the lock, then resumes by itself", async () => {
+  test("stops writing while another process holds the lock, and then resumes", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, lockTimeoutMs: 50 });
@@ -188,6 +188,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
 describe("an SQLite store with a permanent problem", () => {
   test.each<{
     name: string;
+    verb: string;
     isSpoiltBefore?: boolean;
     spoil: (file: string) => void;
     problem: string;
@@ -202,24 +203,28 @@ describe("an SQLite store with a permanent problem", () => {
         writeFileSync(file, bytes.fill(0xff, 8 * 4_096));
       },
       problem: "the file is damaged",
+      verb: "needs a restart",
       needsRestart: true,
     },
     {
       name: "its log is truncated",
       spoil: (file) => truncateSync(`${file}-wal`),
       problem: "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
+      verb: "waits for an operator",
       needsRestart: false,
     },
     {
       name: "its -shm file is deleted",
       spoil: (file) => rmSync(`${file}-shm`),
       problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
+      verb: "needs a restart",
       needsRestart: true,
     },
     {
       name: "its log is deleted and was copied into the file",
       spoil: (file) => rmSync(`${file}-wal`),
       problem: "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file",
+      verb: "needs a restart",
       needsRestart: true,
     },
     {
@@ -230,35 +235,34 @@ describe("an SQLite store with a permanent problem", () => {
       },
       problem:
         "its write-ahead log was moved, replaced or deleted; a restart without it may undo acknowledged deletions",
+      verb: "waits for an operator",
       needsRestart: false,
     },
     {
       name: "its file is moved",
       spoil: (file) => renameSync(file, `${file}.moved`),
       problem: "the file was moved, replaced or deleted",
+      verb: "waits for an operator",
       needsRestart: false,
     },
-  ])(
-    "reports that $name (needsRestart: $needsRestart)",
-    async ({ isSpoiltBefore = false, spoil, problem, needsRestart }) => {
-      using folder = createTempFolder();
-      const file = folder.file("plants.db");
-      await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
-      if (isSpoiltBefore) spoil(file);
-      const store = await openSqliteStore({ file });
-      expect(store.needsRestart).toBe(false);
-      if (!isSpoiltBefore) {
-        await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-        spoil(file);
-      }
-      await refusalOf(store.delete(4_000n, deleteCall()));
-      expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
-        problem: `${file}: ${problem}`,
-        needsRestart,
-      });
-      await store.close();
-    },
-  );
+  ])("$verb if $name, and reports the problem", async ({ isSpoiltBefore = false, spoil, problem, needsRestart }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
+    if (isSpoiltBefore) spoil(file);
+    const store = await openSqliteStore({ file });
+    expect(store.needsRestart).toBe(false);
+    if (!isSpoiltBefore) {
+      await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+      spoil(file);
+    }
+    await refusalOf(store.delete(4_000n, deleteCall()));
+    expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
+      problem: `${file}: ${problem}`,
+      needsRestart,
+    });
+    await store.close();
+  });
 
   test("causes no unhandled rejection if its thread exits during a check", async () => {
     using folder = createTempFolder();

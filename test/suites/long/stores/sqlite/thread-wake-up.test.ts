@@ -10,7 +10,7 @@ const rounds = 2_000;
 const forEver = Number.POSITIVE_INFINITY;
 
 describe("ThreadWakeUp", () => {
-  test("returns the requests in order, and undefined after the last", () => {
+  test("returns the requests in order, and undefined after the last one", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const wakeUp = new ThreadWakeUp();
     const farWakeUp = new ThreadWakeUp(wakeUp.memory);
@@ -25,7 +25,7 @@ describe("ThreadWakeUp", () => {
     near.close();
   });
 
-  test("does not spin with a negative timeout", () => {
+  test("checks once with a negative timeout, without spinning", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const load = vi.spyOn(Atomics, "load");
     expect(new ThreadWakeUp().nextRequest(far, -1, 1)).toBeUndefined();
@@ -34,7 +34,7 @@ describe("ThreadWakeUp", () => {
     near.close();
   });
 
-  test("wakes up for a request that arrives right after a port check", () => {
+  test("returns a request that arrives during its check", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const wakeUp = new ThreadWakeUp();
     // By chance, threads run in this order once in a hundred thousand times. Here the request always arrives when the
@@ -92,10 +92,16 @@ describe("ThreadWakeUp", () => {
 });
 
 test.each([
-  { name: "a single deletion right after the previous reply", isSingle: true, afterMs: 0.18, spins: true },
-  { name: "a slow caller's deletion", isSingle: true, afterMs: 0.3, spins: false },
-  { name: "its first request", isSingle: true, afterMs: Infinity, spins: false },
-  { name: "a batch with several deletions", isSingle: false, afterMs: 0.1, spins: false },
-])("after $name, the storage thread spins only if another request is likely", ({ isSingle, afterMs, spins }) => {
+  {
+    name: "a single deletion right after the previous reply",
+    isSingle: true,
+    afterMs: 0.18,
+    verb: "spins",
+    spins: true,
+  },
+  { name: "a slow caller's deletion", isSingle: true, afterMs: 0.3, verb: "does not spin", spins: false },
+  { name: "its first request", isSingle: true, afterMs: Infinity, verb: "does not spin", spins: false },
+  { name: "a batch with several deletions", isSingle: false, afterMs: 0.1, verb: "does not spin", spins: false },
+])("after $name, the storage thread $verb for the next request", ({ isSingle, afterMs, spins }) => {
   expect(spinMsAfter(isSingle, afterMs)).toBe(spins ? spinMsMax : 0);
 });

@@ -94,7 +94,7 @@ describe("an unfinished copy", () => {
     for (const name of ["running.db", "next.db"]) expect(plantsIn(folder.file(name))).toEqual([1n, 2n, 3n]);
   });
 
-  test.each(commands)("is removed by $name next to one that cannot be removed", ({ run }) => {
+  test.each(commands)("is removed by $name even if another one cannot be removed", ({ run }) => {
     using folder = createTempFolder();
     const source = createPlants(folder);
     const [kept, removed] = ["a.db.0123456789abcdef.unfinished", "b.db.0123456789abcdef.unfinished"];
@@ -106,7 +106,7 @@ describe("an unfinished copy", () => {
     expect(unfinishedIn(folder)).toEqual([kept]);
   });
 
-  test("is removed only if its name is complete", () => {
+  test("is kept if its name has another pattern", () => {
     using folder = createTempFolder();
     const source = createPlants(folder);
     const others = ["a.db.unfinished", "b.db.12.unfinished"];

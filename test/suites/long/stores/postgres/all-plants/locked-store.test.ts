@@ -31,7 +31,7 @@ test.each([
   expect([await plantsOf(target), await recordsOf(target)]).toEqual([await plantsOf(source), await recordsOf(source)]);
 });
 
-test("a store that a quiet server uses is not moved", async () => {
+test("move refuses a store that an idle server uses", async () => {
   const source = await createUsedStore(postgres);
   const store = await openPlantStore(source);
   const locked = openLockedStore(source, { isRead: true });
@@ -54,7 +54,7 @@ test("two moves do not lock the same store", async () => {
 
 test.each([
   {
-    name: "records in PostgreSQL",
+    name: "PostgreSQL record",
     to: postgres,
     sql: `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RETURN CASE WHEN NEW.plant_id = 3 THEN NULL ELSE NEW END; END $$;
@@ -62,7 +62,7 @@ test.each([
     stored: "2 of 3 deletion records",
   },
   {
-    name: "plants in PostgreSQL",
+    name: "PostgreSQL plant",
     to: postgres,
     sql: `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RETURN CASE WHEN NEW.id = 3 THEN NULL ELSE NEW END; END $$;
@@ -70,24 +70,24 @@ test.each([
     stored: "3 of 4 plants",
   },
   {
-    name: "records in SQLite",
+    name: "SQLite record",
     to: sqlite,
     sql: "CREATE TRIGGER skip BEFORE INSERT ON deletions WHEN NEW.plant_id = 3 BEGIN SELECT RAISE(IGNORE); END",
     stored: "2 of 3 deletion records",
   },
   {
-    name: "keys in SQLite",
+    name: "SQLite key",
     to: sqlite,
     sql: "CREATE TRIGGER skip BEFORE INSERT ON idempotency_keys BEGIN SELECT RAISE(IGNORE); END",
     stored: "2 of 3 deletion records",
   },
   {
-    name: "plants in SQLite",
+    name: "SQLite plant",
     to: sqlite,
     sql: "CREATE TRIGGER skip BEFORE INSERT ON plants WHEN NEW.id = 3 BEGIN SELECT RAISE(IGNORE); END",
     stored: "3 of 4 plants",
   },
-])("if a trigger drops $name, a move changes nothing", async ({ to, sql, stored }) => {
+])("a move changes nothing if a trigger drops $name rows", async ({ to, sql, stored }) => {
   const [source, target] = [await createUsedStore(sqlite), await to.create()];
   await to.run(target, sql);
   await expect(move(source, target)).rejects.toThrow(
@@ -108,7 +108,7 @@ test.each([
     sql: "CREATE TRIGGER lose AFTER INSERT ON plants WHEN NEW.id = 3 BEGIN DELETE FROM plants WHERE id = 1; END",
     counts: "3 plants, 3 deletion records and 1 idempotency keys, expected 4 plants, 3 deletion records and 1",
   },
-])("a move changes nothing when a trigger $name that was moved", async ({ sql, counts }) => {
+])("a move changes nothing when a trigger $name during the move", async ({ sql, counts }) => {
   const [source, target] = [await createUsedStore(sqlite), await sqlite.create()];
   await sqlite.run(target, sql);
   await expect(move(source, target)).rejects.toThrow(counts);
@@ -124,7 +124,7 @@ test("a move changes nothing if a source record has two keys", async () => {
   expect([await plantsOf(target), await recordsOf(target)]).toEqual([[], []]);
 });
 
-test("a move stops when a server begins to write meanwhile", async () => {
+test("a move stops when another session starts to write", async () => {
   const source = await createUsedStore(postgres);
   const url = urlOf(source);
   await using locked = await openLockedStore(source, { isRead: true, watchMs: 0 });
@@ -165,7 +165,7 @@ test("a move fails when row security hides source rows", async () => {
   await expect(move(hidden, await sqlite.create())).resolves.toMatchObject({ plants: 4 });
 });
 
-test("moved records are in their days' partitions, and undated with a key", async () => {
+test("moved records without a key go to their day's partition", async () => {
   const [source, target] = [await createUsedStore(sqlite), await postgres.create()];
   await sqlite.run(source, "UPDATE deletions SET deleted_at = 86400000 WHERE plant_id = 3");
   await move(source, target);

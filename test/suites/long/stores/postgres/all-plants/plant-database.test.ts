@@ -21,9 +21,9 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) 
 
 describe("importing into PostgreSQL", () => {
   test.each([
-    { ids: [1n, 2n, 3n], present: 1 },
-    { ids: [1n, 3n], present: 0 },
-  ])("of $ids does not restore a plant that is being deleted meanwhile", async (row) => {
+    { name: "present and new plants", ids: [1n, 2n, 3n], present: 1 },
+    { name: "new plants", ids: [1n, 3n], present: 0 },
+  ])("with $name does not restore a plant that another session is deleting", async (row) => {
     const { ids, present } = row;
     const url = await server.createPlants([1n, 2n]);
     const deleting = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
@@ -94,7 +94,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "12" }, { id: "14" }]);
   });
 
-  test("can be repeated after its connection was cut, which stores nothing", async () => {
+  test("stores nothing when its connection is cut, and can be repeated", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
@@ -110,10 +110,20 @@ describe("importing into PostgreSQL", () => {
   });
 
   test.each([
-    { how: "lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
-    { how: "lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
-    { how: "refused", commitSql: "RAISE 'kept'", restore: true },
-  ])("is in doubt only if lost and restoring (COMMIT $how, restore $restore)", async ({ how, commitSql, restore }) => {
+    {
+      name: "is in doubt after a lost COMMIT with restore",
+      how: "lost",
+      commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())",
+      restore: true,
+    },
+    {
+      name: "is not in doubt after a lost COMMIT without restore",
+      how: "lost",
+      commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())",
+      restore: false,
+    },
+    { name: "is not in doubt after a refused COMMIT", how: "refused", commitSql: "RAISE 'kept'", restore: true },
+  ])("$name, and reports the cause", async ({ how, commitSql, restore }) => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -128,7 +138,7 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
   });
 
-  test("does not count a plant that another import added during a retry", async () => {
+  test("counts a plant as present if another import added it during a retry", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -156,7 +166,7 @@ describe("importing into PostgreSQL", () => {
     await other;
   });
 
-  test("never inserts deleted plants, because triggers and constraints would see them", async () => {
+  test("never inserts deleted plants, so constraints do not see them", async () => {
     const url = await server.createPlants();
     await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
     await using database = await openPostgresDatabase(url);
@@ -196,7 +206,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test.each([{}, { restore: true }])(
-    "with %j reports plants as present only once the standbys have them",
+    "with %j reports plants as present only after the standbys have them",
     async (options) => {
       // Added by an import that has failed, because its wait for the standby was cancelled.
       const url = await server.createPlants([1n]);
@@ -227,7 +237,7 @@ describe("importing into PostgreSQL", () => {
     await runSql(url, "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
   });
 
-  test("adds each id once in two concurrent imports", async () => {
+  test("adds each id once when two imports run concurrently", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     const ids = Array.from({ length: 4_000 }, (_, i) => BigInt(i));
@@ -240,7 +250,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "4000" }]);
   });
 
-  test("names the server and the problem when it becomes unavailable", async () => {
+  test("reports the server and the problem when the server is unavailable", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await runSql(url, "DROP TABLE plants");
@@ -252,7 +262,7 @@ describe("importing into PostgreSQL", () => {
   });
 });
 
-test("reading a PostgreSQL database leaves no connection open after an early stop", async () => {
+test("a reader of a PostgreSQL database that stops early closes its connection", async () => {
   const url = `${await server.createSchema()}&application_name=operator`;
   await migratePostgres(url);
   {
@@ -272,7 +282,7 @@ test("reading a PostgreSQL database leaves no connection open after an early sto
   await expect.poll(() => runSql(url, sessions)).toEqual([]);
 });
 
-test("a database check resolves after its connection is closed", async () => {
+test("a database check closes its connection before it resolves", async () => {
   const url = await server.createPlants();
   let connections = 0;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -294,7 +304,7 @@ test("a database without a plant store is refused", async () => {
   await expect(openPostgresDatabase(url)).rejects.toThrow(/: it does not contain a plant store yet: /);
 });
 
-test("a replica can be exported, but not imported into", async () => {
+test("a replica supports exports, but not imports", async () => {
   const url = await server.createPlants();
   await runSql(
     url,

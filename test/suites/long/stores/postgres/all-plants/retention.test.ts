@@ -37,7 +37,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
   test.each([
     { name: "one table", placement: singleServer, mayBeMore: true },
     { name: "partitions by day", placement: singleServerByDay, mayBeMore: false },
-  ])("with records in $name drops the oldest first and skips locked ones", async (row) => {
+  ])("with records in $name drops the oldest first and skips locked records", async (row) => {
     const { mayBeMore } = row;
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
@@ -55,7 +55,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await session.close();
   });
 
-  test("continues past records from a single second that a trigger keeps", async () => {
+  test("continues after a slice of records that a trigger keeps", async () => {
     const url = await createRecords(100);
     await runSql(
       url,
@@ -73,7 +73,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     // The first slice ends at that time.
     { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
     { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
-  ])("drops records from the same time ($moment) slice by slice", async ({ moment, slices }) => {
+  ])("drops many records from the same time, $moment, in slices", async ({ moment, slices }) => {
     const url = await createRecords(250);
     await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
     const session = new Session(readServerUrl(url));
@@ -123,7 +123,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await Promise.all([session.close(), hanging.close()]);
   });
 
-  test("does not read the remaining records for each slice, even without statistics", async () => {
+  test("reads only the records of a slice, even without statistics", async () => {
     const url = await createRecords(45_000);
     const reports: Upkeep[] = [];
     const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
@@ -138,7 +138,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await expect.poll(() => runSql(url, readSql)).toEqual([{ seq_tup_read: "0", twice: true, once: true }]);
   });
 
-  test("continues past records that a trigger keeps, and attempts each only once", async () => {
+  test("attempts to drop each record that a trigger keeps only once", async () => {
     const url = await createRecords(45_000);
     await runSql(
       url,
@@ -154,7 +154,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
   });
 
-  test("lists the oldest records first, in whatever order they were written", async () => {
+  test("lists the oldest records first, for any order of insertion", async () => {
     await using database = await openPostgresDatabase(await createRecords(3));
     const listed = await collect(database.listDeletions());
     expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
@@ -185,7 +185,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await locked.retention.stop();
   });
 
-  test("reports the dropped records before its stop on an unresponsive server", async () => {
+  test("reports the records that were dropped before it is stopped", async () => {
     const url = await createRecords(30_000);
     const locking = await openClient(url, "SELECT pg_advisory_lock(1)");
     await runSql(
@@ -250,7 +250,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - remaining }]);
   });
 
-  test("pauses in a store that deletes meanwhile", async () => {
+  test("pauses between slices while its store deletes plants", async () => {
     const url = await createRecords(20_200);
     await runSql(
       url,
@@ -299,7 +299,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(await countRecords(url)).toBeGreaterThan(100_000);
   });
 
-  test("keeps no connection between runs, and affects nothing else after an error", async () => {
+  test("keeps no connection between runs, and does not affect deletions after an error", async () => {
     const url = await createRecords(1);
     const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");

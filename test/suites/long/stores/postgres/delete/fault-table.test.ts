@@ -20,60 +20,60 @@ PL/pgSQL function plants_1.plantstore_delete(bigint,bigint[]) line 18 at SQL sta
 while executing command on db-1:5432`;
 
 describe("verdictOn", () => {
-  test.each(faultTable)("for SQLSTATE $sqlState ($why), returns $verdict as the verdict", ({ sqlState, verdict }) => {
+  test.each(faultTable)("returns $verdict for SQLSTATE $sqlState ($why)", ({ sqlState, verdict }) => {
     expect(verdictOn(refusal(sqlState.padEnd(5, "0")))).toBe(verdict);
   });
 
   test.each(faultTable.filter(({ within: verdict }) => verdict !== undefined))(
-    "for SQLSTATE $sqlState within a statement ($why), returns $within as the verdict",
+    "returns $within for SQLSTATE $sqlState within a statement ($why)",
     ({ sqlState, within: verdict }) => {
       expect(verdictOn(within(trigger, sqlState.padEnd(5, "0")))).toBe(verdict);
     },
   );
 
   test.each([
-    { name: "prefers the row of a code to the row of its class", fault: refusal("53300"), verdict: "reconnect" },
+    { name: "uses a code's verdict instead of its class's verdict", fault: refusal("53300"), verdict: "reconnect" },
     {
-      name: "retries after a conflict on the index of idempotency keys",
+      name: "returns retry after a conflict on the idempotency key index",
       fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }),
       verdict: "retry",
     },
     ...["deletions_by_keyword", "old_deletions_by_key"].map((constraint) => ({
-      name: `splits a batch after a conflict on another index: ${constraint}`,
+      name: `returns split after a conflict on the index ${constraint}`,
       fault: Object.assign(refusal("23505"), { constraint }),
       verdict: "split",
     })),
     {
-      name: "isolates plants whose trigger raises a code without a row",
+      name: "returns isolate for a trigger's unknown code",
       fault: within(trigger, "2F003"),
       verdict: "isolate",
     },
-    { name: "isolates plants whose trigger lacks a privilege", fault: within(trigger), verdict: "isolate" },
+    { name: "returns isolate for a trigger without a privilege", fault: within(trigger), verdict: "isolate" },
     {
-      name: "splits a batch when a trigger raises an unknown SQLSTATE",
+      name: "returns split for a trigger's invented SQLSTATE",
       fault: within(trigger, "PLANT"),
       verdict: "split",
     },
     {
-      name: "retries after a serialization failure in a trigger",
+      name: "returns retry for a serialization failure in a trigger",
       fault: within(trigger, "40001"),
       verdict: "retry",
     },
     {
-      name: "isolates plants whose trigger on Citus lacks a privilege",
+      name: "returns isolate for a trigger on Citus without a privilege",
       fault: within(`${trigger}\n${onCitus}`),
       verdict: "isolate",
     },
-    { name: "fails when our function on Citus lacks a privilege", fault: within(onCitus), verdict: "fail" },
+    { name: "returns fail for our function on Citus without a privilege", fault: within(onCitus), verdict: "fail" },
     {
-      name: "fails when the privilege to call our function on Citus is missing",
+      name: "returns fail without the privilege to call our function on Citus",
       fault: within("while executing command on db-1:5432"),
       verdict: "fail",
     },
-    { name: "uses the row of the class for a code without a row", fault: refusal("08P01"), verdict: "unknown" },
-    { name: "returns unknown for a code in a class of internal errors", fault: refusal("XX000"), verdict: "unknown" },
+    { name: "uses the class's verdict for a code without a verdict", fault: refusal("08P01"), verdict: "unknown" },
+    { name: "returns unknown for an internal error", fault: refusal("XX000"), verdict: "unknown" },
     {
-      name: "returns unknown for an error code of the network",
+      name: "returns unknown for a network error",
       fault: Object.assign(new Error("reset"), { code: "ECONNRESET" }),
       verdict: "unknown",
     },
@@ -83,7 +83,7 @@ describe("verdictOn", () => {
     expect(verdictOn(fault)).toBe(verdict);
   });
 
-  test("has each SQLSTATE only once", () => {
+  test("has a single verdict for each SQLSTATE", () => {
     expect(new Set(faultTable.map(({ sqlState }) => sqlState)).size).toBe(faultTable.length);
   });
 });

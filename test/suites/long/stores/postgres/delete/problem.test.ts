@@ -34,6 +34,6 @@ test.each([
     mayBeBrief: true,
   },
   { name: "a value that is not an error", fault: "odd", text: "odd", mayBeBrief: true },
-])("the problem for $name is temporary (mayBeBrief: $mayBeBrief)", ({ fault, text, mayBeBrief }) => {
+])("$name is a temporary problem with a reason", ({ fault, text, mayBeBrief }) => {
   expect(problemOf(fault)).toEqual({ text, mayBeBrief, isTemporary: true });
 });

@@ -28,12 +28,12 @@ const unknown = "the outcome of the deletion is unknown; repeating the request i
 
 const server = await startPostgresOfFile(["-c", "deadlock_timeout=50ms"]);
 
-describe("a committed batch whose response is lost", () => {
+describe("a committed batch with a lost response", () => {
   test.each([
-    { name: "nothing else fails", sqlStates: [] },
-    { name: "the lookup is rolled back because of concurrent transactions", sqlStates: ["40001", "55P03"] },
-    { name: "the lookup fails because the server lacks resources, then stops", sqlStates: ["53100", "57P03"] },
-    { name: "the lookup may have been committed, too", sqlStates: ["XX000", "40001"] },
+    { name: "the lookup succeeds", sqlStates: [] },
+    { name: "the lookup is first rolled back", sqlStates: ["40001", "55P03"] },
+    { name: "the lookup first fails for lack of resources", sqlStates: ["53100", "57P03"] },
+    { name: "the lookup itself is first in doubt", sqlStates: ["XX000", "40001"] },
   ])("if $name, settles its deletions only by its own records", async ({ sqlStates }) => {
     const url = await createPlantsUpTo(server, 4);
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -62,8 +62,8 @@ describe("a committed batch whose response is lost", () => {
   });
 });
 
-describe("a committed batch that lost its response and is refused on retry", () => {
-  test("settles its deletions by its records, one by one", async () => {
+describe("a committed batch with a lost response and a refused retry", () => {
+  test("settles each deletion by its record", async () => {
     const url = await createPlantsUpTo(server, 3);
     await using proxy = await startCuttingProxy(server.socketFolder);
     // The first statement succeeds. The retry, its first half, and plant 1 alone are refused.
@@ -85,7 +85,7 @@ describe("a committed batch that lost its response and is refused on retry", () 
     ]);
   });
 
-  test("reports no plant as missing if a trigger prevents the record lookup", async () => {
+  test("is in doubt if a trigger prevents the record lookup", async () => {
     const url = await createPlantsUpTo(server, 2);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(
@@ -103,12 +103,12 @@ describe("a committed batch that lost its response and is refused on retry", () 
   });
 });
 
-describe("a deletion in doubt that is refused when it is retried", () => {
+describe("a deletion in doubt with a refused retry", () => {
   test.each([
     { sqlState: "P0001", deletions: callersOf(1n), server: "healthy" },
     // With two deletions, the batch ends as soon as the lookup fails for the first.
     { sqlState: "XX000", deletions: callersOf(1n, 2n), server: "unavailable" },
-  ])("stays in doubt if its record lookup fails with $sqlState, too", async ({ sqlState, deletions, ...failure }) => {
+  ])('stays in doubt if its record lookup also fails with "$sqlState"', async ({ sqlState, deletions, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", ["P0001", "P0001"]);
     await failAlways(url, "UPDATE ON deletions", sqlState);
@@ -129,7 +129,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
       lock: "SELECT FROM beds FOR UPDATE",
       sqlStates: [],
     },
-  ])("is deferred in doubt if $name is locked", async ({ arrange, lock, sqlStates }) => {
+  ])("is deferred if $name is locked, and stays in doubt", async ({ arrange, lock, sqlStates }) => {
     const url = await createPlantsUpTo(server, 1);
     await runSql(url, arrange);
     await failAttempts(url, "DELETE ON plants", sqlStates);
@@ -147,7 +147,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await other.end();
   });
 
-  test("gets the lost attempt's outcome, although the attempt is still running", async () => {
+  test("waits for the lost attempt, and gets the outcome of that attempt", async () => {
     const url = await createPlantsUpTo(server, 1);
     // The first entry is for the lost attempt's statement.
     await failAttempts(url, "DELETE ON plants", ["", "P0001"]);
@@ -165,7 +165,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await session.close();
   });
 
-  test("reports the recorded plant as deleted, although it exists again", async () => {
+  test("reports a recorded plant as deleted even if it exists again", async () => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", ["P0001"]);
     const token = randomUUID();
@@ -180,7 +180,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     expect(await plantsOf(url)).toEqual(["1"]);
   });
 
-  test("needs no key lookup or standby wait once its plant is found", async () => {
+  test("is settled without a standby wait if its plant exists", async () => {
     const url = await createPlantsUpTo(server, 1);
     await runSql(
       url,
@@ -199,7 +199,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
   });
 });
 
-test("a plant's next deletion inherits the token if the first is cancelled", async () => {
+test("a plant's second deletion gets the token if the first is cancelled", async () => {
   const url = await createPlantsUpTo(server, 2);
   const other = await openClient(url, "BEGIN; SELECT FROM plants FOR UPDATE");
   const session = new Session(readServerUrl(url), lockTimeouts);
@@ -249,7 +249,7 @@ describe("a batch that has deleted a plant", () => {
     return url.replace("user=tester", "user=stripped");
   }
 
-  test("runs no further statement in an attempt that skips locked plants", async () => {
+  test("sends no other statement in an attempt that skips locked plants", async () => {
     const session = new Session(readServerUrl(await createLastPlant()));
     const options = { defer: failToDefer, isCareful: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
@@ -258,7 +258,7 @@ describe("a batch that has deleted a plant", () => {
 
   test.each([
     { name: "a missing plant", deletions: callersOf(1n, 9n) },
-    { name: "the key of another caller", deletions: ["a", "b"].map((key) => callerWith(1n, key)) },
+    { name: "another caller's key", deletions: ["a", "b"].map((key) => callerWith(1n, key)) },
   ])("is in doubt if the lookup for $name fails", async ({ deletions }) => {
     const url = await createLastPlant();
     const session = new Session(readServerUrl(url));

@@ -26,7 +26,7 @@ const unknown = "the outcome of the deletion is unknown; repeating the request i
 
 const server = await startPostgresOfFile(["-c", "deadlock_timeout=50ms"]);
 
-describe("a batch with plants that another transaction has locked", () => {
+describe("a batch with plants locked by another transaction", () => {
   test.each([
     { name: "deletes the other plants", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
     {
@@ -62,9 +62,9 @@ describe("a batch with plants that another transaction has locked", () => {
   });
 
   test.each([
-    { name: "by its own records", recordedBy: "this batch", isDeleted: true },
-    { name: "not by the records of another batch", recordedBy: "another", isDeleted: false },
-  ])("in doubt determines $name what it has deleted", async ({ recordedBy, isDeleted }) => {
+    { name: "reports a plant as deleted by its own record", recordedBy: "this batch", isDeleted: true },
+    { name: "does not report a plant as deleted by another batch's record", recordedBy: "another", isDeleted: false },
+  ])("$name after an attempt in doubt", async ({ recordedBy, isDeleted }) => {
     const url = await createPlantsUpTo(server, 3);
     await runSql(url, "DELETE FROM plants WHERE id = 3");
     const token = randomUUID();
@@ -141,9 +141,9 @@ test("a batch that loses a deadlock is retried", async () => {
 });
 
 test.each([
-  { name: "", token: undefined, refusal: away },
-  { name: " in doubt", token: randomUUID(), refusal: unknown },
-])("a split batch$name starts no other part after its deadline", async ({ token, refusal }) => {
+  { name: "a split batch", token: undefined, refusal: away },
+  { name: "a split batch in doubt", token: randomUUID(), refusal: unknown },
+])("$name starts no other part after its deadline", async ({ token, refusal }) => {
   const url = await createPlantsUpTo(server, 8);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");

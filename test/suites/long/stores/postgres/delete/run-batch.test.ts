@@ -35,7 +35,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000"], connection: "a new connection" },
     { sqlStates: ["08006", "57P01"], connection: "a new connection" },
     { sqlStates: ["40003"], connection: "a new connection" },
-  ])("with $sqlStates, on $connection, is retried until it succeeds", async ({ sqlStates, connection }) => {
+  ])("with $sqlStates is retried on $connection until it succeeds", async ({ sqlStates, connection }) => {
     const url = await createPlantsUpTo(server, 3);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -54,7 +54,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["57014", "42P01"], results: away, server: "refusing" },
     { sqlStates: ["XX000", "42P01"], results: unknown, server: "refusing" },
     { sqlStates: ["XX000", "40001", "53100", "42P01"], results: unknown, server: "refusing" },
-  ])('with $sqlStates reports "$results" without a retry', async ({ sqlStates, ...failure }) => {
+  ])('with $sqlStates is not retried, and reports "$results"', async ({ sqlStates, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -73,7 +73,7 @@ describe("a batch that fails", () => {
     { sqlState: "57P03", results: away, server: "unavailable" },
     { sqlState: "25P04", results: away, server: "unavailable" },
     { sqlState: "XX000", results: unknown, server: "unavailable" },
-  ])('with $sqlState until its deadline is rejected with "$results"', async ({ sqlState, ...failure }) => {
+  ])('with $sqlState on each retry reports "$results" after its deadline', async ({ sqlState, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
@@ -91,7 +91,7 @@ describe("a batch that fails", () => {
   test.each([
     { name: "the server is unreachable", arrange: () => server.stop("fast"), user: "tester" },
     { name: "the server refuses the user", arrange: () => Promise.resolve(), user: "nobody" },
-  ])("because $name is reported as not done", async ({ arrange, user }) => {
+  ])("because $name deletes nothing, and reports so", async ({ arrange, user }) => {
     const url = await createPlantsUpTo(server, 1);
     await arrange();
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
@@ -110,7 +110,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000"], ended: [true, true], attempts: 2 },
     { sqlStates: ["P0001"], ended: [true, true], attempts: 3 },
     { sqlStates: ["42P01"], ended: "refusing", attempts: 1 },
-  ])("with $sqlStates ends with $ended even if it skips locked plants", async ({ sqlStates, ended, attempts }) => {
+  ])("with $sqlStates gets the same result when it skips locked plants", async ({ sqlStates, ended, attempts }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -123,7 +123,7 @@ describe("a batch that fails", () => {
     expect(await countAttempts(url)).toBe(attempts);
   });
 
-  test("is reported as not done if the key lookup on retry fails", async () => {
+  test("deletes nothing if the key lookup on its retry fails", async () => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
@@ -136,7 +136,7 @@ describe("a batch that fails", () => {
     expect(await plantsOf(url)).toEqual(["1"]);
   });
 
-  test("is not retried once all its calls are cancelled", async () => {
+  test("is not retried after all its calls are cancelled", async () => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", ["40001"]);
     const session = new Session(readServerUrl(url));
@@ -167,7 +167,7 @@ describe("a batch that fails", () => {
     { attempts: 0, pauseMsMax: 5 },
     { attempts: 3, pauseMsMax: 40 },
     { attempts: 100, pauseMsMax: 1_000 },
-  ])("pauses randomly for up to $pauseMsMax ms after $attempts other attempts", ({ attempts, pauseMsMax }) => {
+  ])("pauses for up to $pauseMsMax ms after $attempts attempts, at random", ({ attempts, pauseMsMax }) => {
     const pauses = Array.from({ length: 100 }, () => backoffMs(attempts));
     expect(Math.max(...pauses)).toBeLessThan(pauseMsMax);
     expect(Math.max(...pauses)).toBeGreaterThan(pauseMsMax / 2);
@@ -175,7 +175,7 @@ describe("a batch that fails", () => {
   });
 });
 
-describe("a batch that the server partly refuses", () => {
+describe("a batch that the server refuses", () => {
   // The first entry is for the whole batch, the next for its first half.
   test.each([
     {
@@ -207,7 +207,7 @@ describe("a batch that the server partly refuses", () => {
       results: ["the database does not allow deleting plant 1", true, true, true],
       attempts: 5,
     },
-  ])("that is $result after $sqlStates runs in parts until then", async ({ sqlStates, result, results, attempts }) => {
+  ])("after $sqlStates runs in parts, and is $result in the end", async ({ sqlStates, result, results, attempts }) => {
     const url = await createPlantsUpTo(server, 4);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -225,7 +225,7 @@ describe("a batch that the server partly refuses", () => {
   });
 });
 
-test("a batch records the first deletion for each plant", async () => {
+test("a batch records only the first of several deletions of a plant", async () => {
   const url = await createPlantsUpTo(server, 3);
   const session = new Session(readServerUrl(url));
   const deletions = [1n, 2n, 1n, 1n].map((id, i) => sentDeletion(id, deleteCall({ subject: `caller-${i}` })));
@@ -239,7 +239,7 @@ test("a batch records the first deletion for each plant", async () => {
 
 // A lookup is a write, so it could fail although the deletion is committed.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
-  "despite %s, a batch with a response looks up nothing",
+  'a trigger with "%s" on record updates does not affect a successful batch',
   async (statement) => {
     const url = await createPlantsUpTo(server, 2);
     await runSql(
@@ -275,7 +275,7 @@ test.each([
   expect(results).toEqual([true, ends, true, false, ends, false]);
 });
 
-test("a batch never reports a trigger's kept plant as missing after cancellation", async () => {
+test("a batch reports a plant kept by a trigger as protected despite a cancelled call", async () => {
   const url = await createPlantsUpTo(server, 1);
   await runSql(
     url,
@@ -306,10 +306,10 @@ test("a batch without standbys reports a missing plant without a write", async (
 
 // The plant may be missing only on this server, because it was deleted and the standbys do not know it yet.
 test.each([
-  { name: "it waits for locks", options: {} },
-  { name: "it skips locked plants", options: { isCareful: true } },
-  { name: "it is in doubt, and refused when it is retried", options: { token: randomUUID() }, refusal: "P0001" },
-])("if $name, a batch reports missing plants only after standbys confirm", async ({ options, refusal }) => {
+  { name: "waits for locks", options: {} },
+  { name: "skips locked plants", options: { isCareful: true } },
+  { name: "is refused in doubt", options: { token: randomUUID() }, refusal: "P0001" },
+])("a batch that $name reports missing plants only after the standbys confirm", async ({ options, refusal }) => {
   const url = await createPlantsUpTo(server, 1);
   if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);
   const session = new Session(readServerUrl(url));
@@ -347,7 +347,7 @@ test("a batch excludes cancelled calls from later attempts and rejects them", as
   expect(await plantsOf(url)).toEqual(["2"]);
 });
 
-test("a careful attempt sends no statement if every call is cancelled", async () => {
+test("an attempt that skips locked plants sends nothing if every call is cancelled", async () => {
   const call = deleteCall({ signal: AbortSignal.abort() });
   const pending = [sentDeletion(1n, call)];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
@@ -355,7 +355,7 @@ test("a careful attempt sends no statement if every call is cancelled", async ()
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });
 
-test("a batch without errors reads no signal, which would create it", async () => {
+test("a batch without errors does not read its calls' signals", async () => {
   const url = await createPlantsUpTo(server, 1);
   const session = new Session(readServerUrl(url));
   const context = {

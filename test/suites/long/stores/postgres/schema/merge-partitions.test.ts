@@ -8,7 +8,7 @@ import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-f
 
 const server = await startPostgresOfFile();
 
-describe("merging the partitions of records into one table for Citus", () => {
+describe("merging the record partitions into one table for Citus", () => {
   test("keeps all records, triggers and privileges", async () => {
     const url = await server.createPlants([1n, 2n]);
     const store = await openPostgresStore({ url });
@@ -36,7 +36,7 @@ describe("merging the partitions of records into one table for Citus", () => {
     expect(found).toEqual({ relkind: "r", granted: true, numbers: "3", triggers: "told", rest: "1" });
   });
 
-  test("waits for a running deletion and does not reuse its seq", async () => {
+  test("waits for a running deletion and does not reuse the record's seq", async () => {
     const url = await server.createPlants();
     const insert = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (3, '', '', gen_random_uuid())";
     const deleting = await openClient(url, `BEGIN; ${insert}`);

@@ -49,14 +49,14 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
   VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
 
 describe("migrating a PostgreSQL database", () => {
-  test.each([0, 1])("from version %d succeeds with a publication for all tables", async (version) => {
+  test.each([0, 1])("from version %d succeeds while a publication covers all tables", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
     onTestFinished(() => runSql(url, "DROP PUBLICATION everything").then(() => undefined));
     await expect(migrateLater(url)).resolves.toEqual({ from: version, to: latestVersion });
   });
 
-  test("succeeds with a publication for all tables in a store of an earlier build", async () => {
+  test("from an earlier build succeeds while a publication covers all tables", async () => {
     const url = await createSchemaOfVersion(server, 1);
     // Builds before release 0.1.0 created the table like this.
     await runSql(
@@ -108,7 +108,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
-  test.each([1, 2])("from version %d allows deletions during a wait, and reports it", async (version) => {
+  test.each([1, 2])("from version %d waits for a lock without blocking deletions, and reports it", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await runSql(url, recordSql);
     const reader = new Session(readServerUrl(url));
@@ -136,7 +136,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(performance.now() - toldAtMs).toBeGreaterThan(900);
   });
 
-  test("runs no step when the version changes before it gets the lock", async () => {
+  test("runs no step if another process changes the version first", async () => {
     const url = await createSchemaOfVersion(server, latestVersion - 1);
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.on("data", (data: Buffer) => {
@@ -151,7 +151,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 99 }]);
   });
 
-  test("ignores the timeouts that a role has for deletions", async () => {
+  test("ignores the role's timeouts", async () => {
     const url = await createSchemaOfVersion(server, 1);
     await runSql(
       url,
@@ -164,7 +164,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(migrating).resolves.toEqual({ from: 1, to: 2 });
   });
 
-  test("reports missing privileges, and does not wait for them", async () => {
+  test("reports missing privileges without a retry", async () => {
     const url = await createSchemaOfVersion(server, 2);
     const [row] = await runSql(url, "SELECT current_schema() AS schema");
     const schema = String(row?.["schema"]);
@@ -185,7 +185,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await schemaOf(url)).toEqual(before);
   });
 
-  test("repeats a step whose version could not be written", async () => {
+  test("repeats a step after its version could not be written", async () => {
     const url = await createSchemaOfVersion(server, 2);
     await runSql(
       url,
@@ -218,7 +218,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(checkPostgresStore(url)).rejects.toThrow(expected);
   });
 
-  test("keeps the next release's compatible schema, which this release can use", async () => {
+  test("keeps the next release's compatible schema unchanged", async () => {
     const url = await server.createPlants([7n, 8n]);
     const running = await openPostgresStore({ url });
     await expect(migrateLater(url, undefined, laterSteps.slice(0, 1))).resolves.toEqual({
@@ -254,7 +254,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(migratePostgres(url)).rejects.toThrow(expected);
   });
 
-  test("refuses a schema without a version like an empty one, changing nothing", async () => {
+  test("refuses a schema without a version, and changes nothing", async () => {
     const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
     await expect(openPostgresDatabase(url)).rejects.toThrow(/: it does not contain a plant store yet: /);
@@ -268,7 +268,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 3, oldest_server: 2 }]);
   });
 
-  test("refuses a database whose encoding is not UTF8, and creates nothing", async () => {
+  test("refuses a database with another encoding than UTF8, and creates nothing", async () => {
     const utf8 = await server.createSchema();
     await runSql(utf8, "CREATE DATABASE western ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
     const url = utf8.replace("/postgres?", "/western?").replace(/&options=.*/, "");
@@ -286,7 +286,7 @@ describe("migrating a PostgreSQL database", () => {
       host: "localhost",
       expected: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,
     },
-  ])("names the unreachable server $host without the password", async ({ host, expected }) => {
+  ])("reports the unreachable server $host without the password", async ({ host, expected }) => {
     const refused = migratePostgres(`postgres://ann:secret@${host}:1/plants`);
     await expect(refused).rejects.toThrow(StoreOpenError);
     await expect(refused).rejects.toThrow(expected);
@@ -294,7 +294,7 @@ describe("migrating a PostgreSQL database", () => {
   });
 });
 
-describe("a database whose commits would not be durable", () => {
+describe("a database without durable commits", () => {
   test.each(["plants", "deletions_by_row", "deletions_other_days"])(
     "is refused when the table %s is unlogged",
     async (table) => {

@@ -62,7 +62,7 @@ async function createBehindDecoys(): Promise<{ readonly url: string; readonly th
   return { url, through: withSearchPath(url, `decoy,pg_catalog,${nameOf(url)}`) };
 }
 
-describe("with other tables and functions first in the search_path", () => {
+describe("a store behind other tables and functions in the search_path", () => {
   describePlantStore(
     async (ids) => {
       const { url, through } = await createBehindDecoys();
@@ -86,7 +86,7 @@ describe("with other tables and functions first in the search_path", () => {
     };
   });
 
-  test("migrate creates the same tables and indexes as usual", async () => {
+  test("gets the same tables and indexes from migrate", async () => {
     const [url, other] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(withSearchPath(url, `${nameOf(url)},decoy,pg_catalog`));
     await migratePostgres(other);
@@ -95,7 +95,7 @@ describe("with other tables and functions first in the search_path", () => {
   });
 });
 
-test("every command works on a schema with any name", async () => {
+test("every command works on a schema with an unusual name", async () => {
   const name = String.raw`We"ird \'schema' of Plants.deletions`;
   const base = await server.createSchema();
   await runSql(base, `CREATE SCHEMA "${name.replaceAll('"', '""')}"`);
@@ -127,7 +127,7 @@ async function find(url: string, sql = ""): Promise<string> {
 }
 
 describe("a store's schema", () => {
-  test("is the first store in the search_path, or else the first schema", async () => {
+  test("is the first one with a store in the search_path, or else the first schema", async () => {
     const [empty, store, other] = [
       await server.createSchema(),
       await server.createPlants(),
@@ -140,7 +140,7 @@ describe("a store's schema", () => {
     await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path contains no schema/);
   });
 
-  test("does not depend on another pooler client's settings and tables", async () => {
+  test("does not depend on settings and tables of another pooler client", async () => {
     const [url, other] = [await server.createPlants(), await server.createPlants()];
     const role = `found_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
@@ -149,7 +149,7 @@ describe("a store's schema", () => {
     await expect(find(byRole, "CREATE TEMP TABLE plantstore_schema (version integer)")).resolves.toBe(nameOf(url));
   });
 
-  test("stays while a server runs, even if the role's search_path changes", async () => {
+  test("stays the same while a server runs, even if the role's search_path changes", async () => {
     const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
     const role = `moved_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
@@ -181,7 +181,7 @@ describe("settings in the options of the database URL", () => {
     });
 
   test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
-    "are checked by %s, which refuses to start without them",
+    "are required by %s, which fails if a pooler drops them",
     async (command) => {
       const url = await server.createPlants([1n]);
       await using pooler = await startDropping();
@@ -210,7 +210,7 @@ describe("settings in the options of the database URL", () => {
     // Each session sets this itself, after the URL's options.
     { options: "-c client_min_messages=error", name: undefined },
     { options: "-e", name: undefined },
-  ])("are detected when a pooler drops $options from them", async ({ options, name }) => {
+  ])("are checked when a pooler drops $options from the URL", async ({ options, name }) => {
     await using pooler = await startDropping();
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
@@ -221,12 +221,12 @@ describe("settings in the options of the database URL", () => {
   });
 
   test.each([
-    { command: "check", isRefused: false },
-    { command: "deletions", isRefused: true },
-    { command: "export", isRefused: true },
-    { command: "import", isRefused: true },
-    { command: "migrate", isRefused: false },
-  ])("are checked by $command unless it sets them itself (refused: $isRefused)", async ({ command, isRefused }) => {
+    { command: "check", verdict: "accepted", isRefused: false },
+    { command: "deletions", verdict: "refused", isRefused: true },
+    { command: "export", verdict: "refused", isRefused: true },
+    { command: "import", verdict: "refused", isRefused: true },
+    { command: "migrate", verdict: "accepted", isRefused: false },
+  ])("are $verdict by $command if a pooler drops statement_timeout", async ({ command, isRefused }) => {
     const [base = ""] = (await server.createSchema()).split("&options=");
     const name = `own_${command}`;
     await runSql(base, `CREATE DATABASE ${name}`);
@@ -239,7 +239,7 @@ describe("settings in the options of the database URL", () => {
     expect([exitCode, err.join("\n").includes(refusal)]).toEqual(isRefused ? [1, true] : [0, false]);
   });
 
-  test("are detected if a pooler starts its connections with other values", async () => {
+  test("are refused if a pooler starts its connections with other values", async () => {
     await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
@@ -249,7 +249,7 @@ describe("settings in the options of the database URL", () => {
     await session.close();
   });
 
-  test("are checked continually; a store is unhealthy once a pooler drops them", async () => {
+  test("make an open store unhealthy once a pooler drops them", async () => {
     let drops = false;
     await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
     const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
@@ -283,7 +283,7 @@ describe("settings in the options of the database URL", () => {
     await session.close();
   });
 
-  test("are accepted if a pooler drops them but the role agrees", async () => {
+  test("are accepted if a pooler drops them but the role has the same values", async () => {
     const url = await server.createPlants();
     const role = `same_${nameOf(url)}`;
     await runSql(

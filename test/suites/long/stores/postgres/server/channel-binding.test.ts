@@ -42,7 +42,7 @@ async function connectAs(user: string, parameters: string, to = port): Promise<u
 }
 
 test.each(["sslmode=require&channel_binding=require", "channel_binding=require", "channel_binding=prefer"])(
-  "with %s, a server with SCRAM over TLS is accepted",
+  "a URL with %s accepts a server with SCRAM over TLS",
   async (parameters) => {
     await expect(connectAs("scram", parameters)).resolves.toEqual([["scram"]]);
     await expect(connectAs("scram", parameters)).resolves.toEqual([["scram"]]);
@@ -54,7 +54,7 @@ test.each([
   { user: "plain", parameters: "", reason: "requests the password" },
   { user: "hashed", parameters: "", reason: "requests an MD5 hash of the password" },
   { user: "tester", parameters: "", reason: "does not authenticate the user" },
-])("a server that $reason is refused with channel_binding=require", async ({ user, parameters, reason }) => {
+])("channel_binding=require refuses a server that $reason, unlike prefer", async ({ user, parameters, reason }) => {
   const connecting = connectAs(user, `channel_binding=require${parameters}`);
   await expect(connecting).rejects.toThrow(`channel_binding is require, but the server ${reason}`);
   await expect(connectAs(user, `channel_binding=prefer${parameters}`)).resolves.toEqual([[user]]);

@@ -33,8 +33,8 @@ async function openWith(plants: readonly bigint[], change = "") {
   };
 }
 
-describe("the statements of deletions", () => {
-  test("are sent as text once per connection, and then by name", async () => {
+describe("prepared statements for deletions", () => {
+  test("are sent with their text once per connection, and then by name", async () => {
     const url = await server.createPlants(ids);
     let result = "";
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -47,7 +47,7 @@ describe("the statements of deletions", () => {
     await store.close();
   });
 
-  test("are sent as text after the server lost them, reported once", async () => {
+  test("are sent with their text again after the server lost them", async () => {
     await using opened = await openWith(ids, atFirst("EXECUTE 'DEALLOCATE ALL';"));
     for (const id of ids) await expect(opened.deleteOne(id)).resolves.toBe(true);
     const problem = expect.stringMatching(/^prepared statement "plantstore_.*" does not exist$/);
@@ -55,7 +55,7 @@ describe("the statements of deletions", () => {
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: String(ids.length) }]);
   });
 
-  test("are never confused with another client's statements with their names", async () => {
+  test("are not confused with another client's statements of the same name", async () => {
     const url = await server.createPlants(ids);
     await runSql(
       url,
@@ -94,7 +94,7 @@ describe("the statements of deletions", () => {
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: String(ids.length - 2) }]);
   });
 
-  test("are sent as text after a table change has changed their result", async () => {
+  test("are sent with their text again after a table change", async () => {
     await using opened = await openWith(ids);
     // Two connections at the same time, both of which get the error.
     const deleteTwo = (id: bigint): Promise<boolean[]> => Promise.all([id, id + 1n].map(opened.deleteOne));
@@ -104,13 +104,13 @@ describe("the statements of deletions", () => {
     expect(opened.refusals()).toMatchObject([{ problem: "cached plan must not change result type" }]);
   });
 
-  test.each(["26000", "42P05"])("keep their names when a trigger raises SQLSTATE %s in a deletion", async (state) => {
+  test.each(["26000", "42P05"])("stay in use when a trigger raises SQLSTATE %s in a deletion", async (state) => {
     await using opened = await openWith(ids, atFirst(`RAISE 'no' USING ERRCODE = '${state}';`));
     expect((await refusalOf(opened.deleteOne(1n))).code).toBe(Code.Unavailable);
     expect(opened.refusals()).toEqual([]);
   });
 
-  test("find a plant by index although planned on an empty table", async () => {
+  test("use the index even if they were planned on an empty table", async () => {
     const url = await server.createPlants(ids);
     await runSql(url, "DELETE FROM plants");
     await runSql(url, "VACUUM ANALYZE plants");

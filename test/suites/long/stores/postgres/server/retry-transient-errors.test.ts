@@ -6,7 +6,7 @@ import {
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 
-test("failing work is not retried past a limit after its first error", async () => {
+test("retryTransientErrors stops retrying at a limit after the first error", async () => {
   const session = new Session(readServerUrl("postgres://127.0.0.1:1/plants"));
   let nowMs = retryForMs;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);

@@ -47,7 +47,7 @@ describe("readServerUrl", () => {
     // An unreachable server is detected sooner than after the system's default of two hours.
     { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
     { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
-  ])("reads $url like libpq", ({ url, name, way }) => {
+  ])("reads $url as libpq does", ({ url, name, way }) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
     expect(server.hosts[0]?.ways[0]).toMatchObject(way);
@@ -196,12 +196,12 @@ describe("readServerUrl", () => {
   });
 
   test.each([
-    { url: "postgres://a/p", mustBeWritable: false },
-    { url: "postgres://a/p?target_session_attrs=any", mustBeWritable: false },
-    { url: "postgres://a,b/p", mustBeWritable: true },
-    { url: "postgres://a,b/p?target_session_attrs=any", mustBeWritable: false },
-    { url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
-  ])("for $url returns $mustBeWritable as mustBeWritable", ({ url, mustBeWritable }) => {
+    { verb: "does not require", url: "postgres://a/p", mustBeWritable: false },
+    { verb: "does not require", url: "postgres://a/p?target_session_attrs=any", mustBeWritable: false },
+    { verb: "requires", url: "postgres://a,b/p", mustBeWritable: true },
+    { verb: "does not require", url: "postgres://a,b/p?target_session_attrs=any", mustBeWritable: false },
+    { verb: "requires", url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
+  ])('$verb a writable server for "$url"', ({ url, mustBeWritable }) => {
     expect(readServerUrl(url).mustBeWritable).toBe(mustBeWritable);
   });
 
@@ -209,7 +209,7 @@ describe("readServerUrl", () => {
     { url: "postgres://a/p", connectTimeoutMs: 5_000 },
     { url: "postgres://a/p?connect_timeout=1", connectTimeoutMs: 1_000 },
     { url: "postgres://a/p?connect_timeout=60", connectTimeoutMs: 60_000 },
-  ])("connects to $url within $connectTimeoutMs ms", ({ url, connectTimeoutMs }) => {
+  ])('sets a connection timeout of $connectTimeoutMs ms for "$url"', ({ url, connectTimeoutMs }) => {
     expect(readServerUrl(url).hosts).toMatchObject([{ connectTimeoutMs }]);
   });
 
@@ -221,16 +221,16 @@ describe("readServerUrl", () => {
     { mode: "require", ways: ["any certificate"] },
     { mode: "verify-ca", ways: ["a certificate of the authority"] },
     { mode: "verify-full", ways: ["the host's certificate"] },
-  ])("with sslmode=$mode connects like libpq", ({ mode, ways }) => {
+  ])("with sslmode=$mode returns the same TLS attempts as libpq", ({ mode, ways }) => {
     const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
     expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
   });
 
-  test("treats ssl=true as sslmode=require, as in URLs for Java", () => {
+  test("treats ssl=true like sslmode=require", () => {
     expect(waysOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
   });
 
-  test("verifies the certificate authority with require if there is a root certificate", () => {
+  test("verifies the authority for sslmode=require with a root certificate", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("ca.pem"), certificate.cert);
     const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
@@ -248,7 +248,7 @@ describe("readServerUrl", () => {
     },
   );
 
-  test("never connects in cleartext with a certificate and no sslmode", () => {
+  test("allows no cleartext with a certificate and without sslmode", () => {
     using folder = createTempFolder();
     for (const name of ["sslrootcert", "sslcert"]) writeFileSync(folder.file(name), certificate.cert);
     writeFileSync(folder.file("sslkey"), certificate.key);
@@ -269,15 +269,15 @@ describe("readServerUrl", () => {
   );
 
   test.each([
-    { name: "a file that cannot be read", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },
+    { name: "an unreadable file", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },
     { name: "an invalid percent escape", rest: "%zz", cause: { name: "URIError" } },
-  ])("has the reason for $name as the cause", ({ rest, cause }) => {
+  ])("throws an error with a cause for $name in the URL", ({ rest, cause }) => {
     expect(() => readServerUrl(`postgres://db/p${rest}`)).toThrow(
       expect.objectContaining({ cause: expect.objectContaining(cause) }),
     );
   });
 
-  test("sends the client certificate and uses its key", () => {
+  test("returns the client certificate and its key", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("sslcert"), certificate.cert);
     writeFileSync(folder.file("sslkey"), certificate.key);
@@ -351,11 +351,11 @@ function refusalOf(url: string): string {
 }
 
 test.each([
-  { url: "postgres://ann@db/p", environment: { PGDATABASE: "q" }, name: "db:5432/p" },
-  { url: "postgres://ann@db", environment: { PGDATABASE: "q" }, name: "db:5432/q" },
-  { url: "postgres://ann@db", environment: { PGUSER: "bob" }, name: "db:5432/ann" },
-  { url: "postgres://db", environment: { PGUSER: "bob" }, name: "db:5432/bob" },
-])("readServerUrl names the driver's database for $url with $environment set", ({ url, environment, name }) => {
+  { url: "postgres://ann@db/p", variable: "PGDATABASE", environment: { PGDATABASE: "q" }, name: "db:5432/p" },
+  { url: "postgres://ann@db", variable: "PGDATABASE", environment: { PGDATABASE: "q" }, name: "db:5432/q" },
+  { url: "postgres://ann@db", variable: "PGUSER", environment: { PGUSER: "bob" }, name: "db:5432/ann" },
+  { url: "postgres://db", variable: "PGUSER", environment: { PGUSER: "bob" }, name: "db:5432/bob" },
+])("readServerUrl returns the driver's database for $url with $variable set", ({ url, environment, name }) => {
   for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(readServerUrl(url).name).toBe(name);

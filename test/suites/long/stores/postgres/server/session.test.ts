@@ -75,14 +75,14 @@ async function isEncrypted(parameters: string, host = "localhost"): Promise<stri
 // Certificates are for localhost and 127.0.0.1, for which 127.1 is another name.
 describe("a session", () => {
   test.each([
-    { mode: "disable", encrypted: "f" },
-    { mode: "prefer", encrypted: "t" },
-    { mode: "require", encrypted: "t" },
-  ])("is encrypted according to sslmode=$mode (ssl: $encrypted)", async ({ mode, encrypted }) => {
+    { verb: "does not use", mode: "disable", encrypted: "f" },
+    { verb: "uses", mode: "prefer", encrypted: "t" },
+    { verb: "uses", mode: "require", encrypted: "t" },
+  ])("$verb TLS with sslmode=$mode on a server with TLS", async ({ mode, encrypted }) => {
     await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
   });
 
-  test("without TLS on the server falls back to cleartext only with sslmode=prefer", async () => {
+  test("falls back to cleartext only with sslmode=prefer if the server has no TLS", async () => {
     await using plain = await startCleartextProxy();
     const connectTo = (mode: string): Promise<unknown> => {
       const url = `postgres://tester@127.0.0.1:${plain.port}/postgres?sslmode=${mode}`;
@@ -101,26 +101,38 @@ describe("a session", () => {
   });
 
   test.each([
-    { what: "verify-full with its authority", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.0.0.1" },
-    { what: "verify-ca by another name", parameters: "sslmode=verify-ca&sslrootcert=ca.pem", host: "127.1" },
+    {
+      what: "sslmode=verify-full and the right authority",
+      parameters: "sslmode=verify-full&sslrootcert=ca.pem",
+      host: "127.0.0.1",
+    },
+    {
+      what: "sslmode=verify-ca and another host name",
+      parameters: "sslmode=verify-ca&sslrootcert=ca.pem",
+      host: "127.1",
+    },
   ])("with $what connects", async ({ parameters, host }) => {
     await expect(isEncrypted(parameters.replace("ca.pem", folder.file("ca.pem")), host)).resolves.toBe("t");
   });
 
   test.each([
-    { what: "verify-full by another name", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.1" },
     {
-      what: "verify-full with another authority",
+      what: "sslmode=verify-full and another host name",
+      parameters: "sslmode=verify-full&sslrootcert=ca.pem",
+      host: "127.1",
+    },
+    {
+      what: "sslmode=verify-full and another authority",
       parameters: "sslmode=verify-full&sslrootcert=other.pem",
       host: "localhost",
     },
     {
-      what: "verify-ca with another authority",
+      what: "sslmode=verify-ca and another authority",
       parameters: "sslmode=verify-ca&sslrootcert=other.pem",
       host: "localhost",
     },
-    { what: "verify-full without an authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
-  ])("with $what refuses to connect", async ({ parameters, host }) => {
+    { what: "sslmode=verify-full and no authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
+  ])("with $what fails to connect", async ({ parameters, host }) => {
     const withFiles = parameters.replace(/sslrootcert=(.*)/, (_, name) => `sslrootcert=${folder.file(String(name))}`);
     await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
   });
@@ -219,7 +231,7 @@ describe("a session", () => {
     expect(reports).toEqual(["asked to end", "closed"]);
   });
 
-  test("runs no more statements in a transaction whose connection was lost", async () => {
+  test("runs no more statements in a transaction after its connection was lost", async () => {
     const url = await server.createSchema();
     await runSql(url, "CREATE TABLE t (x int)");
     const session = new Session(readServerUrl(url));
@@ -249,7 +261,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("does not retry other ways after a server refuses the password", async () => {
+  test("does not retry with other TLS settings after a refused password", async () => {
     let requested = 0;
     await using refusing = await forward(() => {
       requested++;
@@ -281,7 +293,7 @@ describe("a session", () => {
   test.each([
     { name: "the server cancels it", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
     {
-      name: "its synchronous standby does not confirm it",
+      name: "the synchronous standby does not confirm it",
       sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
       expected: { message: "committed, but not confirmed by its synchronous standbys" },
       isAlone: true,
@@ -302,7 +314,7 @@ describe("a session", () => {
       dropsPackets: true,
     },
   ])(
-    "reports a statement's outcome by its deadline even if $name meanwhile",
+    "reports a statement's outcome by the deadline even if $name first",
     async ({ sql, expected, isAlone, dropsPackets }) => {
       const url = await server.createSchema();
       await using proxy = await startCuttingProxy(server.socketFolder, port);
@@ -360,10 +372,10 @@ describe("a session", () => {
   });
 
   test.each([
-    { what: "to the connection", expected: [] },
+    { what: "to its connection", expected: [] },
     // AuthenticationOk and ReadyForQuery.
-    { what: "to a query", expected: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
-  ])("without a response $what fails by its deadline, not by connect_timeout", async ({ expected }) => {
+    { what: "to its first query", expected: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
+  ])("without a response $what fails at its deadline, before connect_timeout", async ({ expected }) => {
     const remaining = [...expected];
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
     // There is no time for the second host, so the error does not name it.
@@ -375,7 +387,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("sends no statement with too little time left to cancel it", async () => {
+  test("sends no statement if too little time is left to cancel it", async () => {
     const url = await server.createPlants([1n]);
     const session = new Session(readServerUrl(url), timeouts);
     session.deadlineMs = performance.now() + 900;
@@ -386,7 +398,7 @@ describe("a session", () => {
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
-  test("starts no attempt if no time remains after connecting", async () => {
+  test("fails if no time remains after connecting", async () => {
     let session: Session | undefined;
     await using slow = await forward((first) => {
       if (session !== undefined) session.deadlineMs = 0;
@@ -442,7 +454,7 @@ describe("a session", () => {
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
   });
 
-  test("sends one cancel request when it is closed, even without a response", async () => {
+  test("sends a single cancel request when it is closed", async () => {
     const url = await server.createSchema();
     let requested = 0;
     await using silent = await forward((first) => {
@@ -529,23 +541,39 @@ describe("a session", () => {
   // A notice's fields: its severity in any language, SQLSTATE, message, and the routine that sent it.
   test.each([
     {
+      name: "reports an uncertain commit after a cancelled standby wait",
       notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
       expected: "committed, but not confirmed by its synchronous standbys",
     },
     {
+      name: "reports an uncertain commit after a worker's warning",
       notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"],
       expected: "a worker sent a warning, possibly that",
     },
     {
+      name: "reports an uncertain commit after a worker's SQLSTATE 57P01",
       notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"],
       expected: "a worker sent a warning, possibly that",
     },
-    { notice: ["WARNUNG", "01000", "m", "FinishRemoteTransactionCommit"], expected: "a worker did not confirm" },
-    { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
-    { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
-    { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
-    { notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"] },
-  ])("after $notice treats a statement as done unless durability is uncertain", async (row) => {
+    {
+      name: "reports an uncertain commit after an unconfirmed worker commit",
+      notice: ["WARNUNG", "01000", "m", "FinishRemoteTransactionCommit"],
+      expected: "a worker did not confirm",
+    },
+    {
+      name: "ignores a worker's debug message",
+      notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"],
+    },
+    {
+      name: "ignores a worker's collation warning",
+      notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"],
+    },
+    { name: "ignores a trigger's warning", notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
+    {
+      name: "ignores a trigger's warning with SQLSTATE 57P01",
+      notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"],
+    },
+  ])("$name in its notices", async (row) => {
     const [severity, sqlState, message, routine] = row.notice;
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
@@ -765,7 +793,7 @@ describe("a URL with several hosts", () => {
     { hosts: ["nobody", "primary"] },
     { hosts: ["standby", "primary"] },
     { hosts: ["standby", "nobody", "standby", "primary"] },
-  ] as const)("with $hosts, only the writable host is used and kept connected", async ({ hosts }) => {
+  ] as const)("with $hosts, only the writable host stays connected", async ({ hosts }) => {
     const session = sessionOf(hosts);
     const [first] = await session.query("SELECT current_user, pg_backend_pid()");
     expect(first?.[0]).toBe("tester");
@@ -782,7 +810,7 @@ describe("a URL with several hosts", () => {
     await session.close();
   });
 
-  test("the other host is used after a failed statement", async () => {
+  test("the next host is used after each discarded connection", async () => {
     await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
     mkdirSync(folder.file("second"));
     const second = await forward(asUser("second"), socketOf(folder.file("second")));
@@ -802,7 +830,7 @@ describe("a URL with several hosts", () => {
   test.each([
     { hosts: ["nobody", "standby"], expected: /^the server is read-only$/ },
     { hosts: ["standby", "nobody"], expected: /^connect ENOENT/ },
-  ] as const)("with only $hosts, no host is used because none is writable", async ({ hosts, expected }) => {
+  ] as const)("with only $hosts, connecting fails because no host is writable", async ({ hosts, expected }) => {
     const session = sessionOf(hosts);
     await expect(session.query("SELECT 1")).rejects.toThrow(expected);
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
@@ -810,7 +838,7 @@ describe("a URL with several hosts", () => {
   });
 });
 
-test("the URL is read again for each connection", async () => {
+test("a session reads the URL again for each connection", async () => {
   const url = await server.createSchema();
   await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
   let current = url;
@@ -822,7 +850,7 @@ test("the URL is read again for each connection", async () => {
   await session.close();
 });
 
-test("the last certificate is used while the URL's file is missing", () => {
+test("the last certificate is used while the certificate file is missing", () => {
   const authority = folder.file("replaced.pem");
   const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
   writeFileSync(authority, certificate.cert);
@@ -838,47 +866,66 @@ test("the last certificate is used while the URL's file is missing", () => {
 });
 
 test.each([
-  { name: "user and password", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable" },
-  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants", refused: true },
-  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging", refused: true },
-  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1", refused: true },
   {
-    name: "other options",
+    name: "a new URL with another user and password is accepted",
+    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable",
+  },
+  { name: "a new URL with a shorter database is refused", text: "postgres://new:word@a:1,b:2/plants", refused: true },
+  {
+    name: "a new URL without the parameters is refused",
+    text: "postgres://new:word@a:1,b:2/plants_staging",
+    refused: true,
+  },
+  {
+    name: "a new URL without sslmode is refused",
+    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1",
+    refused: true,
+  },
+  {
+    name: "a new URL with other options is refused",
     text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable",
     refused: true,
   },
-  { name: "one host", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable", refused: true },
   {
-    name: "another port",
+    name: "a new URL with one of two hosts is refused",
+    text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable",
+    refused: true,
+  },
+  {
+    name: "a new URL with another port is refused",
     text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable",
     refused: true,
   },
   {
-    name: "user and password as parameters",
+    name: "a new URL with another user and password as parameters is accepted",
     first: "postgres://a/p?user=old&password=one",
     text: "postgres://a/p?user=new&password=two",
   },
-  { name: "a password without a database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
   {
-    name: "a user with the database as a parameter",
+    name: "a new URL with another password and no database is accepted",
+    first: "postgres://old:word@a",
+    text: "postgres://old:new@a",
+  },
+  {
+    name: "a new URL with another user and dbname is accepted",
     first: "postgres://old@a?dbname=p",
     text: "postgres://new@a?dbname=p",
   },
   {
-    name: "a user as a parameter whose name is the database",
+    name: "a new URL with another user parameter and no database is refused",
     first: "postgres://a?user=o",
     text: "postgres://a?user=n",
     refused: true,
   },
   {
-    name: "a user whose name is the database",
+    name: "a new URL with another user and no database is refused",
     first: "postgres://old:word@a",
     text: "postgres://new:word@a",
     refused: true,
   },
-  { name: "half of the URL", text: "postgres://half:wri", refused: true },
-  { name: "a URL that is not of PostgreSQL", text: "https://a/", refused: true },
-])("with $name in the new URL, only user and password may differ", ({ first, text, refused }) => {
+  { name: "half of a URL is refused", text: "postgres://half:wri", refused: true },
+  { name: "an https URL is refused", text: "https://a/", refused: true },
+])("$name while the server runs", ({ first, text, refused }) => {
   const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
   const renew = (): void => assertSameDatabase(url, text);
   if (refused === true) expect(renew).toThrow(StoreOpenError);
