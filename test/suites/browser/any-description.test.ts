@@ -144,7 +144,7 @@ test.each([
   ["a selected enum value", "types_16", { f_enum: "COLOR_RED" }, "/v1/enum/COLOR_RED"],
   ["every digit of an integer", "types_4", { f_int64: "9007199254740993" }, "/v1/int64/9007199254740993"],
   [
-    "filled-in query parameters, and a list entered with one value per line",
+    "query parameters and a list's lines",
     "query",
     { fInt32: "-7", tags: "a&b\nc", "nested.text": "x" },
     "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",

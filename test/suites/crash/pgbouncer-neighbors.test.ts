@@ -80,7 +80,7 @@ const allButRefusals = leftOnConnections.flatMap(({ sql, refuses }) => (refuses 
 describe.each([
   { name: "all settings that change a statement", sql: allButRefusals },
   { name: "all settings", sql: all },
-])("behind PgBouncer, with $name changed by another client,", ({ sql }) => {
+])("PgBouncer with $name changed by another client", ({ sql }) => {
   const openLeftBehind = async () => {
     await createPlants(0);
     const store = await open();

@@ -110,7 +110,7 @@ describe("an outage", () => {
       fires: ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"],
       notified: ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
     },
-  ])("$name causes only $notified notifications", async ({ name, fires, notified }) => {
+  ])("$name leads only to $notified notifications", async ({ name, fires, notified }) => {
     // Labels that only some alerts have. Another server has no outage, but its own alert.
     const instance = `instance=${name}`;
     const add = (alert: string, server: string): Promise<string> =>

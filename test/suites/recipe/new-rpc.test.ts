@@ -181,7 +181,7 @@ test.each([
     runs: "test/stores/contract/postgres-store.test.ts",
     fails: "rejects has calls without the database's error",
   },
-])("a test fails if a new RPC lacks $forgotten in its file", { timeout: buildLimitMs }, async (row) => {
+])("if a new RPC lacks $forgotten, a test fails", { timeout: buildLimitMs }, async (row) => {
   const { file, code, instead = "", runs, fails } = row;
   expect(read(file).split(code), `${file} has ${code} once`).toHaveLength(2);
   using _ = copy.replace(

@@ -348,7 +348,7 @@ test.each([
   { name: "a missing file", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
   { name: "a directory", file: "", want: /cannot read .*: it is a directory$/ },
   { name: "a file with a byte order mark", file: "bom.txt", want: /line 1 starts with a byte order mark/ },
-])("import fails on $name with the reason", async ({ file, want }) => {
+])("import reports $name, and fails", async ({ file, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };

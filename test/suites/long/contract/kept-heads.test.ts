@@ -175,7 +175,7 @@ test(
   },
 );
 
-test("a request with one changed byte is not answered from the previous head", async () => {
+test("a request with one changed byte does not get the previous response", async () => {
   const [token] = callers.keys();
   const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: ${hosts[0]}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   const wrong = Array.from(head, async (byte, at) => {

@@ -115,7 +115,7 @@ test.each([
     message: 'unknown suite "crahs"; "npm run suite" lists the suites',
   },
   {
-    name: "a file without a suite",
+    name: "a missing suite name",
     words: ["--", "test/deploy.test.ts"],
     message: 'the name of a suite is missing; "npm run suite" lists the suites',
   },

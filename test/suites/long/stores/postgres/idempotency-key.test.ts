@@ -174,7 +174,7 @@ describe("a deletion with a used key", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is settled after another deletion in its batch is cancelled", async () => {
+  test("is settled on a retry, and a call cancelled then deletes nothing", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -428,7 +428,7 @@ describe("a batch with keys and a lost response", () => {
       event: "UPDATE ON deletions",
       sqlStates: ["40001", "XX000", "53100", "57P03"],
     },
-  ] as const)("reports the actual outcome to each caller if $name after the loss", async ({ event, sqlStates }) => {
+  ] as const)("if $name, reports the actual outcome to each caller", async ({ event, sqlStates }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
     await using proxy = await startCuttingProxy(server.socketFolder);

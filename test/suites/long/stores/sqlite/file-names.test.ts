@@ -41,7 +41,7 @@ function createStore(folder: TempFolder, link: (file: string) => string): { file
 }
 
 describe("a file with a hard link", () => {
-  test.each(uses)("is refused by $name under both names", async ({ use }) => {
+  test.each(uses)("is refused by $name, under both names", async ({ use }) => {
     using folder = createTempFolder();
     const { file, path } = createStore(folder, (old) => {
       linkSync(old, folder.file("second.db"));

@@ -122,7 +122,7 @@ describe("an SQLite store with a failing disk, file, lock or thread", () => {
         symlinkSync(file, file);
       },
     },
-  ])("acknowledges no deletion after its file was $name by another process", async ({ remove }) => {
+  ])("after its file was $name, acknowledges no deletion", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });

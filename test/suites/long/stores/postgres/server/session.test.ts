@@ -539,49 +539,26 @@ describe("a session", () => {
   });
 
   // A notice's fields: its severity in any language, SQLSTATE, message, and the routine that sent it.
-  test.each([
-    {
-      name: "reports an uncertain commit after a cancelled standby wait",
-      notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
-      expected: "committed, but not confirmed by its synchronous standbys",
-    },
-    {
-      name: "reports an uncertain commit after a worker's warning",
-      notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"],
-      expected: "a worker sent a warning, possibly that",
-    },
-    {
-      name: "reports an uncertain commit after a worker's SQLSTATE 57P01",
-      notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"],
-      expected: "a worker sent a warning, possibly that",
-    },
-    {
-      name: "reports an uncertain commit after an unconfirmed worker commit",
-      notice: ["WARNUNG", "01000", "m", "FinishRemoteTransactionCommit"],
-      expected: "a worker did not confirm",
-    },
-    {
-      name: "ignores a worker's debug message",
-      notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"],
-    },
-    {
-      name: "ignores a worker's collation warning",
-      notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"],
-    },
-    { name: "ignores a trigger's warning", notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
-    {
-      name: "ignores a trigger's warning with SQLSTATE 57P01",
-      notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"],
-    },
-  ])("$name in its notices", async (row) => {
-    const [severity, sqlState, message, routine] = row.notice;
+  const [worker, doubt] = ["DefaultCitusNoticeReceiver", "a worker sent a warning, possibly that"];
+  const unconfirmed = "committed, but not confirmed by its synchronous standbys";
+  const committer = "FinishRemoteTransactionCommit";
+  test.each<[verb: string, name: string, notice: readonly string[], expected?: string]>([
+    ["rejects", "a cancelled wait's warning", ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"], unconfirmed],
+    ["rejects", "a worker's warning", ["WARNUNG", "01000", "m", worker], doubt],
+    ["rejects", "a worker's SQLSTATE 57P01", ["DEBUG", "57P01", "m", worker], doubt],
+    ["rejects", "an unconfirmed worker's warning", ["WARNUNG", "01000", "m", committer], "a worker did not confirm"],
+    ["resolves", "a worker's debug message", ["DEBUG", "00000", "m", worker]],
+    ["resolves", "a collation warning", ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", worker]],
+    ["resolves", "a trigger's warning", ["WARNUNG", "01000", "m", "exec_stmt_raise"]],
+    ["resolves", "a trigger's SQLSTATE 57P01", ["WARNUNG", "57P01", "m", "exec_stmt_raise"]],
+  ])("%s a statement after %s in a notice", async (_verb, _name, [severity, sqlState, message, routine], expected) => {
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
     const through = readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`);
     const session = new Session(through, undefined, new TableLocation().workers);
     const running = session.query("SELECT 1").finally(() => void session.close());
-    if (row.expected === undefined) await expect(running).resolves.toEqual([["1"]]);
-    else await expect(running).rejects.toThrow(row.expected);
+    if (expected === undefined) await expect(running).resolves.toEqual([["1"]]);
+    else await expect(running).rejects.toThrow(expected);
   });
 
   test.each<{ name: string; commit: (session: Session) => Promise<void> }>([
@@ -865,71 +842,34 @@ test("the last certificate is used while the certificate file is missing", () =>
   expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
 });
 
+const formerUrl = "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
+
 test.each([
+  { name: "another user and password", text: formerUrl.replace("old:word", "new:pass") },
   {
-    name: "a new URL with another user and password is accepted",
-    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable",
-  },
-  { name: "a new URL with a shorter database is refused", text: "postgres://new:word@a:1,b:2/plants", refused: true },
-  {
-    name: "a new URL without the parameters is refused",
-    text: "postgres://new:word@a:1,b:2/plants_staging",
-    refused: true,
-  },
-  {
-    name: "a new URL without sslmode is refused",
-    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1",
-    refused: true,
-  },
-  {
-    name: "a new URL with other options is refused",
-    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable",
-    refused: true,
-  },
-  {
-    name: "a new URL with one of two hosts is refused",
-    text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable",
-    refused: true,
-  },
-  {
-    name: "a new URL with another port is refused",
-    text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable",
-    refused: true,
-  },
-  {
-    name: "a new URL with another user and password as parameters is accepted",
+    name: "another user and password as parameters",
     first: "postgres://a/p?user=old&password=one",
     text: "postgres://a/p?user=new&password=two",
   },
-  {
-    name: "a new URL with another password and no database is accepted",
-    first: "postgres://old:word@a",
-    text: "postgres://old:new@a",
-  },
-  {
-    name: "a new URL with another user and dbname is accepted",
-    first: "postgres://old@a?dbname=p",
-    text: "postgres://new@a?dbname=p",
-  },
-  {
-    name: "a new URL with another user parameter and no database is refused",
-    first: "postgres://a?user=o",
-    text: "postgres://a?user=n",
-    refused: true,
-  },
-  {
-    name: "a new URL with another user and no database is refused",
-    first: "postgres://old:word@a",
-    text: "postgres://new:word@a",
-    refused: true,
-  },
-  { name: "half of a URL is refused", text: "postgres://half:wri", refused: true },
-  { name: "an https URL is refused", text: "https://a/", refused: true },
-])("$name while the server runs", ({ first, text, refused }) => {
-  const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
-  const renew = (): void => assertSameDatabase(url, text);
-  if (refused === true) expect(renew).toThrow(StoreOpenError);
-  else expect(renew).not.toThrow();
-  const followed = followServerUrl(url, () => (refused === true ? url : text));
-  expect({ ...followed }).toEqual(readServerUrl(refused === true ? url : text));
+  { name: "another password and no database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
+  { name: "another user and dbname", first: "postgres://old@a?dbname=p", text: "postgres://new@a?dbname=p" },
+])("a new URL with $name is used", ({ first = formerUrl, text }) => {
+  expect(() => assertSameDatabase(first, text)).not.toThrow();
+  expect({ ...followServerUrl(first, () => text) }).toEqual(readServerUrl(text));
+});
+
+test.each([
+  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants" },
+  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging" },
+  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1" },
+  { name: "other options", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable" },
+  { name: "one of two hosts", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "another port", text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "another user parameter and no database", first: "postgres://a?user=o", text: "postgres://a?user=n" },
+  { name: "another user and no database", first: "postgres://old:word@a", text: "postgres://new:word@a" },
+  { name: "half of the text", text: "postgres://half:wri" },
+  { name: "the scheme https", text: "https://a/" },
+])("a new URL with $name is refused", ({ first = formerUrl, text }) => {
+  expect(() => assertSameDatabase(first, text)).toThrow(StoreOpenError);
+  expect({ ...followServerUrl(first, () => first) }).toEqual(readServerUrl(first));
 });
