@@ -153,7 +153,7 @@ test.each([
   expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
 });
 
-test("the form rejects a slash in a path segment, and labels the segment", async () => {
+test("the form labels a path segment, and rejects a slash in it", async () => {
   await open("operations/segments");
   await fillForm(page, { shelf: "1/2", book: "3" });
   const wrong = page.locator("form input:invalid");
@@ -261,7 +261,7 @@ test("the search finds operations by words in paths, names and comments", async 
   expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
 });
 
-test("a link to an operation or schema opens it and focuses the heading", async () => {
+test("a link to an operation or schema opens and focuses it", async () => {
   await open("");
   const heading = page.locator("#view h1");
   await page.locator("#view").getByRole("link", { name: "/v1/sinks", exact: false }).first().click();
@@ -288,7 +288,7 @@ test("an RPC's title is its comment, or its name without a comment", async () =>
   expect(await page.locator(".reference").innerText()).toMatch(/^And more\./);
 });
 
-test("the page of an RPC that is an MCP tool shows the tool's name", async () => {
+test("an RPC's page shows the name of its MCP tool", async () => {
   await open("operations/query");
   expect(await page.getByText("MCP tool").innerText()).toBe("MCP tool kitchensink_v1_KitchenSink_Query");
   await open("operations/create");

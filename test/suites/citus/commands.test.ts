@@ -154,7 +154,7 @@ function signal(name: NodeJS.Signals): void {
   cluster.workers[1]?.signal(name);
 }
 
-test("a server started before its coordinator becomes ready with one of two workers", async () => {
+test("a server started before its coordinator becomes ready without every worker", async () => {
   using folder = createTempFolder();
   const [, second] = cluster.workers;
   onTestFinished(() => second?.start());

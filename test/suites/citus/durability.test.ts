@@ -306,7 +306,7 @@ describe("a worker without its synchronous standby", () => {
   });
 });
 
-test("a coordinator without its synchronous standby does not affect deletions or write checks", async () => {
+test("a coordinator without its synchronous standby affects neither deletions nor write checks", async () => {
   await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
   onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
   const store = await openPostgresStore({ url });
@@ -318,7 +318,7 @@ test("a coordinator without its synchronous standby does not affect deletions or
   await expect(placement.checkWrite(session)).resolves.toBeUndefined();
 });
 
-test("a coordinator without its standby does not delay a worker that has a standby", async () => {
+test("a coordinator without its standby does not delay a worker with one", async () => {
   const [, [here = 0n] = []] = await plantsByWorker(absent);
   await cluster.workers[1]?.configure("SET synchronous_standby_names = 'receiver'");
   onTestFinished(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));

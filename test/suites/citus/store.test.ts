@@ -270,7 +270,7 @@ describe("on Citus", () => {
     expect(strays).toEqual([]);
   });
 
-  test("the search for a plant of a worker with a single hash is bounded", async () => {
+  test("a plant search for a worker with a single hash is bounded", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
@@ -498,7 +498,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("a batch for the wrong worker deletes nothing if a trigger drops a record", async () => {
+  test("a batch for the wrong worker deletes no plant without its record", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     const here = placement.lanes.of(0n);

@@ -21,7 +21,7 @@ test("a server exits although no process reads its log", async () => {
   server.process.stderr.resume();
 });
 
-test("a flood of refused requests does not remove deletions from an unread log", async () => {
+test("an unread log keeps deletions during a flood of refused requests", async () => {
   using folder = createTempFolder();
   const database = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], database);

@@ -130,7 +130,7 @@ describe.each(clients)("Google's REST client for $language", ({ language, run, o
   });
 });
 
-test("the calls cover every RPC except client streams and RPCs without a rule", () => {
+test("the calls cover every RPC with a rule except client streams", () => {
   const called = new Set(calls.map(({ method }) => method));
   const uncalled = clientServices(definition).flatMap(({ service, mixin }) =>
     [...service.methods, ...mixin.methods].filter((method) => !called.has(method)),

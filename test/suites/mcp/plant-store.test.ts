@@ -121,7 +121,7 @@ describe.each([
     );
   });
 
-  test("with a token for another scope can neither list nor call the tool", async () => {
+  test("with another scope's token can neither list nor call the tool", async () => {
     const connected = await connect(`Bearer ${otherScope}`);
     expect((await connected.listTools()).tools).toEqual([]);
     await expect(connected.callTool({ name: tool, arguments: { id: "7" } })).rejects.toThrow(/scope|403/);

@@ -111,7 +111,7 @@ test("a waiting migration reports the lock holder every few seconds", { timeout 
   await running;
 });
 
-test("a migration that waits for another one polls at most every 100 ms", { timeout }, async () => {
+test("a migration waiting for another one polls every 100 ms at most", { timeout }, async () => {
   const url = await createSchemaOfVersion(server, 1);
   const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
   const connectedAtMs: number[] = [];
@@ -227,7 +227,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("delays calls while its server is down for some seconds, and fails none", { timeout }, async () => {
+  test("delays calls without a failure while its server restarts", { timeout }, async () => {
     const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");

@@ -84,7 +84,7 @@ test.each(["3.1.0", "3.2.0"] as const)(
   },
 );
 
-test("redocly finds no problems in an OpenAPI 3.2 document with streams and binary bodies", async () => {
+test("redocly finds no problems in OpenAPI 3.2 streams and binary bodies", async () => {
   using folder = createTempFolder();
   const name = GreenhouseService.typeName;
   const rules = [

@@ -62,7 +62,7 @@ upstreams:
   expect(await (await fetch(`${url}/docs`)).text()).toContain("<!doctype html>");
 });
 
-test("a CommonJS bundle logs, and serves a service that is not in the bundle", () => {
+test("a CommonJS bundle logs, and serves a service outside the bundle", () => {
   const commonJs = greeterModule
     .replaceAll(/import (\{.*?\}) from (".*?");/g, "const $1 = require($2);")
     .replace("export const Greeter", "exports.Greeter");
@@ -81,7 +81,7 @@ test("a CommonJS bundle logs, and serves a service that is not in the bundle", (
   expect(user.run(process.execPath, "out/program.cjs")).toContain('"msg":"/greet.Greeter/Greet"');
 });
 
-test("a CommonJS bundle opens an SQLite store if the package is not in the bundle", () => {
+test("a CommonJS bundle opens an SQLite store with a package outside it", () => {
   user.write(
     "store.js",
     `

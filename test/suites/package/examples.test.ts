@@ -96,7 +96,7 @@ test.each(servers)("$file serves in a new project with its documented commands",
   await server.end();
 });
 
-test("embed.ts and the clients run in a new project with their documented commands", async () => {
+test("embed.ts and the clients run in a new project as documented", async () => {
   const startOf = (file: string): string => headers.find((header) => header.file === file)?.start ?? "";
   const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
   const port = String(await freePort());

@@ -16,31 +16,28 @@ test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }
   { store: "sqlite", signal: "SIGTERM", code: 143 },
   { store: "postgres", signal: "SIGINT", code: 130 },
   { store: "postgres", signal: "SIGTERM", code: 143 },
-])(
-  "an import into $store stopped by $signal prints its count, and can be repeated",
-  async ({ store, signal, code }) => {
-    using folder = createTempFolder();
-    const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
-    const environment = { DATABASE_URL: url };
-    await runCommand(["migrate"], environment);
-    const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
-    await using command = startCommandLine(["import"], folder.path, environment);
-    command.process.stdin.on("error", () => {}).write(ids);
-    await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
-    command.process.kill(signal);
-    expect(await command.end()).toBe(code);
-    const [, imported = "", added] =
-      /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
-        command.stderr(),
-      ) ?? [];
-    expect(command.stdout()).toBe("");
-    expect(Number(added)).toBe(await exported());
-    expect(imported.replaceAll(",", "")).toBe(added);
-    expect((await runCommand(["import"], environment, ids)).out).toEqual([
-      `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
-    ]);
-  },
-);
+])("an import into $store prints its count on $signal, and is repeatable", async ({ store, signal, code }) => {
+  using folder = createTempFolder();
+  const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
+  const environment = { DATABASE_URL: url };
+  await runCommand(["migrate"], environment);
+  const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
+  await using command = startCommandLine(["import"], folder.path, environment);
+  command.process.stdin.on("error", () => {}).write(ids);
+  await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
+  command.process.kill(signal);
+  expect(await command.end()).toBe(code);
+  const [, imported = "", added] =
+    /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
+      command.stderr(),
+    ) ?? [];
+  expect(command.stdout()).toBe("");
+  expect(Number(added)).toBe(await exported());
+  expect(imported.replaceAll(",", "")).toBe(added);
+  expect((await runCommand(["import"], environment, ids)).out).toEqual([
+    `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
+  ]);
+});
 
 test.each([
   {

@@ -128,7 +128,7 @@ test("a server exits with 78 when the OpenTelemetry SDK cannot be loaded", async
   expect(server.stderr()).toContain("cannot start the OpenTelemetry SDK: Error: a part is missing");
 });
 
-test("a server sends spans to a registered SDK, and metrics to its endpoint", async () => {
+test("a server sends spans to a registered SDK, metrics to its endpoint", async () => {
   await using collector = await startOtlpReceiver();
   await using other = await startOtlpReceiver();
   using folder = createTempFolder();
@@ -156,7 +156,7 @@ test("a server sends spans to a registered SDK, and metrics to its endpoint", as
   expect([...other.metrics]).toContain("http.server.request.duration");
 });
 
-test("a server exits with 74 if only a restart can repair its store", async () => {
+test("a server exits with 74 if its store needs a restart", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -168,7 +168,7 @@ test("a server exits with 74 if only a restart can repair its store", async () =
   );
 });
 
-test("a server keeps running, but is not ready, after its database file is deleted", async () => {
+test("a server becomes unready after its database file is deleted", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);

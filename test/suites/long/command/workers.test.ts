@@ -214,7 +214,7 @@ test("concurrent scrapes share one collection from the workers", async () => {
   expect(await running.end()).toBe(0);
 });
 
-test("the command exits without starting workers if the admin address is in use", async () => {
+test("the command starts no workers if the admin address is in use", async () => {
   using folder = createTempFolder();
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
@@ -246,7 +246,7 @@ test("draining workers serve metrics, and a second signal kills them immediately
   expect(server.stderr()).not.toContain('"msg":"stopped"');
 });
 
-test("the command exits with the first worker's exit code if no worker starts", async () => {
+test("the command exits with the first worker's code if none starts", async () => {
   using folder = createTempFolder();
   const database = await postgres.createSchema();
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {

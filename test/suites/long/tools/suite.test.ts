@@ -128,7 +128,7 @@ test.each([
   expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${message}\n` });
 });
 
-test("npm run suite exits with 0 if a suite passes, and otherwise with 1", async () => {
+test("npm run suite exits with 0 if a suite passes, else 1", async () => {
   const passing = await run("long", "--", "test/suites/long/tools/watchdog.test.ts");
   expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
     exitCode: 0,

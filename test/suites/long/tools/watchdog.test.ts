@@ -7,7 +7,7 @@ const program = `
   for (;;);
 `;
 
-test("the watchdog kills a process in an infinite loop, and prints its task", async () => {
+test("the watchdog kills a process in an infinite loop, printing its task", async () => {
   const { exitCode, stderr } = await runProgram(process.execPath, ["-e", program]);
   expect({ exitCode, stderr }).toEqual({ exitCode: null, stderr: "blocked for 500 ms: counts the stars\n" });
 });

@@ -49,7 +49,7 @@ async function boundsOf(url: string): Promise<unknown[]> {
 }
 
 describe("deletion records partitioned by day", () => {
-  test("go to their day's partition, or to the undated partition with a key", async () => {
+  test("go to their day's partition, or with a key to the undated one", async () => {
     const url = await server.createPlants([1n, 2n, 3n, 4n, 5n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -246,7 +246,7 @@ describe("deletion records partitioned by day", () => {
     }
   });
 
-  test("in a renamed schema are dropped only after migrate has updated the schema", async () => {
+  test("in a renamed schema are dropped only after the next migrate", async () => {
     const before = await server.createPlants();
     await addDay(before, -100, 5);
     const [schema] = await runSql(before, "SELECT current_schema() AS name");

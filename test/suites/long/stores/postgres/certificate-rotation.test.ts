@@ -68,7 +68,7 @@ test("stores follow changes to the certificate authority without a restart", asy
   await Promise.all(stores.map((store) => store.close()));
 });
 
-test("check and the store report an unknown authority until the CA file has it", async () => {
+test("check and a store report an authority missing from the CA file", async () => {
   const url = tlsUrlOf(await server.createPlants([1n]), "rotated.pem");
   writeFileSync(folder.file("rotated.pem"), first.cert);
   const store = await openPostgresStore({ url });

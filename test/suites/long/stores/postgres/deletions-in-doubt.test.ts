@@ -51,7 +51,7 @@ test.each([
   expect(await plantsOf(opened.url)).toEqual(["7"]);
 });
 
-test("a deletion stays in doubt if another record with its key was dropped", async () => {
+test("a deletion stays in doubt if its key's other record was dropped", async () => {
   await using opened = await openPlants((url) => doubtful(url, useKeySql(8), "DELETE FROM deletions"));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);

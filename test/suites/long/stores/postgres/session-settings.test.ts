@@ -243,7 +243,7 @@ test("a deletion that skipped its plant finds another process's new record", asy
 });
 
 test.each(acknowledged.slice(0, -1))(
-  "$name is in doubt after a cancelled standby wait, even with hidden warnings",
+  "$name is in doubt after a cancelled standby wait without warnings",
   async ({ work }) => {
     const url = await createRecorded();
     const session = new Session(readServerUrl(url));

@@ -71,7 +71,7 @@ describe("start-up parameters", () => {
     await session.close();
   });
 
-  test("refused by a pooler are logged once, with the ALTER ROLE commands to run", async () => {
+  test("refused by a pooler are logged once with ALTER ROLE commands", async () => {
     await using pooler = await startRefusing(hasOptions, "0A000");
     const { direct, pooled } = await createRoleStore("hurried", pooler);
     const events: Upkeep[] = [];
@@ -94,7 +94,7 @@ describe("start-up parameters", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("refused by a pooler are no problem if the role has the timeouts", async () => {
+  test("refused by a pooler are not logged if the role has them", async () => {
     await using pooler = await startRefusing(hasOptions, "0A000");
     const { direct, pooled } = await createRoleStore("patient", pooler);
     const problemOf = async (url: string): Promise<string | undefined> => {

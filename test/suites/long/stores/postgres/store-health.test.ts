@@ -38,7 +38,7 @@ describe("a PostgreSQL store with a failing server", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is unhealthy if the server refuses the user, even if another batch succeeds", async () => {
+  test("is unhealthy if the server refuses the user while a batch succeeds", async () => {
     const url = await createPlantsFor(server, "gardener", [1n, 5n]);
     await runSql(
       url,
@@ -146,7 +146,7 @@ describe("a PostgreSQL store with a failing server", () => {
     await store.close();
   });
 
-  test("is unhealthy after a failed batch if other batches find only missing plants", async () => {
+  test("is unhealthy after a failed batch if others found only missing plants", async () => {
     await using opened = await openStoreWith(server, [1n]);
     // Plant 1's batch has already had its first error, and fails once the gate is open.
     await runSql(

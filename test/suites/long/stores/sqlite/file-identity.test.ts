@@ -98,7 +98,7 @@ describe("an SQLite store with a removed file", () => {
     await store.close();
   });
 
-  test("is not written after its log was deleted, even if opened through a link", async () => {
+  test("opened through a link is not written after its log was deleted", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -122,7 +122,7 @@ describe("an SQLite store with a removed file", () => {
         writeFileSync(locks, "");
       },
     },
-  ])("is not written after its -shm file was $name, and loses no deletion", async ({ remove }) => {
+  ])("is not written after its -shm file was $name, without a loss", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);

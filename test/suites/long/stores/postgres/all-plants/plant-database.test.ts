@@ -138,7 +138,7 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
   });
 
-  test("counts a plant as present if another import added it during a retry", async () => {
+  test("counts a plant as present if another import adds it first", async () => {
     const url = await server.createPlants();
     await runSql(
       url,

@@ -239,7 +239,7 @@ test("a batch records only the first of several deletions of a plant", async () 
 
 // A lookup is a write, so it could fail although the deletion is committed.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
-  'a trigger with "%s" on record updates does not affect a successful batch',
+  'a successful batch is independent of a record trigger with "%s"',
   async (statement) => {
     const url = await createPlantsUpTo(server, 2);
     await runSql(
@@ -275,7 +275,7 @@ test.each([
   expect(results).toEqual([true, ends, true, false, ends, false]);
 });
 
-test("a batch reports a plant kept by a trigger as protected despite a cancelled call", async () => {
+test("a batch with a cancelled call reports a kept plant as protected", async () => {
   const url = await createPlantsUpTo(server, 1);
   await runSql(
     url,
@@ -347,7 +347,7 @@ test("a batch excludes cancelled calls from later attempts and rejects them", as
   expect(await plantsOf(url)).toEqual(["2"]);
 });
 
-test("an attempt that skips locked plants sends nothing if every call is cancelled", async () => {
+test("a batch that skips locked plants sends nothing for cancelled calls", async () => {
   const call = deleteCall({ signal: AbortSignal.abort() });
   const pending = [sentDeletion(1n, call)];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));

@@ -127,7 +127,7 @@ async function find(url: string, sql = ""): Promise<string> {
 }
 
 describe("a store's schema", () => {
-  test("is the first one with a store in the search_path, or else the first schema", async () => {
+  test("is the first one in the search_path that contains a store", async () => {
     const [empty, store, other] = [
       await server.createSchema(),
       await server.createPlants(),
@@ -149,7 +149,7 @@ describe("a store's schema", () => {
     await expect(find(byRole, "CREATE TEMP TABLE plantstore_schema (version integer)")).resolves.toBe(nameOf(url));
   });
 
-  test("stays the same while a server runs, even if the role's search_path changes", async () => {
+  test("stays the same while a server runs, for any search_path", async () => {
     const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
     const role = `moved_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
@@ -283,7 +283,7 @@ describe("settings in the options of the database URL", () => {
     await session.close();
   });
 
-  test("are accepted if a pooler drops them but the role has the same values", async () => {
+  test("are accepted if the role has the values that a pooler drops", async () => {
     const url = await server.createPlants();
     const role = `same_${nameOf(url)}`;
     await runSql(

@@ -82,7 +82,7 @@ describe("a session", () => {
     await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
   });
 
-  test("falls back to cleartext only with sslmode=prefer if the server has no TLS", async () => {
+  test("on a server without TLS uses cleartext only with sslmode=prefer", async () => {
     await using plain = await startCleartextProxy();
     const connectTo = (mode: string): Promise<unknown> => {
       const url = `postgres://tester@127.0.0.1:${plain.port}/postgres?sslmode=${mode}`;
