@@ -202,7 +202,7 @@ describe("a stream on the page", () => {
     expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
   });
 
-  test("sends a message for each line of the body", async () => {
+  test("sends each line in the body as a message", async () => {
     const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
     const request = await send("recordReadings", { Body: lines });
     expect(request.headers()["content-type"]).toBe("application/x-ndjson");
@@ -236,7 +236,7 @@ describe("a body of bytes", () => {
   });
 });
 
-test("the page shows an error's message and the name of the code", async () => {
+test("the page shows an error's message and code", async () => {
   await open("operations/fail");
   await page.getByLabel(/^f_int32/).fill("5");
   await page.getByRole("button", { name: "Send GET" }).click();
@@ -288,7 +288,7 @@ test("an RPC's title is its comment, or its name without a comment", async () =>
   expect(await page.locator(".reference").innerText()).toMatch(/^And more\./);
 });
 
-test("an RPC's page shows the name of its MCP tool", async () => {
+test("an RPC's page shows its MCP tool's name", async () => {
   await open("operations/query");
   expect(await page.getByText("MCP tool").innerText()).toBe("MCP tool kitchensink_v1_KitchenSink_Query");
   await open("operations/create");

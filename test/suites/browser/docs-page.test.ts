@@ -177,7 +177,7 @@ test("the page removes the previous response when an input is invalid", async ()
 });
 
 describe("the button Authorize", () => {
-  test("shows the end of the token and the server that receives it", async () => {
+  test("shows the token's end and the server that receives it", async () => {
     await using visited = await visit();
     const { page } = visited;
     await page.getByText("No token yet.").waitFor();

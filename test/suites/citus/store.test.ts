@@ -201,7 +201,7 @@ describe("on Citus", () => {
     expect(rows.map(([id]) => String(placement.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
-  test("each worker gets a queue once one of its plants is deleted", async () => {
+  test("each worker gets a queue with the first deletion there", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     await session.close();

@@ -64,7 +64,7 @@ describe.each<{ readonly name: string; readonly version: HttpVersion; readonly h
   { name: "HTTP/2", version: "2", http2: "listening" },
   { name: "mounted HTTP/2", version: "2", http2: "mounted" },
 ])("the memory of a server over $name", { timeout: 300_000 }, ({ version, http2 }) => {
-  test("stays small during a download of a gigabyte", async () => {
+  test("stays small during a gigabyte download", async () => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", String(fileBytes));
@@ -78,7 +78,7 @@ describe.each<{ readonly name: string; readonly version: HttpVersion; readonly h
     expect(gauge.mostBytes).toBeLessThan(heldBytesMax);
   });
 
-  test("stays small during an upload of a gigabyte", async () => {
+  test("stays small during a gigabyte upload", async () => {
     const gauge = await Gauge.open();
     await using files = await startFiles(http2, {
       async upload(pieces) {

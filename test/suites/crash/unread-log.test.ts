@@ -21,7 +21,7 @@ test("a server exits although no process reads its log", async () => {
   server.process.stderr.resume();
 });
 
-test("an unread log keeps deletions during a flood of refused requests", async () => {
+test("an unread log keeps deletions despite many refused requests", async () => {
   using folder = createTempFolder();
   const database = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], database);

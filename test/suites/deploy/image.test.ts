@@ -133,7 +133,7 @@ describe("the image", () => {
     return found;
   }
 
-  test("of the proxy serves with a configuration file, and drains on SIGTERM", async () => {
+  test("for the proxy serves with a configuration file, and drains on SIGTERM", async () => {
     const { command, folder: workingFolder, environment } = imageOf("proxy");
     const [program = "", ...args] = command;
     const settings = `listen: { port: 0 }

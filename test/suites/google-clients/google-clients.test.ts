@@ -123,7 +123,7 @@ describe.each(clients)("Google's REST client for $language", ({ language, run, o
       expect(normalizeResults(call, results)).toEqual(normalizeResults(call, call.results));
     });
 
-    test.each(offered)("reports the code, message and details of $name's error", ({ at }) => {
+    test.each(offered)("reports the code, message and details in $name's error", ({ at }) => {
       const { error } = outcomes.get(nameOf(server, true, at)) ?? {};
       expect(error).toEqual({ ...errorDetails["google.rpc.ErrorInfo"], ...errorOf(errorCodeOf(at)) });
     });

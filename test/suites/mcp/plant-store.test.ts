@@ -95,7 +95,7 @@ test.each<{ name: string; plant: string; call: Call }>([
   },
   { name: "the Python client, with initialize,", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
   { name: "the TypeScript client 2, which starts the proxy,", plant: "5", call: deleteOverProxy },
-])("$name deletes a plant, and gets the errors of other calls", async ({ plant, call }) => {
+])("$name deletes a plant, and gets other calls' errors", async ({ plant, call }) => {
   expect(await call(plant)).toEqual(expectedFor(plant));
 });
 

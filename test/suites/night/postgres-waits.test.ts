@@ -83,7 +83,7 @@ test("a session keeps its connection when an earlier one closes late", { timeout
   await session.close();
 });
 
-test("a command fails after ten seconds of retries with backoff", { timeout }, async () => {
+test("a command fails after retries with backoff for ten seconds", { timeout }, async () => {
   const session = new Session(readServerUrl(await server.createSchema()));
   const begunMs = performance.now();
   let attempts = 0;

@@ -66,7 +66,7 @@ test("the page documents the oasdiff version that the suite installs", () => {
   expect(commands).toContain(`go install ${requirements.oasdiff.go}`);
 });
 
-test("oasdiff reports no change, and then a breaking change of a path", async () => {
+test("oasdiff reports no change, and then a changed path as breaking", async () => {
   const identity = "-c user.name=a -c user.email=a@example.com";
   const commit = `git init -qb main . && git add openapi.json && git ${identity} commit -qm published`;
   expect(await run(commit)).toMatchObject({ exitCode: 0 });

@@ -41,7 +41,7 @@ test("docs/how-to/packages.md lists exactly the entries for browsers", () => {
   expect(entries.toSorted()).toEqual(webEntries);
 });
 
-test("a CommonJS bundle of the proxy reads its settings and serves RPCs", async () => {
+test("a CommonJS bundle with the proxy reads its settings and serves RPCs", async () => {
   const main = "node_modules/@plantstore/proxy/node/command/main.js";
   expect(bundle(main, ...commonJsOptions)).toBe("");
   cpSync(join(user.path, "node_modules/@plantstore/docs-page/lib/files"), join(user.path, "out/files"), {

@@ -220,7 +220,7 @@ test("the REST transport is one file that imports only the peers", () => {
   expect(text).not.toContain("new Function");
 });
 
-test("the gateway's main entry imports no code of optional entries", () => {
+test("the gateway's main entry imports no optional entry", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
   for (const file of files) {
     const text = readFileSync(file, "utf8");

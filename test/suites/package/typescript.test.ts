@@ -136,7 +136,7 @@ const platforms = [
 const withoutErrorsInPeers = compilers.filter((version) => version >= "5.7");
 
 test.each(withoutErrorsInPeers.flatMap((version) => platforms.map((platform) => ({ version, ...platform }))))(
-  "TypeScript $version with the types of $name compiles the web entries",
+  "TypeScript $version with types for $name compiles the web entries",
   ({ version, lib, types }) => {
     expect(compile(version, "web.ts", { ...bundler, exactOptionalPropertyTypes: true, lib, types })).toEqual([]);
   },

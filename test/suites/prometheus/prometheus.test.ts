@@ -52,7 +52,7 @@ test.each(["prometheus.yml", "../proxy/prometheus.yml"])(
   },
 );
 
-test("promtool's test of the alert rules passes", async () => {
+test("promtool's tests for the alert rules pass", async () => {
   expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
 });
 
@@ -103,7 +103,7 @@ describe("a Prometheus", () => {
     folder[Symbol.dispose]();
   });
 
-  test("scrapes the server, and gets the metrics of its calls", async () => {
+  test("scrapes the server, and gets its calls' metrics", async () => {
     await expect.poll(() => prometheus.valueOf('up{job="plantstore"}')).toBe(1);
     await expect
       .poll(() => prometheus.valueOf("sum(rate(http_server_request_duration_seconds_count[10s]))"))

@@ -53,7 +53,7 @@ function shellOfPostgres({ socketFolder }: Production["postgres"], port: string,
   };
 }
 
-test('the commands under "Recover PostgreSQL" restore the state of a given moment', { timeout: 300_000 }, async () => {
+test('the commands under "Recover PostgreSQL" restore the state at a given moment', { timeout: 300_000 }, async () => {
   await using production = await openProduction();
   const { run, read, postgres } = production;
   const port = await freePort();

@@ -108,7 +108,7 @@ test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; 
     problem: "its schema has version 99",
     own: "its schema has version 99",
   },
-])("check reports the $name of a running server", async ({ enter, problem, own }) => {
+])("check reports a $name from a running server", async ({ enter, problem, own }) => {
   using folder = createTempFolder();
   createStore(folder.file("volume.db"));
   symlinkSync("volume.db", folder.file("plants.db"));

@@ -62,12 +62,12 @@ test.each(["20.20.2", "22.14.0", "23.7.0"])("Node %s cannot load a package", asy
 describe("the field engines", () => {
   const manifests = globSync("packages/*/package.json", { cwd: projectFolder });
 
-  test.each(manifests)("of %s excludes vulnerable versions of node:http2", (manifest) => {
+  test.each(manifests)("in %s excludes vulnerable node:http2 versions", (manifest) => {
     const libraries = enginesOf("packages/gateway/package.json");
     expect([libraries, libraries.replace(/^\^22[^|]*\|\| /, "")]).toContain(enginesOf(manifest));
   });
 
-  test("of the plant store contains the gateway's versions except Node 22", () => {
+  test("in the plant store has the gateway's versions except Node 22", () => {
     expect(enginesOf("package.json")).toBe("^24.18.1 || >=26.5.1");
     expect(enginesOf("packages/gateway/package.json")).toBe("^22.23.2 || ^24.18.1 || >=26.5.1");
   });

@@ -81,7 +81,7 @@ test("describeSuite returns a suite's purpose, requirements and reason", () => {
   expect(first.indexOf("seeds of")).toBe(second.indexOf(".ci"));
 });
 
-test("npm run suite -- --of prints the names of an occasion's suites", async () => {
+test("npm run suite -- --of prints an occasion's suite names", async () => {
   const { exitCode, stdout } = await run("--of", "test");
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\n" });
 });

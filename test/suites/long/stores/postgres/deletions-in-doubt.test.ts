@@ -43,7 +43,7 @@ const useKeySql = (plant: number): string => `
 test.each([
   { plant: 8, ending: "key-reused" },
   { plant: 7, ending: "deleted" },
-])("a deletion of plant 7 in doubt ends as $ending if plant $plant used its key", async ({ plant, ending }) => {
+])("plant 7's deletion in doubt ends as $ending if plant $plant used its key", async ({ plant, ending }) => {
   await using opened = await openPlants((url) => doubtful(url, useKeySql(plant)));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);

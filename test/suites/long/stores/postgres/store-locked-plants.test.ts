@@ -79,7 +79,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.end();
   });
 
-  test("reports an unknown outcome if the other half of a batch is refused", async () => {
+  test("reports an unknown outcome if a batch's other half is refused", async () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
     // There are two batches with one deletion, and one batch with two that is split. The response for its first half is
     // lost, and the retry skips the plant. The second half is refused.

@@ -43,13 +43,13 @@ function createStore(folder: TempFolder): string {
 
 /** Changes to a file's log, of which `other` is an older copy. All keep the log's inode. */
 const changes: readonly { name: string; change: (file: string, other: string) => void }[] = [
-  { name: "a truncation of its log to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
+  { name: "its log was truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
   {
-    name: "a truncation of its log's end",
+    name: "the end was cut from its log",
     change: (file) => truncateSync(`${file}-wal`, statSync(`${file}-wal`).size - 1),
   },
   {
-    name: "a copy of another log over its log",
+    name: "another log was copied over its log",
     change: (file, other) => {
       using db = new DatabaseSync(other);
       db.exec("PRAGMA journal_mode = WAL; CREATE TABLE other AS SELECT randomblob(1000000)");
@@ -105,7 +105,7 @@ describe("a store with a log that another program changes", () => {
     expect(folder.open()).toEqual([]);
   });
 
-  test("detects a truncation of its log just before a commit", () => {
+  test("detects that its log was truncated just before a commit", () => {
     using folder = createTempFolder();
     const file = createStore(folder);
     const db = openDatabase({ file });

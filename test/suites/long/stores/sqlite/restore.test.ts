@@ -73,7 +73,7 @@ describe("restoring a backup", () => {
     openDatabase({ file }).close();
   });
 
-  test("replaces the target of a symbolic link, and removes the old log", () => {
+  test("replaces a symbolic link's target, and removes the old log", () => {
     using folder = createTempFolder();
     const backup = makeBackup(folder);
     mkdirSync(folder.file("volume"));
@@ -88,7 +88,7 @@ describe("restoring a backup", () => {
     expect(plantsIn(target)).toEqual([1n, 2n, 3n]);
   });
 
-  test("includes the log of a backup that is a symbolic link", () => {
+  test("includes the backup's log if the backup is a symbolic link", () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
     const backup = folder.file("volume/backup.db");

@@ -86,7 +86,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("frees the key of a dropped record, even if the clock jumps", () => {
+  test("frees a dropped record's key, even if the clock jumps", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 4n } });
     const clock = vi.spyOn(Date, "now");
@@ -212,7 +212,7 @@ describe("dropping expired deletion records", () => {
   test.each([
     { name: "one slice", records: 2 },
     { name: "several slices", records: 2_500 },
-  ])("waits for the next interval after it has dropped $name of records", async ({ records }) => {
+  ])("after it has dropped $name waits for the next interval", async ({ records }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const longAgo = Date.now() - 3 * hourMs;

@@ -111,7 +111,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("uses the compile cache of its process", async () => {
+  test("uses its process's compile cache", async () => {
     using folder = createTempFolder();
     const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
     await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);

@@ -262,7 +262,7 @@ describe("importing into PostgreSQL", () => {
   });
 });
 
-test("a reader of a PostgreSQL database that stops early closes its connection", async () => {
+test("a PostgreSQL reader that stops early closes its connection", async () => {
   const url = `${await server.createSchema()}&application_name=operator`;
   await migratePostgres(url);
   {

@@ -55,7 +55,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await session.close();
   });
 
-  test("continues after a slice of records that a trigger keeps", async () => {
+  test("continues after a slice that a trigger keeps", async () => {
     const url = await createRecords(100);
     await runSql(
       url,
@@ -123,7 +123,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await Promise.all([session.close(), hanging.close()]);
   });
 
-  test("reads only the records of a slice, even without statistics", async () => {
+  test("reads only a slice's records, even without statistics", async () => {
     const url = await createRecords(45_000);
     const reports: Upkeep[] = [];
     const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
@@ -154,7 +154,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
   });
 
-  test("lists the oldest records first, for any order of insertion", async () => {
+  test("lists the oldest records first, for any insertion order", async () => {
     await using database = await openPostgresDatabase(await createRecords(3));
     const listed = await collect(database.listDeletions());
     expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);

@@ -147,7 +147,7 @@ describe("a deletion in doubt with a refused retry", () => {
     await other.end();
   });
 
-  test("waits for the lost attempt, and gets the outcome of that attempt", async () => {
+  test("waits for the lost attempt's outcome", async () => {
     const url = await createPlantsUpTo(server, 1);
     // The first entry is for the lost attempt's statement.
     await failAttempts(url, "DELETE ON plants", ["", "P0001"]);

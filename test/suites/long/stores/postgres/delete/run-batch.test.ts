@@ -225,7 +225,7 @@ describe("a batch that the server refuses", () => {
   });
 });
 
-test("a batch records only the first of several deletions of a plant", async () => {
+test("a batch records only a plant's first deletion", async () => {
   const url = await createPlantsUpTo(server, 3);
   const session = new Session(readServerUrl(url));
   const deletions = [1n, 2n, 1n, 1n].map((id, i) => sentDeletion(id, deleteCall({ subject: `caller-${i}` })));
@@ -239,7 +239,7 @@ test("a batch records only the first of several deletions of a plant", async () 
 
 // A lookup is a write, so it could fail although the deletion is committed.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
-  'a successful batch is independent of a record trigger with "%s"',
+  'a successful batch does not run a record trigger with "%s"',
   async (statement) => {
     const url = await createPlantsUpTo(server, 2);
     await runSql(

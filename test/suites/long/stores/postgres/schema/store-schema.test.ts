@@ -140,7 +140,7 @@ describe("a store's schema", () => {
     await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path contains no schema/);
   });
 
-  test("does not depend on settings and tables of another pooler client", async () => {
+  test("does not depend on another pooler client's settings and tables", async () => {
     const [url, other] = [await server.createPlants(), await server.createPlants()];
     const role = `found_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);

@@ -55,7 +55,7 @@ describe("prepared statements for deletions", () => {
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: String(ids.length) }]);
   });
 
-  test("are not confused with another client's statements of the same name", async () => {
+  test("are not confused with another client's statements with these names", async () => {
     const url = await server.createPlants(ids);
     await runSql(
       url,
