@@ -158,7 +158,7 @@ describe("the certificates of a database URL", () => {
     { name: "an empty key", file: "key.pem", text: "", problem: /key\.pem must contain a private key in PEM/ },
   ];
 
-  test.each(cases)("stay in use when $name replaces one", async ({ file, text, problem }) => {
+  test.each(cases)("stay in use when $name replaces a valid file", async ({ file, text, problem }) => {
     using folder = createTempFolder();
     const contents: Record<string, string> = {
       "ca.pem": authority?.cert ?? "",

@@ -68,14 +68,14 @@ describe("committing a batch", () => {
 
   test.each([
     {
-      name: "whose record was dropped",
+      name: "its record was dropped",
       sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
     },
     {
-      name: "whose record number belongs to another record",
+      name: "another record has its record's number",
       sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
     },
-  ])("assigns an idempotency key $name to the new deletion", ({ sql }) => {
+  ])("assigns an unused idempotency key to the new deletion ($name)", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(sql);

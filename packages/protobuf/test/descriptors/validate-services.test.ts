@@ -91,7 +91,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
     says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },
-])("createGateway refuses a definition with $name as invalid", ({ file, says }) => {
+])("createGateway refuses an invalid definition ($name)", ({ file, says }) => {
   expect(() => start(file)).toThrow(
     expect.objectContaining({
       code: "ERR_DESCRIPTORS",

@@ -99,7 +99,7 @@ const wrong: readonly { name: string; set: Init }[] = [
 ];
 
 describe("createBinaryWriter()", () => {
-  test.each(wrong)("throws protobuf-es's error for $name in a message", ({ set }) => {
+  test.each(wrong)("throws the same error as protobuf-es ($name)", ({ set }) => {
     const message = Object.assign(create(SinkSchema), set);
     const write = createBinaryWriter(SinkSchema, undefined);
     const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
