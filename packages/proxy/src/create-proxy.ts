@@ -116,8 +116,8 @@ export interface ProxyGateway extends Gateway {
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * The REST options in use: those given, without the routes that belong to another upstream. For `createOpenApi` and
-   * other descriptions of {@link services}. A reload may replace the object.
+   * The REST options in use: the given options, without the routes that belong to another upstream. For `createOpenApi`
+   * and other descriptions of {@link services}. A reload may replace the object.
    */
   readonly rest: RestOptions;
   /**
@@ -165,7 +165,7 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return openProxy(await openServing(given), given);
 }
 
-/** The limits for callers whose defaults differ from those of a gateway. */
+/** Limits for callers with other defaults than a gateway's. */
 const proxyLimits = {
   // Header fields that an upstream may send can also be sent to it.
   headerBytes: upstreamLimits.headerBytes,

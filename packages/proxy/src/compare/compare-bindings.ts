@@ -2,7 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { resolveProtoPath, type RestBinding, selectorOf } from "@plantstore/protocols";
 import type { ChangeList } from "./change.ts";
 
-/** A route in the old definition, and the one in the new definition that matches its requests. */
+/** A route in the old definition, and the route in the new definition that matches its requests. */
 export interface RoutePair {
   readonly before: RestBinding;
   readonly now: RestBinding;

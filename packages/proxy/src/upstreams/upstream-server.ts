@@ -29,9 +29,7 @@ export class UpstreamServer implements ServerLoad {
   readonly #settings: ServerSettings;
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
-  /**
-   * A separate backoff for additional connections. A server may refuse only those, which must not delay the first one.
-   */
+  /** A separate backoff for additional connections. A server that refuses them must not delay the first connection. */
   readonly #additionalBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
   /** The functions that cancel pending attempts to connect. */
