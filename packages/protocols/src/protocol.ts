@@ -216,8 +216,8 @@ export interface BodyReply {
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**
-   * Returns the target for the RPC that a body names, or the response to a body that asks for something else. Without a
-   * body, `body` is empty. The target's wire already has the message, so its own `body` is `undefined`.
+   * Returns the target if the body calls an RPC, and otherwise the response. Without a body, `body` is empty. The
+   * target's wire already has the message, so the wire's `body` is `undefined`.
    *
    * @throws ConnectError for a body that is not valid or names an unknown RPC
    */

@@ -47,7 +47,7 @@ export interface EndpointRequest extends Pick<
    * Reads the body as sent, without decompressing it. Empty if there is none. A body that is not read is discarded.
    * Further calls return the same promise.
    *
-   * @param bytesMax - the most bytes that the body may have
+   * @param bytesMax - the body's maximum size in bytes
    * @throws RangeError for a limit that is not a positive integer
    * @returns a promise that rejects with a `ConnectError` to respond with if the body exceeds `bytesMax` (413), the
    * client disconnects, or the response is sent before the body has arrived

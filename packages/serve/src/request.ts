@@ -48,7 +48,7 @@ export interface AnyCall {
   close?(): void;
 }
 
-/** What a request uses of its call. */
+/** The parts of a call that its request uses. */
 export interface ServedCall extends AnyCall {
   readonly request: ServedRequest;
   readonly wire: Wire;

@@ -83,7 +83,7 @@ export class StreamResponse<M> {
   /** Sends a response as its messages arrive. */
   respond(header: Headers, trailer: Headers, items: AsyncIterable<unknown>): void {
     const messages = items[Symbol.asyncIterator]();
-    const closeMessages = closerOf(messages);
+    const closeMessages = createCloseCallback(messages);
     if (this.#request.isDone) return closeMessages();
     this.#header = header;
     this.#trailer = trailer;
@@ -303,10 +303,11 @@ function beginStream(response: StreamResponse<unknown>): void {
 }
 
 /**
- * Returns a function that closes an iterator early, in the async context in which `closerOf` was called. A disconnected
- * client's event has a different context. The result is not awaited, so that a stuck handler cannot delay the response.
+ * Returns a function that closes an iterator early, in the async context of the `createCloseCallback` call. A
+ * disconnected client's event has another context. The close is not awaited, so that a stuck handler cannot delay the
+ * response.
  */
-function closerOf(messages: AsyncIterator<unknown>): () => void {
+function createCloseCallback(messages: AsyncIterator<unknown>): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   promise.then(() => messages.return?.()).catch(() => undefined);
   return resolve;

@@ -10,7 +10,7 @@ import {
   FetchExchange,
 } from "@plantstore/http";
 
-/** What a server knows about a request, in addition to the `Request`. */
+/** Request information that the Fetch `Request` does not contain. */
 export interface FetchContext {
   /** The connection's other end. Defaults to an empty address. */
   readonly peer?: Peer;

@@ -8,7 +8,7 @@ import { RestStreamWire } from "./stream-wire.ts";
 /** A byte stream in google.api.HttpBody messages. Once bytes are sent, only a reset can report an error. */
 export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #contentType: string | undefined;
-  /** The `Content-Length` that the handler has set, and its header field. */
+  /** The `Content-Length` set by the handler, as a number. {@link #lengthField} is the header field. */
   #length: number | undefined;
   #lengthField: HeaderFields = noFields;
   #bytes = 0;

@@ -188,7 +188,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   take(): T | Promise<T> | undefined {
     const at = this.#at;
     const piece = this.#piece;
-    if (this.#missingBytes > 0) return this.#takePart();
+    if (this.#missingBytes > 0) return this.#readNextPart();
     if (this.#partial === undefined) {
       const end = at + envelopeBytes(piece, at);
       if (end > at && end <= piece.byteLength) {
@@ -207,7 +207,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
     if (this.#partial !== undefined || this.#missingBytes > 0) throw truncatedError();
   }
 
-  #takePart(): T | undefined {
+  #readNextPart(): T | undefined {
     const part = this.#piece.subarray(this.#at, this.#at + this.#missingBytes);
     if (part.byteLength === 0) return undefined;
     this.#missingBytes -= part.byteLength;

@@ -38,10 +38,10 @@ export interface RestRoutes {
   /**
    * Finds a request's binding.
    *
-   * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
+   * @param httpMethod - as sent; methods are case-sensitive. HEAD uses the rules for GET if no HEAD rule matches
    * @param path - without the query, percent escapes as sent
-   * @param literalsAsSent - whether literals and verbs match only as {@link printTemplateLiteral} writes them. Defaults
-   * to false, so that they match however they are escaped
+   * @param literalsAsSent - whether literals and verbs must be escaped as {@link printTemplateLiteral} does. Defaults
+   * to false, which accepts every escaping
    */
   match(httpMethod: string, path: string, literalsAsSent?: boolean): RestMatch;
 }
