@@ -18,8 +18,8 @@ export const moveCommand: Command = {
   run: async (_flags, [from = "", to = ""], terminal) => {
     const [source, target] = [locationOf("FROM", from), locationOf("TO", to)];
     const elapsed = startClock();
-    await using reading = await openLockedStore(source, { isRead: true });
-    await using writing = await openLockedStore(target, { isRead: false, refused: reading.identity });
+    await using reading = await openLockedStore(source, { isReadOnly: true });
+    await using writing = await openLockedStore(target, { isReadOnly: false, refused: reading.identity });
     const counts = await movePlants(reading, writing, (what, rows) =>
       terminal.progress?.(`${formatInteger(rows)} ${what}`),
     ).finally(() => terminal.progress?.(""));

@@ -5,11 +5,11 @@ import { explainSystemError } from "@plantstore/auth/inputs";
 import { problemsPath } from "./admin-server.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
-/** A running server's response to the question whether it is ready. */
+/** A running server's readiness. */
 export interface ServerAnswer {
-  /** What it responded, or why none was asked, for an operator. */
+  /** The server's response, or why no server was asked, for an operator. */
   readonly text: string;
-  /** Whether there is an address at which a server was asked. */
+  /** Whether the server was asked. False unless the admin address has a fixed port or a socket path. */
   readonly isAsked: boolean;
   /** Whether a server responded that it is not ready. */
   readonly isNotReady: boolean;
@@ -18,7 +18,7 @@ export interface ServerAnswer {
 // The longest wait for a response, in milliseconds. A supervisor waits as long for each worker, all at the same time.
 const responseTimeoutMs = 3_000;
 
-/** Asks the server that runs with an admin address for its problems. Does not reject. */
+/** Requests the problems of the server at an admin address. Does not reject. */
 export async function askServer(at: AdminAddress | undefined): Promise<ServerAnswer> {
   const socketPath = at && socketPathOf(at.host);
   if (at === undefined || (at.port === 0 && socketPath === undefined)) {

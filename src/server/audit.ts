@@ -7,7 +7,7 @@ import { policyOf, storeProblemOf } from "../service/index.ts";
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
 /**
- * Stores the requested plant's id for {@link auditOf}, which cannot read it from the path, because only REST has the id
+ * Stores the requested plant's id for {@link auditOf}. Only REST has the id in the path, so `auditOf` cannot read it
  * there. In every request to the service, the field `id` is the plant's id.
  */
 export const rememberPlantId: Interceptor = (next) => (request) => {
@@ -19,9 +19,9 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 };
 
 /**
- * Returns the audit trail to which a call belongs, and its line's fields: the caller, the reason if the credential was
- * refused, the store's problem, and the plant's id. Calls with a refused credential belong to a trail, and so do
- * deletions that name a plant.
+ * Returns a call's audit trail, and the fields of its line: the caller, the reason if the credential was refused, the
+ * store's problem, and the plant's id. Only calls with a refused credential and deletions that name a plant have a
+ * trail.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);

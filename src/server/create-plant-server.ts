@@ -286,5 +286,5 @@ function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | und
   };
 }
 
-/** A server's verifier for which none is configured. */
+/** The verifier of a server for which no verifier is configured. */
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };

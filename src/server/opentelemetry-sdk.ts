@@ -209,8 +209,8 @@ function otlpPackage(signal: Signal, prefix: string, report: SdkStart["report"])
 }
 
 /**
- * Variables that the SDK supports but this program does not. For each, the values that match what the program does
- * anyway.
+ * Variables that the SDK supports but this program does not. Each has the values that describe the program's fixed
+ * behavior.
  */
 const unsupportedVariables: readonly (readonly [name: string, ...supported: string[]])[] = [
   ["OTEL_CONFIG_FILE"],

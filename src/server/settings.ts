@@ -61,7 +61,7 @@ const connectionAgeMsMax = 31_536_000_000;
 const callsPerSecondMax = 1_000_000;
 
 /** A century, for operators who keep records permanently. */
-const deletionsKeptHoursMax = 876_000;
+const retentionHoursMax = 876_000;
 
 /** The settings, from which `--help`, docs/reference/configuration.md and the configuration are derived. */
 export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
@@ -122,7 +122,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
     help: "hours that deletion records are kept; those without an idempotency key up to a day longer on PostgreSQL",
     fallback: "2160",
-    read: integerBetween(1, deletionsKeptHoursMax, "hours"),
+    read: integerBetween(1, retentionHoursMax, "hours"),
   },
   ...credentialSettings,
   publicUrl: {

@@ -65,7 +65,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     schema,
     lanes: lanesOf(shards),
     mayFailPartly: true,
-    moveRefusal,
+    moveProblem,
     // A worker may still commit after its coordinator was cancelled.
     mayBeCommitted: (fault) => sqlStateOf(fault) === "57014",
     deletePlants: async (session, batch) => {
@@ -102,7 +102,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
   };
 }
 
-const moveRefusal =
+const moveProblem =
   'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
 
 /** Returns a lane for each worker. */
@@ -124,7 +124,7 @@ async function dropRecords(session: Session, schema: StoreSchema, keptMs: number
   if (oldRecords.length === 0) return { count: 0, isMore: false };
   const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
   const { length: count } = await session.query(dropSql(schema), [ids, seqs]);
-  // If triggers kept every record in the slice, the next slice would be the same.
+  // If triggers kept every record in the slice, the next slice would find the same records again.
   return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 

@@ -1,7 +1,8 @@
-/** The signature that the batch function has, for `to_regprocedure`. */
+/** The batch function's signature, for `to_regprocedure`. */
 export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-// Whether any of the plants is on another server than the function. NOT IN calculates each plant's shard once.
+// Whether any plant is on a worker other than the one that runs the function. NOT IN calculates each plant's shard
+// once.
 const isOnOtherWorkerSql = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
@@ -13,7 +14,7 @@ const mayDropRecords = `EXISTS (
       )`;
 
 /**
- * The function's body, which `migrate` compares with that in the database.
+ * The function's body. `migrate` compares it with the body in the database.
  *
  * A worker's settings are checked. The coordinator's settings, which another client of a pooler may have changed, get
  * their initial values for the transaction.
@@ -21,8 +22,8 @@ const mayDropRecords = `EXISTS (
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
  * wait for locks. On Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned
  * only after a wait for the standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every
- * worker waits for its standbys. Their warnings are forwarded by the last setting, which would slow down statements
- * after it. Ids are collected in a loop, because Citus writes a CTE's rows to a file.
+ * worker waits for its standbys. The last setting forwards the workers' warnings, and comes last because it slows down
+ * later statements. Ids are collected in a loop, because Citus writes a CTE's rows to a file.
  *
  * The function fails if a trigger drops records, which Citus's row count includes if the trigger is on a shard.
  * Counting the stored records takes as long as everything else together, so it is done only if this server has such a

@@ -28,8 +28,8 @@ export async function isCitus(session: Session): Promise<boolean> {
   return (await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length > 0;
 }
 
-/** The message for distributed tables without the function that deletes. */
-export const distributedByHand: string =
+/** The message if an operator distributed the tables, which then lack the function that deletes. */
+export const incompleteDistribution: string =
   'its tables were not distributed by "plantstore migrate": run "plantstore migrate" to complete them';
 const distributedDifferently =
   '"plants" must be distributed by "id", and "deletions" by "plant_id" and colocated with "plants"';

@@ -2,7 +2,7 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import type { Session } from "../postgres/server/session.ts";
 import { deleteFunction } from "./delete-function.ts";
-import { distributedByHand, isCitus } from "./distribute.ts";
+import { incompleteDistribution, isCitus } from "./distribute.ts";
 
 // How many ids are tried to find one on each worker: enough for a worker with one shard in thousands. For a shard with
 // a single hash in 2^32, such as an isolated tenant's, the search would take hours.
@@ -57,7 +57,7 @@ export async function findShards(session: Session, { quoted, plants }: StoreSche
   if (!(await isCitus(session))) return undefined;
   const rows = await session.query(shardsSql, [plants, `${quoted}.${deleteFunction}`]);
   if (rows.length === 0) return undefined;
-  if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(distributedByHand);
+  if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(incompleteDistribution);
   if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
   return new Shards(
     rows.map(([max]) => Number(max)),
@@ -79,8 +79,8 @@ const warningsHidden =
   "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
 /**
- * Returns the id's hash by which Citus chooses its shard: PostgreSQL's `hashint8`, which is the final mix in Bob
- * Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the id's halves.
+ * Returns the hash of a plant's id, by which Citus chooses the shard. The hash is PostgreSQL's `hashint8`, the final
+ * mix in Bob Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the id's halves.
  */
 export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));

@@ -7,8 +7,8 @@ import { citusPlacement } from "./citus-placement.ts";
 import { refuseDistributedSchema } from "./distribute.ts";
 import { findShards } from "./shards.ts";
 
-// The hint part that is the same in all languages. After a C library upgrade, each new connection to a worker starts
-// with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
+// A part of a warning's hint that is not translated. After a C library upgrade, each new connection to a worker starts
+// with this warning. If the warning counted as a doubt, retries on new connections would stay in doubt forever.
 const collationHint = "REFRESH COLLATION VERSION";
 
 // Maximum remembered processes, about as many as a server has connections. The oldest are forgotten first.
@@ -18,7 +18,7 @@ const stuckMax = 100;
 export class CitusWorkers implements StoreWorkers {
   // Citus forwards a worker's warning as a debug message in some transactions. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
-  /** Whether the tables are distributed over them, as far as known. */
+  /** Whether the tables are known to be distributed over the workers. */
   areUsed = false;
   /** The server process ids that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];

@@ -2,15 +2,15 @@ import type { DeleteCall, StoreConnections, StoreFile } from "../../service/inde
 import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
-/** What is behind a store's queue, see {@link queuedStore}. A new backend implements this, and is added to index.ts. */
+/** Deletes the batches from a store's queue, see {@link queuedStore}. Each backend is listed in index.ts. */
 export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;
   readonly problem: StoreProblem | undefined;
   /**
-   * Makes a batch durable. Ends each deletion in it ({@link Deletion.decide}), once its outcome cannot be lost, or
-   * defers it, to get it again in a later batch. If it fails, returns the ending for deletions that it has left open or
-   * deferred. Rejects only if their outcome is unknown.
+   * Makes a batch durable. Ends each deletion ({@link Deletion.decide}) once its outcome cannot be lost, or defers it
+   * to a later batch. If the batch fails, returns the ending for the deletions that are still open or deferred. Rejects
+   * only if the outcome of these deletions is unknown.
    */
   commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
   /** Closes files and connections. No batch is being committed, and no deletion is deferred. */

@@ -12,12 +12,12 @@ export type EndingKind =
   /** This call, or an earlier one with its idempotency key, has durably deleted the plant. */
   | "deleted"
   | "absent"
-  /** A constraint or trigger in the database keeps the plant. */
+  /** A constraint or trigger in the database prevented the deletion. */
   | "protected"
   /** The idempotency key belongs to another deletion. */
   | "key-reused"
   | "queue-full"
-  /** Certainly nothing was done. */
+  /** No attempt has deleted anything. */
   | "unavailable"
   | "outcome-unknown"
   | "cancelled";
@@ -59,7 +59,7 @@ export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "defer
 interface Transitions {
   readonly next: readonly DeletionState[];
   readonly endings: readonly EndingKind[];
-  /** Endings that mean that nothing was done, and become `outcome-unknown`. */
+  /** Endings that are replaced by `outcome-unknown`, because an earlier attempt may have deleted the plant. */
   readonly becomeUnknown?: readonly EndingKind[];
 }
 
@@ -94,7 +94,7 @@ export class TransitionError extends Error {
   override readonly name = "TransitionError";
 }
 
-/** A deletion from its call to its ending, which is set exactly once, by {@link decide}. */
+/** A called deletion with its state. {@link decide} sets the ending, exactly once. */
 export class Deletion {
   readonly id: bigint;
   readonly call: DeleteCall;
@@ -143,8 +143,8 @@ export class Deletion {
   }
 
   /**
-   * Marks the deletion as in doubt, which it stays. An attempt with this token may have been committed, or may still
-   * be.
+   * Marks the deletion as in doubt until it ends. An attempt with this token may have been committed, or may still be
+   * committed.
    *
    * @throws TransitionError when it has another token, whose records would no longer be looked up
    */
@@ -182,7 +182,7 @@ export class Deletion {
     this.answer();
   }
 
-  /** Ends the deletion if its call was cancelled, and returns whether. Reads the signal, which creates it. */
+  /** Ends the deletion and returns true if its call was cancelled. Accessing the signal creates it. */
   endIfCancelled(): boolean {
     const { aborted, reason } = this.call.context.signal;
     if (aborted) this.end(endings.cancelled(reason));
@@ -205,8 +205,8 @@ export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
 }
 
 /**
- * Ends the deletions that a batch has left open. If the batch failed, this includes deferred ones. A successful batch
- * leaves none. A store that does is wrong, and the outcome unknown.
+ * Ends the deletions that a batch has left open, and after a failure also its deferred deletions. If a successful batch
+ * leaves a deletion open, the backend has a bug, and the deletion's outcome is unknown.
  */
 export function endRest(batch: readonly Deletion[], failure: FailedEnding | undefined): void {
   for (const one of batch) {

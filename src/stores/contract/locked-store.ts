@@ -19,8 +19,8 @@ export interface StoreCounts {
 }
 
 /**
- * A store in which no other process can write, and which no server uses. All changes are in one transaction, which is
- * rolled back unless {@link commit} succeeds.
+ * A store that no server uses and no other process can write to. All changes are in one transaction, and are rolled
+ * back unless {@link commit} succeeds.
  *
  * Every method throws `StoreOpenError` with a message for the operator when the store fails. Each call has at most
  * 10,000 rows.
@@ -28,7 +28,7 @@ export interface StoreCounts {
 export interface LockedStore extends AsyncDisposable {
   /** The file or server, for operators. */
   readonly name: string;
-  /** Equal only for the same store. */
+  /** Identifies the store. Two stores never have equal identities. */
   readonly identity: string;
   count(): Promise<StoreCounts>;
   /** Lists all ids in ascending order. */
@@ -45,10 +45,10 @@ export interface LockedStore extends AsyncDisposable {
 
 /** Options to lock a store. */
 export interface LockOptions {
-  /** Whether the store is only read. A server that does not make commits durable is then accepted. */
-  readonly isRead: boolean;
+  /** Whether the caller only reads the store. A server whose commits are not durable is then accepted. */
+  readonly isReadOnly: boolean;
   /** The identity that must not be opened. */
   readonly refused?: string | undefined;
-  /** How long to watch for servers on PostgreSQL, in milliseconds. By default until each has tried to write. */
+  /** How long to watch for servers on PostgreSQL, in milliseconds. By default, long enough for each server to write. */
   readonly watchMs?: number | undefined;
 }

@@ -37,7 +37,7 @@ export interface ImportOptions {
 export interface PlantImport extends AsyncDisposable {
   /** Maximum number of ids per {@link add} call. */
   readonly batchMax: number;
-  /** Stores one batch durably. If it rejects, a part may be stored, and adding the same batch again is safe. */
+  /** Stores one batch durably. If it rejects, a part may be stored. The batch can then be added again. */
   add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
 

@@ -1,6 +1,6 @@
 import { StoreOpenError } from "./store-open-error.ts";
 
-/** The schema that a store has. */
+/** A store's schema version. */
 export interface SchemaVersion {
   /** One more than the migration steps, or 0 without a store. */
   readonly version: number;
@@ -32,13 +32,13 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 }
 
 /**
- * What an operator should do about a missing store. A store that was deleted while a server has it open can still be
- * saved. A new one at its path would hide that.
+ * The advice for an operator whose store is missing. If a store is deleted while a server has it open, the operator can
+ * still save it. A new store at its path would hide that.
  */
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
-/** The error for a store whose schema does not contain the oldest server, so it is older than release 0.1.0. */
+/** The error for a store older than release 0.1.0, whose schema does not record the oldest server. */
 export function preReleaseStore(): StoreOpenError {
   return new StoreOpenError(
     "it was created by a plantstore before release 0.1.0, which no release can migrate: " +

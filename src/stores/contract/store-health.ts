@@ -2,7 +2,7 @@
 export interface StoreProblem {
   /** A clause for an operator, without the store's name. */
   readonly text: string;
-  /** Whether the store can recover while the process runs: not after a failed fsync or a damaged page. */
+  /** Whether the store can recover while the process runs. False after a failed fsync or for a damaged page. */
   readonly isTemporary: boolean;
   /**
    * Whether an operator must act before a restart, which would otherwise serve another file or restore deleted plants.
@@ -10,8 +10,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether it may be over in a few seconds, like a restart or a failover. Meanwhile callers wait. So a check reports
-   * the problem only if it lasts for {@link StoreHealthOptions.graceMs} from when the check that found it began.
+   * Whether the problem may end within seconds, like a restart or a failover. Callers wait meanwhile. So the problem is
+   * reported only once it has lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found it.
    */
   readonly mayBeBrief?: boolean;
 }

@@ -27,7 +27,7 @@ export function elapsedMsSince(begunMs: number): number {
   return Math.round(performance.now() - begunMs);
 }
 
-/** What dropping expired records once did. */
+/** The result of dropping expired records once. */
 interface DroppedRecords {
   readonly count: number;
   /** Why it stopped, or `undefined` when no expired records remain. */

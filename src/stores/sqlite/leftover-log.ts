@@ -31,8 +31,8 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
     const index = `${realpathSync(file)}-shm`;
     const initialMs = timeOf(index);
     using files = new DisposableStack();
-    // A read-only connection, because the connection that is closed last copies the log into the file and deletes it,
-    // unless it is read-only. The file would be damaged if a power loss then removed copied commits from the log.
+    // This connection is read-only. Otherwise, if it is closed last, SQLite copies the log into the file and deletes the
+    // log. The file would be damaged if a power loss then removed copied commits from the log.
     using reader = new DatabaseSync(file, { readOnly: true });
     untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
     const isFirst = timeOf(index) !== initialMs && files.use(new WalIndexFile(index)).read()?.commits === 0;

@@ -252,12 +252,12 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         await running.add([1n, 2n]);
         await running[Symbol.asyncDispose]();
         await filling[Symbol.asyncDispose]();
-        await using reading = await openLockedStore(source, { isRead: true });
+        await using reading = await openLockedStore(source, { isReadOnly: true });
         if (untilBlocked === undefined) {
-          await expect(openLockedStore(location, { isRead: false })).rejects.toThrow(/another process has .* open/);
+          await expect(openLockedStore(location, { isReadOnly: false })).rejects.toThrow(/another process has .* open/);
           return;
         }
-        await using writing = await openLockedStore(location, { isRead: false, watchMs: 0 });
+        await using writing = await openLockedStore(location, { isReadOnly: false, watchMs: 0 });
         const deleting = opened.store.delete(1n, deleteCall());
         await untilBlocked(location);
         await movePlants(reading, writing);
@@ -289,7 +289,7 @@ async function moveDuring<Result>(
   { untilLocked }: Pauses,
   write: () => Promise<Result>,
 ): Promise<{ moving: string; pending: Promise<Result> }> {
-  const locking = openLockedStore(location, { isRead: true, watchMs: 10_000 }).then(
+  const locking = openLockedStore(location, { isReadOnly: true, watchMs: 10_000 }).then(
     () => "the store was locked",
     (fault: unknown) => String(fault),
   );

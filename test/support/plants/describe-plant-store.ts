@@ -10,7 +10,7 @@ import { refusalOf } from "./refusal.ts";
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/** What an idempotency key is valid for. If it is a plant, rows about the same key for others are omitted. */
+/** The scope of an idempotency key. With "a plant", test cases with one key for several plants are omitted. */
 type KeyHoldsFor = "the store" | "a plant";
 
 /** Options for {@link describePlantStore}. */

@@ -7,7 +7,7 @@ import type { OpenWithDatabase } from "./opened-store.ts";
 /** A store whose database belongs to the test. */
 export type Opened = Awaited<ReturnType<OpenWithDatabase>>;
 
-/** What a store kind needs to stop a job in the middle of a statement or transaction. */
+/** How to stop a store kind's job in the middle of a statement or transaction. */
 export interface Pauses {
   /** Makes imports wait before their commit. The returned function waits for one, and `release` lets it commit. */
   readonly holdImports?: (opened: Opened) => Promise<Held>;

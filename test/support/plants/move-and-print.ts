@@ -4,6 +4,6 @@ import { openLockedStore, type PlantLocation } from "../../../src/stores/index.t
 
 const [source, target] = process.argv.slice(2).map((text): PlantLocation => JSON.parse(text));
 if (source === undefined || target === undefined) throw new Error("usage: move-and-print.ts SOURCE TARGET");
-await using reading = await openLockedStore(source, { isRead: true, watchMs: 0 });
-await using writing = await openLockedStore(target, { isRead: false, refused: reading.identity, watchMs: 0 });
+await using reading = await openLockedStore(source, { isReadOnly: true, watchMs: 0 });
+await using writing = await openLockedStore(target, { isReadOnly: false, refused: reading.identity, watchMs: 0 });
 console.log(JSON.stringify(await movePlants(reading, writing)));

@@ -61,9 +61,9 @@ export async function move(
   to: PlantLocation,
   { sourceMs = 0, targetMs = 0 }: { readonly sourceMs?: number; readonly targetMs?: number } = {},
 ): Promise<StoreCounts> {
-  await using source = await openLockedStore(from, { isRead: true, watchMs: sourceMs });
+  await using source = await openLockedStore(from, { isReadOnly: true, watchMs: sourceMs });
   const { identity: refused } = source;
-  await using target = await openLockedStore(to, { isRead: false, refused, watchMs: targetMs });
+  await using target = await openLockedStore(to, { isReadOnly: false, refused, watchMs: targetMs });
   return await movePlants(source, target);
 }
 

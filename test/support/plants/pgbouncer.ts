@@ -20,12 +20,12 @@ export interface Pgbouncer extends AsyncDisposable {
 
 const port = 6_432;
 
-/** Fewer than the connections of its clients, so that they take turns, even those of one client. */
+/** The pool size. Clients open more connections, so that connections take turns, even those of one client. */
 const serverConnections = 2;
 
 /** Options for {@link startPgbouncer}. */
 export interface PgbouncerOptions {
-  /** Whether it keeps its clients' prepared statements, if it can. Default false. */
+  /** Whether PgBouncer keeps its clients' prepared statements, if its version can. Default false. */
   readonly keeps?: boolean;
   /** Whether it silently drops its clients' `options`; by default it refuses clients that have any. */
   readonly dropsOptions?: boolean;

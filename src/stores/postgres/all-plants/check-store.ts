@@ -16,8 +16,9 @@ const busyTimeoutMs = 2_000;
 const retryIntervalMs = 100;
 
 /**
- * Checks a database as a server does: its schema and settings, the user's privileges, and a write of a deletion that is
- * rolled back, whose commit waits for the disk and for synchronous standbys. Changes nothing.
+ * Checks a database as a server does: its schema, its settings, the user's privileges and a write. The write rolls a
+ * deletion back to a savepoint and then commits, because the commit waits for the disk and for synchronous standbys.
+ * Changes nothing.
  *
  * @returns warnings for the operator
  * @throws StoreOpenError that names the server and the problem

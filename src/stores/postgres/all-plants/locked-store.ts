@@ -18,8 +18,8 @@ import { TableLocation } from "../table-location.ts";
 import { int64Copy } from "./int64-copy.ts";
 import { unlimitedTimeouts } from "./plant-database.ts";
 
-// The time in which every server that uses a store tries to write to it, in milliseconds: it checks the store at each
-// interval, by a write if no deletion was committed since the last check.
+// The time in which every server that uses a store tries to write to the store, in milliseconds. A server checks its
+// store at each interval, with a write if no deletion was committed since the last check.
 const servedWatchMs = 2 * watchIntervalMs + 1_000;
 
 // How often waiting sessions are searched, in milliseconds: several times in a server's lock timeout.
@@ -29,8 +29,8 @@ const watchPollMs = 20;
 const lockTimeoutS = 5;
 
 /**
- * Opens a store in PostgreSQL, and locks its tables until it is disposed of. Servers that use the store are detected,
- * because their writes wait for the lock. So their role, application name and pooler do not matter.
+ * Opens a store in PostgreSQL, and locks its tables until the store is disposed of. A server that uses the store is
+ * detected by its writes, which wait for the lock. So its role, application name and pooler do not matter.
  *
  * @throws StoreOpenError when the store cannot be used, is distributed over workers, or a session writes to it
  */
@@ -51,12 +51,12 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
   }
 }
 
-async function findStore(session: Session, location: TableLocation, { isRead }: LockOptions): Promise<StoreSchema> {
+async function findStore(session: Session, location: TableLocation, { isReadOnly }: LockOptions): Promise<StoreSchema> {
   const schema = await location.schemaOn(session);
-  await checkDatabase(session, schema, isRead ? "read" : "write");
+  await checkDatabase(session, schema, isReadOnly ? "read" : "write");
   await location.refresh(session);
-  const { moveRefusal } = location.placement;
-  if (moveRefusal !== undefined) throw new StoreOpenError(moveRefusal);
+  const { moveProblem } = location.placement;
+  if (moveProblem !== undefined) throw new StoreOpenError(moveProblem);
   return schema;
 }
 

@@ -32,7 +32,7 @@ export interface Failed {
   readonly isInDoubt: boolean;
 }
 
-/** What an attempt that succeeded has found. */
+/** The result of a successful attempt. */
 interface Succeeded {
   readonly batch: PreparedBatch;
   /** The statement's plants and their fates. A plant without a fate did not exist, unless it is `remaining`. */
@@ -112,8 +112,8 @@ export async function attemptBatch(
  * | kept by a trigger | `protected` | `protected` |
  * | remains | attempted again | attempted again |
  *
- * A postponed deletion, whose key another deletion in the batch has, is deferred if its plant exists, because the key
- * is unused if the other deletion has found no plant. Otherwise it is `absent`.
+ * A deletion is postponed if another deletion in the batch has its key. If its plant exists, it is deferred, because
+ * the key stays unused when the other deletion finds no plant. Otherwise it is `absent`.
  */
 function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remaining }: Succeeded): void {
   const endedByKey = new Set(batch.keyed.filter(({ isOpen }) => !isOpen));

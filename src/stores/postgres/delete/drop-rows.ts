@@ -9,29 +9,31 @@ type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: S
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
-// The parameters for all statements: how long records are kept, and the time in µs at which the search starts. The
+// Parameters of all statements. $1 is how long records are kept, $2 the time in µs at which the search starts. The
 // index still has entries for dropped records before that time, which each slice would read again.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
 // The time as an integer, in µs.
-const usOf = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
+const toMicrosecondsSql = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
-// Concurrent processes drop different records.
-const dropUnlockedSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
+// Returns SQL that drops a slice of old records. Skips locked records, so that concurrent processes drop different
+// ones.
+const dropUnlockedRowsSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
   WITH old AS (
     SELECT ${row} AS place, deleted_at FROM ${deletions} WHERE ${condition} AND ${oldSql}
     ORDER BY deleted_at LIMIT $3::integer FOR UPDATE SKIP LOCKED),
   dropped AS (DELETE FROM ${deletions} WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
-  SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${usOf("pg_catalog.max(deleted_at)")} FROM old)`;
+  SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${toMicrosecondsSql("pg_catalog.max(deleted_at)")} FROM old)`;
 
-const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, pinnedCondition, "seq");
+const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedRowsSql(deletions, pinnedCondition, "seq");
 
-// A `ctid` finds a row without an index. But only PostgreSQL has it, and it is unique only within one table.
-const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
+// A `ctid` finds a row without an index. Only PostgreSQL has `ctid`, which is unique only within one table.
+const dropOfPartitionSql = ({ deletions }: StoreSchema): string =>
+  dropUnlockedRowsSql(deletions, "by_day IS NULL", "ctid");
 
 // Where the next slice starts. The µs are calculated outside the subquery, and so for a single record only.
 const nextSql = ({ deletions }: StoreSchema): string => `
-  SELECT ${usOf("deleted_at")} FROM (
+  SELECT ${toMicrosecondsSql("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
     ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
 

@@ -18,7 +18,7 @@ export interface Placement {
   /** Whether a server may be unavailable while others delete. Readiness does not depend on a single one of them. */
   readonly mayFailPartly: boolean;
   /** Why the store cannot be moved to another one, for an operator, or `undefined` if it can be. */
-  readonly moveRefusal?: string;
+  readonly moveProblem?: string;
   /** Returns whether a statement may have been committed although its error means that it did nothing. */
   mayBeCommitted(fault: unknown): boolean;
   /**

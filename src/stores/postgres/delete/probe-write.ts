@@ -3,10 +3,10 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { verdictOn } from "./fault-table.ts";
 
-// Requires the same as a deletion, but changes nothing: locks on both tables, disk space for a record, and a commit
-// that waits for the disk and for synchronous standbys, which it does even though the record was rolled back. The
-// DELETE locks the table but no row, because it finds nothing. LOCK TABLE is missing in some engines, and Citus would
-// run it on every worker, while it runs the DELETE only on the id's worker.
+// Needs everything that a deletion needs, but changes nothing: locks on both tables, disk space for a record, and a
+// commit that waits for the disk and for synchronous standbys. The commit waits even though the record was rolled back.
+// The DELETE locks the table but no row, because it finds nothing. LOCK TABLE is missing in some engines, and Citus
+// would run it on every worker, while it runs the DELETE only on the id's worker.
 const probeSql = ({ plants }: StoreSchema, id: bigint, recordSql: string): string => `
   DELETE FROM ${plants} WHERE id = ${id} AND id <> ${id};
   SAVEPOINT probe;

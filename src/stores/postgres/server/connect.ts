@@ -186,8 +186,8 @@ function isRefusalOfPooler(fault: unknown): boolean {
   return sqlState === "08P01" || sqlState === "0A000";
 }
 
-// Other servers may refuse a setting that they do not know (42704), that the user must not set (42501) or cannot set at
-// the start (55P02), or its value (22023).
+// The SQLSTATEs with which servers refuse a setting: unknown (42704), not permitted to the user (42501), not possible
+// at the start (55P02) or with an invalid value (22023).
 function areSettingsRefused(fault: unknown): boolean {
   return isRefusalOfPooler(fault) || /^(?:22|42|55P02)/.test(sqlStateOf(fault) ?? "");
 }

@@ -65,7 +65,7 @@ export class Session {
   #host = 0;
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
-  #durabilityDoubt: string | undefined;
+  #durabilityProblem: string | undefined;
   #settingsRefusal: string | undefined;
   #isInTransaction = false;
   #isRunning = false;
@@ -276,7 +276,7 @@ export class Session {
   }
 
   async #waitFor<Result>(client: Client, running: Promise<Result>): Promise<Result> {
-    this.#durabilityDoubt = undefined;
+    this.#durabilityProblem = undefined;
     this.#isRunning = true;
     const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
     const cancellation: { isAccepted?: Promise<boolean> } = {};
@@ -284,7 +284,7 @@ export class Session {
     const timer = Number.isFinite(limitMs) ? setTimeout(cancel, limitMs) : undefined;
     try {
       const result = await running;
-      if (this.#durabilityDoubt === undefined) return result;
+      if (this.#durabilityProblem === undefined) return result;
     } catch (fault) {
       // The server responded, or `close` has cancelled the statement.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
@@ -303,7 +303,7 @@ export class Session {
         this.#release(client, cancellation.isAccepted);
       }
     }
-    throw new InDoubtError(this.#durabilityDoubt);
+    throw new InDoubtError(this.#durabilityProblem);
   }
 
   /** Releases a connection without reusing it, because a late cancel request could cancel the next statement on it. */
@@ -343,8 +343,8 @@ export class Session {
   // warning is recognized by the function that reports it.
   #read(notice: Notice): void {
     if (notice.routine === "SyncRepWaitForLSN")
-      this.#durabilityDoubt = "committed, but not confirmed by its synchronous standbys";
-    this.#durabilityDoubt = this.#workers?.doubtOf(notice) ?? this.#durabilityDoubt;
+      this.#durabilityProblem = "committed, but not confirmed by its synchronous standbys";
+    this.#durabilityProblem = this.#workers?.doubtOf(notice) ?? this.#durabilityProblem;
   }
 
   #adoptFrom(connecting: Promise<Client>): Promise<void> {

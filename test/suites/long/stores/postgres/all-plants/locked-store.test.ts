@@ -34,21 +34,21 @@ test.each([
 test("move refuses a store that an idle server uses", async () => {
   const source = await createUsedStore(postgres);
   const store = await openPlantStore(source);
-  const locked = openLockedStore(source, { isRead: true });
+  const locked = openLockedStore(source, { isReadOnly: true });
   await expect(locked).rejects.toThrow(/another session writes to it/);
   await store.close();
 });
 
 test("a server does not open a store that is being moved", async () => {
   const source = await createUsedStore(sqlite);
-  await using _ = await openLockedStore(source, { isRead: true });
+  await using _ = await openLockedStore(source, { isReadOnly: true });
   await expect(openPlantStore(source)).rejects.toThrow(/another process holds the lock on the file/);
 });
 
 test("two moves do not lock the same store", async () => {
   const source = await createUsedStore(postgres);
-  await using _ = await openLockedStore(source, { isRead: true, watchMs: 0 });
-  const second = openLockedStore(source, { isRead: true, watchMs: 0 });
+  await using _ = await openLockedStore(source, { isReadOnly: true, watchMs: 0 });
+  const second = openLockedStore(source, { isReadOnly: true, watchMs: 0 });
   await expect(second).rejects.toThrow(/another transaction holds a lock on a table/);
 });
 
@@ -127,7 +127,7 @@ test("a move changes nothing if a source record has two keys", async () => {
 test("a move stops when another session starts to write", async () => {
   const source = await createUsedStore(postgres);
   const url = urlOf(source);
-  await using locked = await openLockedStore(source, { isRead: true, watchMs: 0 });
+  await using locked = await openLockedStore(source, { isReadOnly: true, watchMs: 0 });
   const deleting = runSql(url, "DELETE FROM plants WHERE id = 1");
   const waiting = "SELECT FROM pg_locks WHERE relation = 'plants'::regclass AND NOT granted";
   await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
@@ -144,7 +144,7 @@ test("a slow target does not exceed the source role's timeouts", async () => {
     "CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET idle_in_transaction_session_timeout = '1s'",
   );
   const hasty: PlantLocation = { kind: "postgres", url: owner.replace("user=tester", "user=hasty") };
-  await using locked = await openLockedStore(hasty, { isRead: true, watchMs: 0 });
+  await using locked = await openLockedStore(hasty, { isReadOnly: true, watchMs: 0 });
   // As long as a slow target takes to store a chunk.
   await sleep(1_500);
   await expect(locked.count()).resolves.toEqual({ plants: 4, records: 3, keys: 1 });
