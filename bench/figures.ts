@@ -110,7 +110,7 @@ export interface MemoryFigures {
   readonly rssBytes: readonly number[];
 }
 
-/** What a REST call costs on several processes that share a port, compared with one process. Medians over all turns. */
+/** The cost of a REST call on several processes that share a port, compared with one process. Medians of all turns. */
 export interface WorkerFigures {
   readonly workers: number;
   /** The CPU time per call in all processes as a multiple of that in a single process, by turn. */
@@ -146,7 +146,7 @@ export interface ScaleFigures {
   readonly citus?: CitusFigures;
 }
 
-/** What a deletion costs the server, by mean batch size. */
+/** The cost of a deletion for the server, by mean batch size. */
 export interface BatchFigures {
   readonly batch: number;
   readonly serverUs: number;
@@ -160,7 +160,7 @@ export interface CheckpointFigures {
   readonly records: number;
 }
 
-/** What a deletion costs on Citus with two workers. */
+/** The cost of a deletion on Citus with two workers. */
 export interface CitusFigures {
   readonly measured: Measured;
   readonly points: readonly CitusPoint[];

@@ -71,7 +71,7 @@ function openSingleSqlite(file: string): PlantStore {
   });
 }
 
-// How many connections such a service typically has.
+// A typical pool size for a service.
 const connections = 10;
 
 function openSinglePostgres(url: string): PlantStore {

@@ -106,7 +106,7 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
 
 /** The gateway's chunks. All run without node, because the gateway over Fetch loads them too. */
 const sharedChunks = [
-  // What an HTTP engine needs. Independent of RPC.
+  // The modules for an HTTP engine. They do not depend on RPC.
   { name: "http", test: /\/http\/src\/(?:index\.ts$|(?:errors|exchange|fetch|options)\/)/ },
   // The modules that every call needs.
   {

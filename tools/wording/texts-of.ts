@@ -2,7 +2,7 @@ import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
 import { testNamesOf, testTitlesOf } from "./test-names.ts";
 
-/** What a text is. Messages are a program's strings that people read, and "docs" and "cell" are parts of pages. */
+/** A text's kind. A message is a program's string for people. A "docs" or "cell" text is a part of a page. */
 export type TextKind = "message" | "name" | "comment" | "test name" | "test title" | "commit subject" | "docs" | "cell";
 
 /** A text that people read, with its position. */

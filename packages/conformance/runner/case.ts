@@ -35,7 +35,7 @@ export interface CaseRequest {
   readonly chunkBytes?: number;
 }
 
-/** What the server must do with a request. */
+/** The response that a server must send to a request. */
 export type Expectation =
   /** The status is 200, and the backend was called with this RPC and this message, as ProtoJSON. */
   | { readonly rpc: string; readonly message: Json }

@@ -37,7 +37,7 @@ function toHeaders(request: CaseRequest, body: Buffer | undefined, base: URL): O
   return {
     ":method": request.method,
     ":path": targetOf(request, base),
-    // node takes several fields with one name as an array.
+    // node:http2 expects an array for repeated fields.
     ...Object.fromEntries(Object.entries(fields).map(valuesOf)),
   };
 }

@@ -7,16 +7,16 @@ import { readStream } from "./stream-forms.ts";
 /** The result of comparing a response with a case. */
 export type Verdict =
   /** As expected, or as allowed by the expectation with this index in `or`. */
-  | { readonly isRight: true; readonly alternative?: number }
+  | { readonly hasPassed: true; readonly alternative?: number }
   /** The problems, one a line. */
-  | { readonly isRight: false; readonly problems: readonly string[] };
+  | { readonly hasPassed: false; readonly problems: readonly string[] };
 
 /** Compares a response with a case's expectations. */
 export function judge({ expect, or }: Case, response: HttpResponse): Verdict {
   const problems = problemsOf(expect, response);
-  if (problems.length === 0) return { isRight: true };
+  if (problems.length === 0) return { hasPassed: true };
   const alternative = or.findIndex((each) => problemsOf(each, response).length === 0);
-  return alternative === -1 ? { isRight: false, problems } : { isRight: true, alternative };
+  return alternative === -1 ? { hasPassed: false, problems } : { hasPassed: true, alternative };
 }
 
 function problemsOf(want: Expectation, response: HttpResponse): readonly string[] {

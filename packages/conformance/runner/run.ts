@@ -77,7 +77,7 @@ async function runOne(each: Case, options: RunOptions, wasGone: boolean): Promis
     return { problems, isAlternative: false, lostServer };
   }
   const verdict = judge(each, response);
-  if (!verdict.isRight) return { problems: verdict.problems, isAlternative: false, lostServer: false };
+  if (!verdict.hasPassed) return { problems: verdict.problems, isAlternative: false, lostServer: false };
   return { problems: [], isAlternative: verdict.alternative !== undefined, lostServer: false };
 }
 

@@ -4,7 +4,7 @@ import type { Call, StoredRecord } from "./store-host.ts";
 /** The outcomes that a deletion may have while the database crashes. The second one means that nothing was done. */
 const crashOutcomes = ["ERR_OUTCOME_UNKNOWN", "ERR_STORE_UNAVAILABLE"];
 
-/** What a store must contain, according to the responses to its callers. */
+/** The content that a store must have according to its responses. */
 export class PlantModel {
   readonly plants: Set<number>;
   /** In the order in which plants were deleted. */

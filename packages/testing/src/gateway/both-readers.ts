@@ -10,7 +10,7 @@ import type { Dice } from "../dice.ts";
 import { rollJsonText } from "./random-json.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";
 
-/** What a reader returned for a text. */
+/** A reader's result for a text. */
 interface Outcome {
   readonly message: unknown;
   readonly ignored: readonly string[];
