@@ -1,0 +1,97 @@
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { PieceDecompression } from "../../../protocols/src/shared/compression.ts";
+import { createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { grpcHead, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
+import { frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+
+// What a forwarded call's start and end change for its caller and its upstream.
+
+const descriptors = descriptorSetOf(GreenhouseService.file);
+const json = ["content-type", "application/json"] as const;
+const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+
+test("a call is not forwarded after the shutdown signal", async () => {
+  const errors: unknown[] = [];
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
+    shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
+    onFault: (error) => void errors.push(error),
+  });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(500);
+  expect(errors).toMatchObject([{ message: "the server shuts down" }]);
+  await proxy.close();
+});
+
+let upstream: TestGreenhouse;
+let timeoutMs: number | undefined;
+beforeAll(async () => {
+  upstream = await startGreenhouse({
+    waterBed: (_, context) => {
+      timeoutMs = context.timeoutMs();
+      return {};
+    },
+  });
+});
+afterAll(() => upstream[Symbol.asyncDispose]());
+
+test.each<{ name: string; options: Pick<ProxiedUpstreamOptions, "timeoutMs" | "timeoutMaxMs">; wantMs: number }>([
+  { name: "no timeout", options: {}, wantMs: 15_000 },
+  { name: "a timeout", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { name: "a timeout of 0", options: { timeoutMs: 0 }, wantMs: Infinity },
+  { name: "a timeout of 0 and a maximum", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+])("with $name, a REST call without a deadline gets the default", async ({ options, wantMs }) => {
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(200);
+  const ms = timeoutMs ?? Infinity;
+  // The remaining time is forwarded.
+  expect({ ms, isWanted: ms <= wantMs && (ms > wantMs - 5_000 || ms === wantMs) }).toEqual({ ms, isWanted: true });
+  await proxy.close();
+});
+
+test("a call that ends before its compressed upload frees the decoder", async () => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      const failure = headersFrame(streamId, [...grpcHead, ["grpc-status", "5"]], frameFlag.endStream);
+      if (type === frameType.data) connection.send(failure);
+    },
+  });
+  const signals: AbortSignal[] = [];
+  const coding: PieceDecompression = {
+    name: "gzip",
+    compress: async (bytes) => new Uint8Array(bytes),
+    decompress: async (bytes) => new Uint8Array(gunzipSync(bytes)),
+    decodePieces(pieces, _freeBytes, signal) {
+      signals.push(signal);
+      return pieces;
+    },
+  };
+  const rules = [
+    {
+      selector: `${GreenhouseService.typeName}.RecordReadings`,
+      pattern: { case: "post", value: "/readings" },
+      body: "*",
+    } as const,
+  ];
+  const proxy = await createProxy({
+    upstreams: [{ upstream: server.baseUrl, descriptors }],
+    acceptCompression: [coding],
+    rest: { rules },
+  });
+  const header = [
+    ["content-type", "application/x-ndjson"],
+    ["content-encoding", "gzip"],
+  ] as const;
+  const upload = openFetchUpload(proxy.fetch, ["POST", "/readings"], header);
+  upload.write('{"sensor":"a"}\n');
+  expect((await upload.readResponse()).httpStatus).toBe(404);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  upload.reset();
+  await proxy.close();
+});
