@@ -126,6 +126,23 @@ describe("deletions of locked plants", () => {
     await locked.close();
   });
 
+  test("wait two seconds again once they are in doubt", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const { locked, attempts } = openLocked(([one]) => {
+      // The second and the third attempt have the same token, which does not start two seconds again.
+      one?.doubt("token");
+      one?.defer();
+      vi.advanceTimersByTime(deferredMsMax - 1);
+    });
+    const { pending, outcome } = lockedDelete(1n);
+    locked.add(pending, never);
+    await expect(outcome).rejects.toMatchObject({
+      rawMessage: "the outcome of the deletion is unknown; repeating the request is safe",
+    });
+    await locked.close();
+    expect(attempts).toHaveLength(3);
+  });
+
   test("fail at their deadline, which also limits their attempts", async () => {
     const { locked, attempts, limitsMs } = openLocked(deleteAll);
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
@@ -95,19 +94,6 @@ describe("the storage thread", () => {
     const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
     const replies = Promise.all([deletionOf(1n), thread.checkWrite(), deletionOf(3n)]);
     await expect(replies).resolves.toMatchObject([{ endings: ["deleted"] }, undefined, { endings: ["absent"] }]);
-    await thread.close();
-  });
-
-  test("rejects requests after it has exited, and can still be closed", async () => {
-    using folder = createTempFolder();
-    const started = once(process, "worker");
-    const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
-    const [worker] = await started;
-    await worker.terminate();
-    await expect(thread.exited).resolves.toBe("the storage thread has exited");
-    await expect(thread.checkWrite()).rejects.toThrow("the storage thread has exited");
-    const batch = { ids: [1n], subjects: [""], requestIds: [""] };
-    await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has exited");
     await thread.close();
   });
 

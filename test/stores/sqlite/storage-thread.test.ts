@@ -1,0 +1,17 @@
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+test("the storage thread rejects requests after it has exited", async () => {
+  using folder = createTempFolder();
+  const started = once(process, "worker");
+  const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
+  const [worker] = await started;
+  await worker.terminate();
+  await expect(thread.exited).resolves.toBe("the storage thread has exited");
+  await expect(thread.checkWrite()).rejects.toThrow("the storage thread has exited");
+  const batch = { ids: [1n], subjects: [""], requestIds: [""] };
+  await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has exited");
+  await thread.close();
+});
