@@ -50,12 +50,18 @@ const description = createOpenApi(services, {
   ]),
 });
 
-/** Counts to a number, and then continues until the caller cancels. */
+/** Resolves when a stream that the caller cancels continues after 400 messages. */
+const continued = Promise.withResolvers<void>();
+
+/** Counts to a number. If it is negative, continues until the caller cancels. */
 async function* watchReadings(
   { sensor, count }: WatchReadingsRequest,
   { signal }: HandlerContext,
 ): AsyncGenerator<{ sensor: string; degreesCelsius: number }> {
-  for (let sent = 0; sent < Math.abs(count); sent += 1) yield { sensor, degreesCelsius: sent };
+  for (let sent = 0; sent < Math.abs(count); sent += 1) {
+    if (count < 0 && sent === 400) await continued.promise;
+    yield { sensor, degreesCelsius: sent };
+  }
   if (count < 0) await once(signal, "abort");
 }
 
@@ -193,6 +199,8 @@ describe("a stream on the page", () => {
     await page.getByLabel(/^sensor/).fill("palm");
     await page.getByLabel(/^count/).fill("-600");
     await page.getByRole("button", { name: "Send GET" }).click();
+    await page.locator(".outcome", { hasText: "400 messages" }).waitFor();
+    continued.resolve();
     await page.locator(".outcome", { hasText: "600 messages" }).waitFor();
     // Only the end of a long stream is shown.
     expect(await page.locator(".message").count()).toBe(500);
