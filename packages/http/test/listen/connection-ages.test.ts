@@ -253,6 +253,19 @@ describe("the age limit of a connection", () => {
     expect(endsOf({ maxConnectionAgeMs: 1000, maxConnectionAgeGraceMs: 1000 }, 3000)).not.toContain(undefined);
   });
 
+  test("applies to a connection that opens after all others have closed", () => {
+    const retired = [vi.fn<() => void>(), vi.fn<() => void>()];
+    const ages = createConnectionAges({ maxConnectionAgeMs: 1000 });
+    for (const retire of retired) {
+      const socket = new Socket();
+      ages?.add(socket, { busy: true, requests: 1, drain: () => {}, retire, destroy: () => {} });
+      vi.advanceTimersByTime(1200);
+      socket.emit("close");
+    }
+    expect(retired.map(({ mock }) => mock.calls.length > 0)).toEqual([true, true]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test.each([
     { name: "maxConnectionAgeMs", value: 0 },
     { name: "maxConnectionAgeMs", value: Number.NaN },
