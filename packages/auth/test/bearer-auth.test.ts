@@ -117,7 +117,7 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "malformed" },
   },
   {
-    name: "a credential sent twice gets invalid_request, even if both are valid",
+    name: "two valid credentials in one header field get invalid_request",
     given: { authorization: "Bearer good, Bearer good" },
     want: malformed,
     cause: { kind: "malformed" },
@@ -135,13 +135,13 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "invalid", reason: "the signature is wrong" },
   },
   {
-    name: "an expired token gets invalid_token and a message that it has expired",
+    name: "an expired token gets invalid_token and a message about its expiry",
     given: { authorization: "Bearer expired" },
     want: challenged("the token has expired", "invalid_token"),
     cause: { kind: "expired", reason: "exp is 17" },
   },
   {
-    name: "a token without the required scope gets insufficient_scope and the scope",
+    name: "a token without the required scope gets insufficient_scope and that scope",
     given: { authorization: "Bearer narrow" },
     want: {
       code: Code.PermissionDenied,
@@ -166,7 +166,7 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "missing" },
   },
   {
-    name: "a procedure whose name starts with that of an open one requires a credential",
+    name: "a procedure with an open procedure's name as its prefix requires a credential",
     given: { procedure: "/orders.v1.OrderService/OpenAll" },
     want: missing,
     cause: { kind: "missing" },
@@ -177,7 +177,7 @@ describe.each([
   { verifier: synchronous, how: "synchronously" },
   { verifier: asynchronous, how: "with a promise" },
   { verifier: byThenable, how: "with another library's thenable" },
-])("admit, with a verifier that responds $how", ({ verifier }) => {
+])("admit with a verifier that responds $how", ({ verifier }) => {
   const { admit } = createBearerAuth(verifier, options);
 
   test.each(refusals)("$name", async ({ given, want, cause }) => {
@@ -209,7 +209,7 @@ describe.each([
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
-  test("a caller refused for its scope is in the context values", async () => {
+  test("sets a caller without the required scope in the context values", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
     await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
@@ -217,19 +217,23 @@ describe.each([
 });
 
 test.each([
-  { name: "an open service has no alternative", method: Health.method.check, want: [] },
+  { name: "an open service has no security requirement", method: Health.method.check, want: [] },
   {
-    name: "an RPC that requires a scope has one",
+    name: "an RPC that requires a scope has a requirement with this scope",
     method: OrderService.method.deleteOrder,
     want: [{ oauth: ["orders:delete"] }],
   },
-  { name: "another RPC requires any token", method: LibraryService.method.getBook, want: [{ oauth: [] }] },
-])("describeSecurity: $name", ({ method, want }) => {
+  {
+    name: "an RPC without a required scope accepts any token",
+    method: LibraryService.method.getBook,
+    want: [{ oauth: [] }],
+  },
+])("$name in describeSecurity's result", ({ method, want }) => {
   expect(createBearerAuth(synchronous, options).describeSecurity("oauth")(method)).toEqual(want);
 });
 
 describe("admit", () => {
-  test("the verifier gets the token with its SHA-256", async () => {
+  test("passes the token and its SHA-256 to the verifier", async () => {
     const presented: PresentedToken[] = [];
     const { admit } = createBearerAuth({ verify: (token) => (presented.push(token), outcomeOf(token)) }, { realm });
     await admit(toRequest({ authorization: "Bearer good" }));
@@ -262,7 +266,7 @@ describe("admit", () => {
     { name: "a longer token", authorization: "Bearer goods" },
     { name: "a malformed credential", authorization: "Bearer good, Bearer good" },
     { name: "no credential", authorization: null },
-  ])("$name on the same connection is not mistaken for the cached credential", async ({ authorization }) => {
+  ])("after a valid token on the same connection, $name is refused", async ({ authorization }) => {
     const { admit } = createBearerAuth(synchronous, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
     await admit(request);
@@ -270,7 +274,7 @@ describe("admit", () => {
     await admit(request);
   });
 
-  test("every request is verified, so that revoked tokens are refused immediately", async () => {
+  test("refuses a revoked token at the next request on the same connection", async () => {
     let isValid = true;
     const verifier: TokenVerifier = {
       verify: (token) => (isValid ? outcomeOf(token) : { kind: "invalid", reason: "revoked" }),
@@ -282,12 +286,12 @@ describe("admit", () => {
     expect((await refusedWith(admit, request)).code).toBe(Code.Unauthenticated);
   });
 
-  test("admit returns no promise when the verifier returns none", () => {
+  test("returns no promise if the verifier is synchronous", () => {
     expect(createBearerAuth(synchronous, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });
 
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
-    "the challenge after $name contains resource_metadata (RFC 9728 §5.1)",
+    "$name, with resource_metadata in the challenge (RFC 9728 §5.1)",
     async ({ given, want }) => {
       const { admit } = createBearerAuth(synchronous, { ...options, resourceMetadata: "https://orders.example/meta" });
       const { metadata } = await refusedWith(admit, toRequest(given));

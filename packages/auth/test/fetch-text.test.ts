@@ -57,9 +57,9 @@ describe("fetchText", () => {
   });
 
   test.each([
-    { name: "before the response header", begin: () => {} },
-    { name: "in the response body", begin: (response: ServerResponse) => response.write("{") },
-  ])("waiting $name, fails when its signal aborts", async ({ begin }) => {
+    { name: "the response header", begin: () => {} },
+    { name: "the complete response body", begin: (response: ServerResponse) => response.write("{") },
+  ])("fails if its signal aborts before $name is received", async ({ begin }) => {
     const controller = new AbortController();
     await using provider = await startProvider((_, response) => {
       begin(response);
@@ -72,7 +72,7 @@ describe("fetchText", () => {
     });
   });
 
-  test("cancels the body for another status, which closes the connection", async () => {
+  test("closes the connection after a response with status 403", async () => {
     let closed: Promise<unknown> | undefined;
     await using provider = await startProvider((_, response) => {
       closed = once(response, "close");
@@ -103,7 +103,7 @@ describe("fetchText", () => {
   test.each([
     { name: "bytes that are not UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
     { name: "a truncated character", body: Buffer.from("ä").subarray(0, 1) },
-  ])("with $name returns problems", async ({ body }) => {
+  ])("reports a body with $name as a problem", async ({ body }) => {
     await using provider = await startProvider((_, response) => {
       response.end(body);
     });
@@ -120,7 +120,7 @@ describe("fetchText", () => {
     });
   });
 
-  test("decodes a character across two chunks, and omits queries from problems", async () => {
+  test("decodes a character across two chunks, and omits URL queries from problems", async () => {
     await using provider = await startProvider((request, response) => {
       if (request.url === "/closed?key=secret") return request.socket.destroy();
       const bytes = Buffer.from("ä");

@@ -15,7 +15,7 @@ function valueOf<T>(result: ParseResult<T>): T {
 }
 
 describe("issueToken", () => {
-  test("creates a 256-bit token, and a line with its hash", async () => {
+  test("creates a 256-bit token and a line with the token's hash", async () => {
     const { token, line } = valueOf(await issueToken(request));
     expect(token).toMatch(/^garden_[0-9a-z]{57}$/);
     expect(line).toBe(`sha256:${digestOf(token)} ci - -`);
@@ -26,7 +26,7 @@ describe("issueToken", () => {
     expect(new Set(issued.map((result) => valueOf(result).token)).size).toBe(20);
   });
 
-  test("creates the file, readable by its owner only, and no other file", async () => {
+  test("creates the file with mode 0600, and no other file", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const { line } = valueOf(
@@ -49,7 +49,7 @@ describe("issueToken", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("adds a token if the file then has exactly the size limit", async () => {
+  test("adds a token if the file then has exactly the maximum size", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const { line } = valueOf(await issueToken(request));
@@ -66,7 +66,7 @@ describe("issueToken", () => {
     expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
   });
 
-  test("keeps all accepted concurrent additions, and rejects the others", async () => {
+  test("writes all concurrent additions that it accepts, and rejects the others", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
@@ -85,7 +85,7 @@ describe("issueToken", () => {
     { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
     { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
     {
-      name: "all of these together",
+      name: "an invalid name, scope and expiry together",
       given: { name: "", scopes: ",", expiry: "" },
       want: [/name/, /scope 1, 2/, /expiry/],
     },
@@ -98,13 +98,13 @@ describe("issueToken", () => {
 
   test.each([
     {
-      name: "has a token of this name",
+      name: "has a token with this name",
       text: `sha256:${"a".repeat(64)} ci - -\n`,
       want: /^line 2: the name already appears on line 1$/,
     },
     { name: "has an invalid line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
     {
-      name: "would exceed the size limit",
+      name: "would then exceed the size limit",
       text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
       want: /would be larger than the limit of 4194304 bytes$/,
     },
@@ -119,7 +119,7 @@ describe("issueToken", () => {
     expect(readdirSync(folder.path)).toEqual(["tokens"]);
   });
 
-  test("reports a path that is a directory or in a missing directory", async () => {
+  test("reports a path to a directory or in a missing directory", async () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("sub"));
     const inFolder = await issueToken({ ...request, file: folder.file("sub") });

@@ -16,7 +16,7 @@ test.each([
   expect(parseJsonObject(text, "it")).toEqual({ kind: "problems", problems: [`it ${problem}`] });
 });
 
-test("parseJsonObject reads an escaped name after JSON.parse cached another", () => {
+test("parseJsonObject reads escaped member names despite a V8 bug", () => {
   // V8 13 and 14 then return the first three characters of the second name's source (nodejs/node#63785).
   const before: unknown = JSON.parse('{"active":true,"\\\\u0":0}');
   expect(before).toBeDefined();

@@ -63,8 +63,8 @@ describe("openTokenHashes", () => {
       spoil: (path: string) => writeFileSync(path, `${line("gamma")}oops\n`),
       want: /^line 2: a line must have 4 columns .*, got 1$/,
     },
-    { name: "is deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
-  ])("a file that $name is logged, and its previous tokens remain", async ({ spoil, want }) => {
+    { name: "was deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
+  ])("warns about a file that $name, and keeps the previous tokens", async ({ spoil, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     writeFileSync(path, line("alpha"));
@@ -101,7 +101,7 @@ describe("openTokenHashes", () => {
       make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
       want: /is larger than 4194304 bytes$/,
     },
-  ])("leaves a file that $name unopened", async ({ make, want }) => {
+  ])("returns a problem for a file that $name at the start", async ({ make, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     make(path);

@@ -65,7 +65,7 @@ describe("openTokenVerifier", () => {
   test.each([
     { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a must/, /must use https/] },
     {
-      name: " with their names",
+      name: ", prefixed with the sources' names,",
       names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
       want: [
         /^tokens: .*\/nowhere\/tokens/,
@@ -73,7 +73,7 @@ describe("openTokenVerifier", () => {
         /^endpoint: .* must use https/,
       ],
     },
-  ])("all sources' problems$name are reported", async ({ names, want }) => {
+  ])("reports all sources' problems$name together", async ({ names, want }) => {
     const opened = await openTokenVerifier(
       {
         tokenHashesFile: "/nowhere/tokens",
@@ -173,7 +173,7 @@ describe("openTokenVerifier", () => {
     expect(secrets).toEqual([`Basic ${Buffer.from("orders:s3cret-after").toString("base64")}`]);
   });
 
-  test("loads jose only for JWTs, and does not keep the process alive", async () => {
+  test("imports jose only for JWTs, and does not keep the process alive", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("file"), "");
     const sources: TokenSources = {
@@ -216,7 +216,7 @@ describe("createVerifierChain", () => {
       ["stops at the first verifier that accepts the token", good, "principal", ["first"]],
       ["stops at the first verifier that rejects the token", { kind: "invalid", reason: "" }, "invalid", ["first"]],
       [
-        "stops at the first verifier for which the token has expired",
+        "stops at the first verifier that reports an expired token",
         { kind: "expired", reason: "" },
         "expired",
         ["first"],
@@ -235,7 +235,7 @@ describe("createVerifierChain", () => {
     });
   });
 
-  test("returns no promise if no verifier does", () => {
+  test("returns no promise if its verifiers return none", () => {
     const verifier = createVerifierChain([synchronous(unknown, [], ""), synchronous(good, [], "")]);
     expect(verifier.verify({ text: "", digest: "" })).toEqual(good);
   });
@@ -257,14 +257,14 @@ describe("createVerifierChain", () => {
     expect(calls).toEqual(["first reloaded", "second reloaded", "first closed", "second closed"]);
   });
 
-  test("returns when all verifiers' keys were fetched", () => {
+  test("returns the times at which all verifiers' keys were fetched", () => {
     const fetched: readonly KeysFetched[] = ["a", "b", "c"].map((issuer, atMs) => ({ issuer, atMs }));
     const members = [{ keysFetched: fetched.slice(0, 1) }, {}, { keysFetched: fetched.slice(1) }];
     const verifier = createVerifierChain(members.map((member) => ({ verify: () => unknown, ...member })));
     expect(verifier.keysFetched).toEqual(fetched);
   });
 
-  test("joins all verifiers' problems", () => {
+  test("joins the problems of all verifiers", () => {
     const withProblem = (problem: string | undefined): TokenVerifier => ({ verify: () => good, problem });
     expect(
       createVerifierChain([withProblem("no keys"), withProblem(undefined), withProblem("no response")]).problem,

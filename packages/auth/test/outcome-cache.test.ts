@@ -55,14 +55,14 @@ describe("OutcomeCache", () => {
   test.each([
     { name: "a valid token that was rejected later", first: valid, last: rejected },
     { name: "a rejected token that became valid", first: rejected, last: valid },
-  ])("for $name returns the last outcome", ({ first, last }) => {
+  ])("returns the last outcome of $name for its digest", ({ first, last }) => {
     const cache = new OutcomeCache();
     cache.set("digest", { outcome: first, untilMs: 1000 });
     cache.set("digest", { outcome: last, untilMs: 1000 });
     expect(cache.get("digest", 0)?.outcome).toEqual(last);
   });
 
-  test("returns no old rejection for an evicted token that became valid", () => {
+  test("returns nothing for an evicted token, not even an older rejection", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: rejected, untilMs: 1000 });
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
@@ -72,18 +72,18 @@ describe("OutcomeCache", () => {
 
   test.each([
     {
-      name: "the last ten thousand valid tokens, and at most twice as many",
+      name: "10,000 to 20,000 valid tokens",
       outcome: valid,
       least: 10_000,
       most: 20_000,
     },
     {
-      name: "the last thousand rejected tokens, and at most twice as many",
+      name: "1000 to 2000 rejected tokens",
       outcome: rejected,
       least: 1000,
       most: 2000,
     },
-  ])("$name, are kept", ({ outcome, least, most }) => {
+  ])("keeps the last $name in memory", ({ outcome, least, most }) => {
     const cache = new OutcomeCache();
     for (let n = 0; n < 50_500; n += 1) cache.set(String(n), { outcome, untilMs: 1000 });
     // Backwards from the last token, because a hit moves to the young generation and may evict older tokens.
@@ -106,14 +106,14 @@ describe("OutcomeCache", () => {
     expect(cache.get("ada's", 0)?.outcome).toEqual(outcome);
   });
 
-  test("evicts nothing when a token is verified again", () => {
+  test("evicts no token when a cached token is set again", () => {
     const cache = new OutcomeCache();
     for (let n = 0; n < 20_000; n += 1) cache.set(String(n), { outcome: valid, untilMs: 1000 });
     for (let again = 0; again < 2; again += 1) cache.set("19999", { outcome: valid, untilMs: 1000 });
     expect(cache.get("0", 0)?.outcome).toEqual(valid);
   });
 
-  test("replaces a valid outcome in the old generation by a rejection", () => {
+  test("returns the rejection of a token that was valid 10,000 tokens earlier", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
     for (let n = 0; n < 10_000; n += 1) cache.set(String(n), { outcome: valid, untilMs: 1000 });
@@ -121,14 +121,14 @@ describe("OutcomeCache", () => {
     expect(cache.get("ada's", 0)?.outcome).toEqual(rejected);
   });
 
-  test("keeps valid tokens during a flood with rejected ones", () => {
+  test("keeps a valid token while 50,000 rejected tokens are added", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
     for (let n = 0; n < 50_000; n += 1) cache.set(String(n), { outcome: rejected, untilMs: 1000 });
     expect(cache.get("ada's", 0)?.outcome).toEqual(valid);
   });
 
-  test("verifyOnce shares one verification among concurrent callers, and verifies again later", async () => {
+  test("verifyOnce runs one verification for concurrent callers with the same digest", async () => {
     const cache = new OutcomeCache();
     let calls = 0;
     const verify = async (): Promise<TokenOutcome> => {

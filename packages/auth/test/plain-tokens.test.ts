@@ -13,7 +13,7 @@ describe("parsePlainTokens", () => {
   test.each([
     { name: "a string", given: `${first}, ${second}` },
     { name: "an array", given: [first, ` ${second} `] },
-  ])("returns each token's hash in $name, named by its position", ({ given }) => {
+  ])("names the tokens in $name token-1 and token-2", ({ given }) => {
     expect(parsePlainTokens(given)).toEqual({
       kind: "value",
       value: [
@@ -30,23 +30,23 @@ describe("parsePlainTokens", () => {
   test.each([
     { name: "an empty string", given: "", want: ["token 1 is empty"] },
     { name: "a trailing comma", given: `${first},`, want: ["token 2 is empty"] },
-    { name: "15 characters", given: "abcdefghijklmno", want: ["token 1 is shorter than 16 characters"] },
-    { name: "8193 characters", given: "a".repeat(8193), want: ["token 1 is longer than 8192 characters"] },
+    { name: "a token with 15 characters", given: "abcdefghijklmno", want: ["token 1 is shorter than 16 characters"] },
+    { name: "a token with 8193 characters", given: "a".repeat(8193), want: ["token 1 is longer than 8192 characters"] },
     { name: "a duplicate token", given: `${first},${first}`, want: ["token 2 is a duplicate"] },
     {
-      name: "every invalid token",
+      name: "two invalid tokens",
       given: `a,${first},b`,
       want: [1, 3].map((n) => `token ${n} is shorter than 16 characters`),
     },
     { name: "a space inside a token", given: "abcdefgh ijklmnop", want: [`token 1 ${invalidCharacter}`] },
     {
-      name: "a comma inside a token of an array",
+      name: "a token with a comma in an array",
       given: [second, `${first},${first}`],
       want: [`token 2 ${invalidCharacter}`],
     },
-    { name: "a duplicate token of an array", given: [first, second, first], want: ["token 3 is a duplicate"] },
-    { name: "an empty token of an array", given: [first, ""], want: ["token 2 is empty"] },
-  ])("with $name returns problems", ({ given, want }) => {
+    { name: "a duplicate token in an array", given: [first, second, first], want: ["token 3 is a duplicate"] },
+    { name: "an empty token in an array", given: [first, ""], want: ["token 2 is empty"] },
+  ])("reports $name as a problem", ({ given, want }) => {
     expect(parsePlainTokens(given)).toEqual({ kind: "problems", problems: want });
   });
 });

@@ -105,7 +105,7 @@ const places = [
 
 describe.each(
   places.flatMap((place) => Object.entries(checks).map(([checked, check]) => ({ ...place, checked, check }))),
-)("the challenge of $checked, at $publicUrl with the prefix '$prefix',", ({ publicUrl, prefix, checked, check }) => {
+)("the challenge of $checked, at $publicUrl with the prefix '$prefix'", ({ publicUrl, prefix, checked, check }) => {
   const call = statelessRequest("tools/call", { name: toolNameOf(waterBedProcedure), arguments: {} });
   const requests: readonly { request: HttpRequest; resource: string }[] = [
     { request: call, resource: `${publicUrl}/mcp` },
@@ -121,7 +121,7 @@ describe.each(
       : []),
   ];
 
-  test("names a document whose resource is the requested URL", async () => {
+  test("links to the metadata document for the requested URL", async () => {
     const metadata = createResourceMetadata({
       name: "Orders",
       publicUrl: new URL(publicUrl),

@@ -10,7 +10,7 @@ describe("parseProviderUrl", () => {
     "http://127.9.9.9/",
     "http://[::1]:9000/",
     "http://0x7f.1/",
-  ])("with %s returns the URL", (text) => {
+  ])('returns "%s" as a URL', (text) => {
     expect(parseProviderUrl(text)).toEqual({ kind: "value", value: new URL(text) });
   });
 
@@ -27,7 +27,7 @@ describe("parseProviderUrl", () => {
     { text: "https://:secret@id.example/", want: /must not contain a user name or password/ },
     { text: "id.example/keys", want: /is not a valid URL/ },
     { text: "", want: /is not a valid URL/ },
-  ])("with $text returns a problem", ({ text, want }) => {
+  ])('returns a problem for "$text"', ({ text, want }) => {
     expect(parseProviderUrl(text)).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
   });
 });

@@ -21,7 +21,7 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
   };
 }
 
-test("a burst is limited to one second's calls", () => {
+test("a burst may have as many calls as one second allows", () => {
   expect(openLimit().takeCalls("a", 30)).toBe(10);
 });
 
@@ -38,7 +38,7 @@ test.each([
   expect(takeCalls("a", 30)).toBe(calls);
 });
 
-test("a caller at exactly the limit is never refused in an hour", () => {
+test("a caller with exactly the allowed rate is never refused", () => {
   const { clock, takeCalls } = openLimit();
   takeCalls("a", 9);
   const hourly = Array.from({ length: 36_000 }, () => {
@@ -48,7 +48,7 @@ test("a caller at exactly the limit is never refused in an hour", () => {
   expect(hourly).not.toContain(0);
 });
 
-test("refused calls do not extend the wait", () => {
+test("refused calls do not delay the next admitted call", () => {
   const { clock, takeCalls } = openLimit();
   takeCalls("a", 1000);
   clock.nowMs += 100;
@@ -67,7 +67,7 @@ test("each key has a separate bucket", () => {
   expect([takeCalls("a", 11), takeCalls("b", 11)]).toEqual([10, 10]);
 });
 
-test("a refused call does not save its key from eviction", () => {
+test("a refused call does not count as a use that delays eviction", () => {
   const { takeCalls } = openLimit();
   takeCalls("first", 10);
   takeCalls("second", 10);

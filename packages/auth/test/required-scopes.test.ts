@@ -135,8 +135,8 @@ test("requiredScopesOf returns the scopes of an RPC once", () => {
 
 /** Ways to check scopes. Each is sufficient by itself. */
 const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<GatewayOptions>>> = {
-  "admit alone": (options) => ({ admit: createBearerAuth(verifier, options).admit }),
-  "the interceptor alone": (options) => ({ interceptors: [createBearerAuth(verifier, options).interceptor] }),
+  "createBearerAuth's admit": (options) => ({ admit: createBearerAuth(verifier, options).admit }),
+  "createBearerAuth's interceptor": (options) => ({ interceptors: [createBearerAuth(verifier, options).interceptor] }),
 };
 
 const noScopes = { GetReading: [], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] };
@@ -149,17 +149,21 @@ const otherGreenhouse = scopedGreenhouse({
 });
 
 describe.each([
-  { name: "another service is in services", services: [KitchenSink], check: "admit alone" },
-  { name: "another service is in services", services: [KitchenSink], check: "the interceptor alone" },
-  { name: "services is missing", check: "the interceptor alone" },
+  { name: "services has only another service", services: [KitchenSink], check: "createBearerAuth's admit" },
+  { name: "services has only another service", services: [KitchenSink], check: "createBearerAuth's interceptor" },
+  { name: "services is missing", check: "createBearerAuth's interceptor" },
   {
-    name: "services is missing and another RPC has the option",
+    name: "services is missing and only another RPC has the scope option",
     served: scopedGreenhouse({ WatchReadings: [] }),
-    check: "the interceptor alone",
+    check: "createBearerAuth's interceptor",
   },
-  { name: "services has other scopes", services: [KitchenSink, otherGreenhouse], check: "the interceptor alone" },
-])("with $check, when $name", ({ services: listed, served = greenhouse, check }) => {
-  test("calls of an RPC fail, and open RPCs need no credential", async () => {
+  {
+    name: "services has a descriptor with other scopes",
+    services: [KitchenSink, otherGreenhouse],
+    check: "createBearerAuth's interceptor",
+  },
+])("$check, when $name", ({ services: listed, served = greenhouse, check }) => {
+  test("calls of RPCs with unknown scopes fail, unless the RPC is open", async () => {
     const faults: unknown[] = [];
     const called: bigint[] = [];
     const server = createTestGateway({
@@ -197,7 +201,7 @@ describe.each([
   });
 });
 
-test("OpenAPI of a service that services lacks is refused", () => {
+test("describeSecurity refuses a service that is missing in the option services", () => {
   const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink] });
   expect(() => describeSecurity("b")(greenhouse.method.waterBed)).toThrow(
     expect.objectContaining({ code: "ERR_OPTIONS" }),
@@ -213,7 +217,7 @@ const notUtf8 = {
 describe("createBearerAuth", () => {
   test.each([
     {
-      name: "RPCs without the option next to one with it",
+      name: "a service in which only some RPCs have the option",
       scopes: { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
       problem:
         "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
@@ -237,9 +241,9 @@ describe("createBearerAuth", () => {
   });
 
   test.each([
-    { name: "the stricter descriptor first", two: [greenhouse, otherGreenhouse] },
-    { name: "the stricter descriptor last", two: [otherGreenhouse, greenhouse] },
-  ])("with $name, refuses two descriptors of a service with different scopes", ({ two }) => {
+    { name: "the stricter one first", two: [greenhouse, otherGreenhouse] },
+    { name: "the stricter one last", two: [otherGreenhouse, greenhouse] },
+  ])("refuses two descriptors that differ in scopes, $name in the list", ({ two }) => {
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...two], open })).toThrow(
       expect.objectContaining({
         code: "ERR_OPTIONS",
@@ -260,7 +264,7 @@ describe("createBearerAuth", () => {
     { name: "a varint", wireType: WireType.Varint, data: new BinaryWriter().uint32(1).finish() },
     { name: "a string", wireType: WireType.LengthDelimited, data: new BinaryWriter().string("hello").finish() },
     {
-      name: "a string that is a valid message without scopes",
+      name: "a string that decodes to a message without scopes",
       wireType: WireType.LengthDelimited,
       data: new BinaryWriter().string("(1").finish(),
     },
@@ -271,7 +275,7 @@ describe("createBearerAuth", () => {
       wireType: WireType.LengthDelimited,
       data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 9, 0x61)).finish(),
     },
-  ])("an option with the same number that is $name is refused", ({ wireType, data }) => {
+  ])("refuses $name as the value of the option", ({ wireType, data }) => {
     const definition = greenhouseWithOptions({ WaterBed: { no: 57386, wireType, data } });
     const refusal = expect.objectContaining({
       code: "ERR_OPTIONS",
@@ -283,7 +287,7 @@ describe("createBearerAuth", () => {
     expect(() => requiredScopesOf(definition.method.waterBed)).toThrow(refusal);
   });
 
-  test("calls requiredScope for the RPCs of services without the option", () => {
+  test("calls requiredScope only for services whose RPCs lack the option", () => {
     const asked: string[] = [];
     const requiredScope = (procedure: string): string => (asked.push(procedure), "other");
     const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services, open, requiredScope });

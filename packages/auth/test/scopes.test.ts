@@ -70,7 +70,7 @@ const calls: readonly { readonly name: string; readonly request: HttpRequest; re
     refusedStatus: 200,
   },
   {
-    name: "Connect, for a stream",
+    name: "Connect with a stream",
     request: {
       httpMethod: "POST",
       path: watchProcedure,
@@ -80,7 +80,7 @@ const calls: readonly { readonly name: string; readonly request: HttpRequest; re
     refusedStatus: 200,
   },
   { name: "MCP", request: callTool(waterBedProcedure) },
-  { name: "MCP, for a stream", request: callTool(watchProcedure) },
+  { name: "MCP with a stream", request: callTool(watchProcedure) },
 ];
 
 function withToken(request: HttpRequest, text: string): HttpRequest {
@@ -90,9 +90,9 @@ function withToken(request: HttpRequest, text: string): HttpRequest {
 
 describe.each(
   Object.entries(checks).flatMap(([checked, check]) =>
-    [false, true].map((isAsync) => ({ checked, check, isAsync, how: isAsync ? "asynchronous" : "synchronous" })),
+    [false, true].map((isAsync) => ({ checked, check, isAsync, how: isAsync ? "an asynchronous" : "a synchronous" })),
   ),
-)("a scope that is checked by $checked, with a verifier that is $how,", ({ check, isAsync }) => {
+)("the scope check by $checked with $how verifier", ({ check, isAsync }) => {
   const verifier = countingVerifier(isAsync);
   const handled: string[] = [];
   const completed: CompletedRequest[] = [];
@@ -116,7 +116,7 @@ describe.each(
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test.each(calls)("over $name is required", async ({ request, refusedStatus = 403 }) => {
+  test.each(calls)("a call over $name requires the scope", async ({ request, refusedStatus = 403 }) => {
     for (const transport of ["the engine's HTTP/2", "a handler in node:http2"] as const) {
       const callsBefore = verifier.calls;
       completed.length = 0;
@@ -147,7 +147,7 @@ describe("the function that admit returns", () => {
     expect(() => check(waterBedProcedure)).toThrow("the token lacks the scope beds.water");
   });
 
-  test("is absent without requiredScope, and for a procedure that is known", () => {
+  test("is undefined if no scope remains to be checked", () => {
     const { realm } = options;
     const withoutScopes = createBearerAuth(countingVerifier(false), { realm });
     expect(withoutScopes.admit({ ...request, contextValues })).toBe(undefined);
@@ -157,7 +157,7 @@ describe("the function that admit returns", () => {
   });
 });
 
-test("a tool call counts once for its address and its principal", async () => {
+test("rate limits per address and per principal count a tool call once", async () => {
   const auth = createBearerAuth(countingVerifier(false), { realm: "greenhouse", requiredScope: () => scope });
   for (const rates of [{ perAddress: 2 }, { perPrincipal: 2 }]) {
     await using gateway = await openEveryTransport({

@@ -35,7 +35,7 @@ describe("createStaticTokenVerifier", () => {
       given: sharedPrefix + "2".repeat(48),
       want: { subject: "two", scopes: "all" },
     },
-  ])("with $name returns its principal", ({ given, want }) => {
+  ])("accepts $name and returns its principal", ({ given, want }) => {
     expect(verifier.verify({ digest: given, text: "" })).toEqual({ kind: "principal", issuer: undefined, ...want });
   });
 

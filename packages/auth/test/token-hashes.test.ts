@@ -9,10 +9,10 @@ const base = { digest: hexA, name: "ci", scopes: "all", expiresAtMs: undefined }
 
 describe("parseTokenHashes", () => {
   test.each([
-    { name: "a token with every scope that never expires", given: `sha256:${hexA} ci - -`, want: [base] },
+    { name: "a token with all scopes and no expiry", given: `sha256:${hexA} ci - -`, want: [base] },
     { name: "hex digits in upper case", given: `sha256:${"A".repeat(64)} ci - -`, want: [base] },
     { name: "columns separated by tabs and spaces", given: `  sha256:${hexA}\t ci  -\t-  `, want: [base] },
-    { name: "line breaks of Windows", given: `sha256:${hexA} ci - -\r\n`, want: [base] },
+    { name: "CRLF line breaks", given: `sha256:${hexA} ci - -\r\n`, want: [base] },
     { name: "a byte order mark", given: `\uFEFFsha256:${hexA} ci - -`, want: [base] },
     { name: "scopes", given: `sha256:${hexA} ci a,b:c -`, want: [{ ...base, scopes: new Set(["a", "b:c"]) }] },
     {
@@ -26,18 +26,18 @@ describe("parseTokenHashes", () => {
       want: [{ ...base, expiresAtMs: Date.UTC(2030, 0, 31, 10, 0, 0, 500) }],
     },
     {
-      name: "the leap day of a leap year",
+      name: "a leap day as expiry",
       given: `sha256:${hexA} ci - 2028-02-29T00:00:00Z`,
       want: [{ ...base, expiresAtMs: Date.UTC(2028, 1, 29) }],
     },
-    { name: "an empty file", given: "", want: [] },
+    { name: "no lines", given: "", want: [] },
     { name: "comments and empty lines", given: "# tokens\n\n   \n  # more\n", want: [] },
     {
       name: "several lines",
       given: `sha256:${hexA} ci - -\n# revoked: cd\nsha256:${hexB} ops@site/1 - -`,
       want: [base, { ...base, digest: hexB, name: "ops@site/1" }],
     },
-  ])("with $name returns the tokens", ({ given, want }) => {
+  ])("returns the tokens of a file with $name in it", ({ given, want }) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "value", value: want });
   });
 
@@ -50,10 +50,10 @@ describe("parseTokenHashes", () => {
   test.each([
     ["too few columns", `sha256:${hexA} ci -`, [`line 1: ${columns}, got 3`]],
     ["too many columns", `${good} -`, [`line 1: ${columns}, got 5`]],
-    ["another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
+    ["a hash of another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
     ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
     ["a hash with a prefix", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
-    ["a token instead of its hash, without printing it", `secret-token ci - -`, [`line 1: ${hash}`]],
+    ["a token instead of a hash (without printing it)", `secret-token ci - -`, [`line 1: ${hash}`]],
     ["a name with a quote", `sha256:${hexA} "ci" - -`, [`line 1: ${name}`]],
     ["a name that is too long", `sha256:${hexA} ${"n".repeat(129)} - -`, [`line 1: ${name}`]],
     [
@@ -79,15 +79,15 @@ describe("parseTokenHashes", () => {
       ["line 2: the name already appears on line 1", "line 2: the hash already appears on line 1"],
     ],
     [
-      "every invalid line with its number",
+      "several invalid lines",
       `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
       [`line 2: ${columns}, got 1`, `line 4: ${hash}; ${name}`],
     ],
-  ])("with %s returns problems", (_, given, want) => {
+  ])("reports %s as a problem", (_, given, want) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });
   });
 
-  test("reports scopes that scopeProblem rejects", () => {
+  test("reports every scope that the parameter scopeProblem rejects", () => {
     expect(parseTokenHashes(`sha256:${hexA} ci a -`, problemOf).kind).toBe("value");
     expect(parseTokenHashes(`sha256:${hexA} ci a,b -`, problemOf)).toEqual({
       kind: "problems",
@@ -103,7 +103,7 @@ describe("parseTokenHashes", () => {
     base,
     { ...base, scopes: new Set(["orders:delete", "x"]) },
     { ...base, expiresAtMs: Date.UTC(2031, 4, 6, 7, 8, 9, 10) },
-  ])("reads %j from formatTokenHash's output", (token) => {
+  ])("reads the token %j from formatTokenHash's output", (token) => {
     expect(parseTokenHashes(formatTokenHash(token))).toEqual({ kind: "value", value: [token] });
   });
 });
@@ -111,13 +111,13 @@ describe("parseTokenHashes", () => {
 describe("removeToken", () => {
   test.each([
     {
-      name: "the line of the token",
+      name: "the token's line",
       given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`,
       want: `sha256:${hexB} cd - -\n`,
     },
     { name: "a line with tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
     {
-      name: "the line, but no comment that contains the name",
+      name: "the token's line, and no comment with the name,",
       given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`,
       want: "# not ci\n # ci\n",
     },
@@ -125,7 +125,7 @@ describe("removeToken", () => {
     expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
   });
 
-  test("reports a name that no token has", () => {
+  test("reports that no token has the name", () => {
     expect(removeToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
       kind: "problems",
       problems: ["no token is named ci"],

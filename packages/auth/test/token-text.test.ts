@@ -4,7 +4,7 @@ import { createTokenText, isMistyped } from "../src/token-text.ts";
 
 const prefix = "orders_";
 
-test("createTokenText ends every token in its checksum", () => {
+test("createTokenText appends a CRC-32 checksum to every token", () => {
   for (let n = 0; n < 100; n++) {
     const text = createTokenText(prefix);
     expect(text).toMatch(/^orders_\w+$/);

@@ -60,7 +60,7 @@ test.each([
     hint: "tool list all",
   },
   { words: ["list", "all", "--port", "0"], reason: "--port must not be 0", hint: "tool list all" },
-])("$words is refused in two lines", async ({ words, reason, hint }) => {
+])('the arguments "$words" are refused with the reason and a hint', async ({ words, reason, hint }) => {
   expect(await run(...words)).toEqual({
     exitCode: 2,
     out: [],
@@ -68,7 +68,7 @@ test.each([
   });
 });
 
-test("a command gets its flags, and determines the program's exit code", async () => {
+test("a command's run function determines the exit code", async () => {
   expect(await run("list", "all", "--port", "80")).toEqual({ exitCode: 7, out: ["80"], err: [] });
   expect(await run("grow", "rose")).toEqual({ exitCode: 1, out: [], err: ["Error: no water"] });
   expect(await run("-v")).toEqual({ exitCode: 0, out: ["1.2.3"], err: [] });

@@ -22,12 +22,12 @@ function textOf(path: string): string {
   return new TextDecoder().decode(Buffer.from(answerOf(path).body));
 }
 
-test("the document is served unchanged", () => {
+test("/openapi.json contains the document unchanged", () => {
   expect(answerOf("/openapi.json")).toMatchObject({ httpStatus: 200, header: { "content-type": "application/json" } });
   expect(textOf("/openapi.json")).toBe(document);
 });
 
-test("the document is served as YAML", () => {
+test("/openapi.yaml contains the document as YAML", () => {
   expect(answerOf("/openapi.yaml")).toMatchObject({ httpStatus: 200, header: { "content-type": "application/yaml" } });
   expect(textOf("/openapi.yaml")).toBe('openapi: "3.1.0"\n');
 });
@@ -36,27 +36,30 @@ test("the root redirects to the page by a relative path", () => {
   expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
 });
 
-test("without open, everything requires a credential, and the root does not redirect", () => {
+test("without open, all paths require a credential, and / does not redirect", () => {
   const closed = createDocsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
 });
 
-test.each(open.map(({ path }) => path))("%s is revalidated after a release", (path) => {
+test.each(open.map(({ path }) => path))("%s has the field Cache-Control: no-cache", (path) => {
   expect(answerOf(path).header?.["cache-control"]).toBe("no-cache");
 });
 
-test.each(open.map(({ path }) => path))("%s forbids sniffing, framing, referrers and loading", (path) => {
-  expect(answerOf(path).header).toMatchObject({
-    "cross-origin-opener-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-  });
-  if (path === "/docs") return;
-  expect(answerOf(path).header?.["content-security-policy"]).toBe("default-src 'none'; frame-ancestors 'none'");
-});
+test.each(open.map(({ path }) => path))(
+  "%s has security header fields such as X-Content-Type-Options: nosniff",
+  (path) => {
+    expect(answerOf(path).header).toMatchObject({
+      "cross-origin-opener-policy": "same-origin",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    });
+    if (path === "/docs") return;
+    expect(answerOf(path).header?.["content-security-policy"]).toBe("default-src 'none'; frame-ancestors 'none'");
+  },
+);
 
-test("the page's policy allows only its script, by hash", () => {
+test("the page's Content-Security-Policy allows only the hash of its script", () => {
   const hash = `sha256-${createHash("sha256").update(textOf("/docs/page.js")).digest("base64")}`;
   expect(html).toContain(`<script type="module" src="docs/page.js" integrity="${hash}"></script>`);
   expect(answerOf("/docs").header?.["content-security-policy"]).toBe(
@@ -84,14 +87,14 @@ test.each(references)("the page's reference to %s is relative and served", (targ
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-test("the page takes five requests, one for its script without imports", () => {
+test("the page needs five requests, because its script has no imports", () => {
   expect([...answers.keys()].filter((path) => path !== "/" && path !== "/openapi.yaml")).toHaveLength(5);
   expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
   expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");
   expect(textOf("/docs/page.js")).not.toMatch(/^(?:import|export)\b|\bimport\(/m);
 });
 
-test("the page's script compiles, with each module before its first use", () => {
+test("the page's script defines each module before its first use", () => {
   const script = textOf("/docs/page.js");
   // The entry module uses top-level await to load the description.
   expect(() => new Script(`(async () => {${script}\n})`)).not.toThrow();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { needsCredential, type OperationObject, operationsOf } from "../src/files/description.ts";
 
-test("operationsOf lists every method's operation, and ignores a path's other members", () => {
+test("operationsOf returns the operations of a path, without its other members", () => {
   const object: OperationObject = { responses: {} };
   const item = { get: object, query: object, summary: "Orders", additionalOperations: { PROPFIND: object } };
   const operations = operationsOf({ info: { title: "t", version: "1" }, paths: { "/orders": item } });
@@ -15,12 +15,12 @@ test("operationsOf lists every method's operation, and ignores a path's other me
 const bearer = [{ bearer: [] }];
 
 test.each<{ name: string; ofDocument?: object[]; ofOperation?: object[]; want: boolean }>([
-  { name: "nothing requires one", want: false },
-  { name: "the document requires one", ofDocument: bearer, want: true },
+  { name: "no credential is required", want: false },
+  { name: "the document requires a credential", ofDocument: bearer, want: true },
   { name: "the operation is public", ofDocument: bearer, ofOperation: [], want: false },
-  { name: "only the operation requires one", ofDocument: [], ofOperation: bearer, want: true },
-  { name: "an alternative of the operation is empty", ofDocument: bearer, ofOperation: [...bearer, {}], want: false },
-])("when $name, $want is returned by needsCredential()", ({ ofDocument, ofOperation, want }) => {
+  { name: "only the operation requires a credential", ofDocument: [], ofOperation: bearer, want: true },
+  { name: "the operation allows an empty alternative", ofDocument: bearer, ofOperation: [...bearer, {}], want: false },
+])("needsCredential returns $want when $name for a call", ({ ofDocument, ofOperation, want }) => {
   const description = { info: { title: "t", version: "1" }, paths: {}, ...(ofDocument && { security: ofDocument }) };
   expect(needsCredential(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toBe(want);
 });

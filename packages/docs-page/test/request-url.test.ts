@@ -21,22 +21,22 @@ test.each<Row>([
   { name: "a slash in one segment", values: { "path bed": "a/b" }, want: "/v1/a%2Fb" },
   { name: "a space and a percent sign", values: { "path bed": "a %" }, want: "/v1/a%20%25" },
   {
-    name: "slashes in any number of segments",
+    name: "slashes for a wildcard (**) of several segments",
     template: "/v1/{bed=**}",
     values: { "path bed": "a/b?" },
     want: "/v1/a/b%3F",
   },
   {
-    name: "slashes after a wildcard for one segment",
+    name: "slashes for a wildcard (*) of one segment, then of several,",
     template: "/v1/{bed=*/**}",
     path: "/v1/{bed}/{file}",
     parameters: [bed, file],
     values: { "path bed": "a/b", "path file": "c/d" },
     want: "/v1/a%2Fb/c/d",
   },
-  { name: "a missing value", values: {}, want: "/v1/{bed}" },
+  { name: "no value", values: {}, want: "/v1/{bed}" },
   {
-    name: "a list and a text with two lines",
+    name: "two lines, one as an array and one as a string,",
     path: "/v1/beds",
     template: "/v1/beds",
     parameters: [
@@ -46,7 +46,7 @@ test.each<Row>([
     values: { "query tags": "a\nb", "query text": "c\nd" },
     want: "/v1/beds?tags=a&tags=b&text=c%0Ad",
   },
-])("with $name, the page sends its request to $want", (row) => {
+])("a parameter with $name results in the URL path $want in requests", (row) => {
   const { template = "/v1/{bed}", path = "/v1/{bed}", parameters = [bed], values, want } = row;
   const object = { responses: {}, parameters, "x-rpc": { procedure: "/beds.v1.Beds/Get", path: template } };
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };

@@ -31,7 +31,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
   const ask = (path: string, header: readonly Field[] = [], httpMethod = "GET"): Promise<HttpResponse> =>
     exchange(at, version, { httpMethod, path, header });
 
-  test.each(paths)("%s has a strong ETag per coding for conditional requests", async (path) => {
+  test.each(paths)("%s has a strong ETag for each content coding", async (path) => {
     const tags: string[] = [];
     for (const coding of ["identity", "gzip", "br"]) {
       const complete = await ask(path, [["accept-encoding", coding]]);
@@ -58,13 +58,13 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
   });
 
   test.each([
-    { accepted: "gzip, deflate, br, zstd", coding: "br" },
-    { accepted: "gzip", coding: "gzip" },
-    { accepted: "br;q=0.1, gzip", coding: "gzip" },
-    { accepted: "identity, br;q=0.5", coding: undefined },
-    { accepted: "deflate", coding: undefined },
-    { accepted: "br;q=0, gzip;q=0", coding: undefined },
-  ])("the script has the coding $coding when $accepted is accepted", async ({ accepted, coding }) => {
+    { accepted: "gzip, deflate, br, zstd", coding: "br", sentAs: "in br" },
+    { accepted: "gzip", coding: "gzip", sentAs: "in gzip" },
+    { accepted: "br;q=0.1, gzip", coding: "gzip", sentAs: "in gzip" },
+    { accepted: "identity, br;q=0.5", coding: undefined, sentAs: "without content coding" },
+    { accepted: "deflate", coding: undefined, sentAs: "without content coding" },
+    { accepted: "br;q=0, gzip;q=0", coding: undefined, sentAs: "without content coding" },
+  ])('the script is sent $sentAs for "Accept-Encoding: $accepted"', async ({ accepted, coding }) => {
     const response = await ask("/docs/page.js", [["accept-encoding", accepted]]);
     expect(fieldsOf(response)["content-encoding"]).toBe(coding);
     const decoded =
@@ -88,7 +88,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
 test.each([
   { coding: "gzip", documented: /page is (\d+) KB in\s+four requests/ },
   { coding: "br", documented: /\((\d+) with\s+Brotli\)/ },
-])("in $coding the page has the size documented in docs/how-to/openapi.md", async ({ coding, documented }) => {
+])("docs/how-to/openapi.md contains the size of the page in $coding to within 5 %", async ({ coding, documented }) => {
   const parts = paths.filter((path) => path.startsWith("/docs"));
   const header: readonly Field[] = [["accept-encoding", coding]];
   const sent = await Promise.all(parts.map((path) => exchange(at, "2", { httpMethod: "GET", path, header })));
@@ -102,7 +102,7 @@ test("the document is created once for all requests", () => {
   expect(documentsMade).toBe(1);
 });
 
-test("a resource is created once for all codings, again after failing", async () => {
+test("a resource whose creation failed is created again, once for all codings", async () => {
   let attempts = 0;
   const endpoint = resourceEndpoint("/a", true, () => {
     attempts += 1;

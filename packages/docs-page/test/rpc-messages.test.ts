@@ -22,42 +22,47 @@ interface Row {
 const path = { "path uuid": "a", "path inner_f0": "b", "path inner_two": "7", "path f10": "c" };
 
 test.each<Row>([
-  { rpc: "list", name: "a dot", values: { "query page.size": "a" }, want: { "page.size": "a" } },
+  { rpc: "list", name: "a JSON name with a dot", values: { "query page.size": "a" }, want: { "page.size": "a" } },
   {
     rpc: "list",
-    name: "dots on each level",
+    name: "nested JSON names with dots",
     values: { "query in.ner.page.size": "a", "query in.ner.page": "b" },
     want: { "in.ner": { "page.size": "a", page: "b" } },
   },
   {
     rpc: "list",
-    name: "a dot, and the path of another field",
+    name: "a JSON name that is another field's path",
     values: { "query direct": "a", "query loop.text": "b" },
     want: { "loop.text": "a", loop: { text: "b" } },
   },
-  { rpc: "list", name: "a space", values: { "query with space": "a" }, want: { "with space": "a" } },
-  { rpc: "list", name: "a percent sign", values: { "query per%2Ecent": "a" }, want: { "per%2Ecent": "a" } },
-  { rpc: "list", name: "the name of another field", values: { "query id": "a" }, want: { id: "a" } },
+  { rpc: "list", name: "a JSON name with a space", values: { "query with space": "a" }, want: { "with space": "a" } },
+  {
+    rpc: "list",
+    name: "a JSON name with a percent sign",
+    values: { "query per%2Ecent": "a" },
+    want: { "per%2Ecent": "a" },
+  },
+  { rpc: "list", name: "a JSON name that is another field's name", values: { "query id": "a" }, want: { id: "a" } },
   {
     rpc: "get",
-    name: "braces, in a path",
+    name: "path variables with braces in a JSON name",
     values: path,
     want: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
   },
   {
     rpc: "get",
-    name: "a dot, in a path and a query",
+    name: "path and query fields with dots in JSON names",
     values: { ...path, "query in.ner.page": "d" },
     want: { id: "a", "in.ner": { "page.size": "b", one: "7", page: "d" }, "{brace}": "c" },
   },
   {
     rpc: "postInner",
-    name: "a dot, as a body",
+    name: "a body field with a dot in its JSON name",
     values: { "path id": "7" },
     bodies: ['{"page.size":"a"}'],
     want: { legacyId: "7", "in.ner": { "page.size": "a" } },
   },
-])("with $name in a JSON name, the message for $rpc is built", ({ rpc, values, bodies = [], want }) => {
+])("messagesOf builds a gRPC message for $rpc from $name", ({ rpc, values, bodies = [], want }) => {
   const operation = operationsOf(description).find(({ id }) => id === rpc) ?? expect.unreachable();
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
   const [message = ""] = messagesOf(operation, input, bodies);

@@ -6,15 +6,15 @@ const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`ü
 
 test.each<{ readonly name: string; readonly document: object; readonly json?: object }>([
   {
-    name: "a document",
+    name: "paths and tags",
     document: { openapi: "3.1.0", paths: { "/a": { get: { tags: ["a"] } } }, tags: [{ name: "a" }] },
   },
-  { name: "an empty object", document: {} },
+  { name: "no members", document: {} },
   { name: "empty objects at each level", document: { paths: {}, components: { schemas: {} }, tags: [] } },
   { name: "strings, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
-  { name: "members that are undefined", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
-  { name: "a document that is encoded in several steps", document: { components: { schemas: members } } },
-])("$name is read identically from an object, JSON text and YAML", async ({ document, json = document }) => {
+  { name: "undefined members", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
+  { name: "over a million characters, encoded in several steps,", document: { components: { schemas: members } } },
+])("a document with $name is serialized identically from object and text", async ({ document, json = document }) => {
   const ofObject = await serializeDocument(document);
   const text = JSON.stringify(document);
   expect(Buffer.from(ofObject.json).toString()).toBe(text);
@@ -25,7 +25,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   expect(parse(yaml)).toEqual(json);
 });
 
-test("an object and JSON text have the same server origins", async () => {
+test("serializeDocument returns the servers' origins for an object and for JSON text", async () => {
   const document = { servers: [{ url: "https://a.example/v1" }, { url: "https://a.example/v2" }, { url: "/v3" }] };
   for (const each of [document, JSON.stringify(document)]) {
     expect((await serializeDocument(each)).origins).toEqual(["https://a.example"]);

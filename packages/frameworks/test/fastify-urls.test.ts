@@ -15,7 +15,7 @@ test.each<readonly [template: string, urls: readonly string[]]>([
   ["/v1/{sensor=**}:read", ["/v1/*", "/v1::read"]],
   ["/v1/{sensor=**}/reading", ["/v1/*"]],
   ["/{sensor=**}", ["/*"]],
-])("the template %s is registered as %j in Fastify", (template, urls) => {
+])("the path template %s is registered as %j in Fastify", (template, urls) => {
   const route = { httpMethods: ["GET"], path: template, template: parsePathTemplate(template) };
   expect(fastifyUrlsOf(route, { ofFastify: "", ofGateway: "" })).toEqual(urls);
 });
@@ -34,7 +34,7 @@ test.each([
     template: "/api/v1/:p2",
     procedure: "/api/a.B/C",
   },
-])("with $name prefix, URLs have only the gateway's", ({ prefixes, template, procedure }) => {
+])("with $name prefix, a registered URL contains only the gateway's prefix", ({ prefixes, template, procedure }) => {
   const prefix = prefixes.ofFastify + prefixes.ofGateway;
   const urlsOf = (path: string, parsed?: ReturnType<typeof parsePathTemplate>): readonly string[] =>
     fastifyUrlsOf({ httpMethods: ["GET"], path: prefix + path, template: parsed }, prefixes);

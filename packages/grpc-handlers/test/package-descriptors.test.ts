@@ -56,14 +56,17 @@ function shapeOf(service: DescService | undefined): unknown {
 const garden = readDescriptorSet(bufSet).services.find(({ typeName }) => typeName === "garden.v1.Garden");
 
 describe("the descriptors of proto-loader", () => {
-  test.each([{ keepCase: false }, { keepCase: true }])("with %j are completed to buf's", (options) => {
-    const [service, ...others] = readServices(loadGarden(options));
-    expect(shapeOf(service)).toEqual(shapeOf(garden));
-    expect(others).toEqual([]);
-  });
+  test.each([{ keepCase: false }, { keepCase: true }])(
+    "with the options %j are equal to buf's after completion",
+    (options) => {
+      const [service, ...others] = readServices(loadGarden(options));
+      expect(shapeOf(service)).toEqual(shapeOf(garden));
+      expect(others).toEqual([]);
+    },
+  );
 });
 
-test("extensions in proto-loader definitions are left out", () => {
+test("readServices omits extensions in proto-loader definitions", () => {
   const types = `${ask} message Open { extensions 100 to 199; } extend Open { optional string note = 100; }`;
   const rpc = "rpc Put(Open) returns (Open);";
   const [service] = readServices(load("Extended", { types, rpc }));
@@ -73,7 +76,7 @@ test("extensions in proto-loader definitions are left out", () => {
   ]);
 });
 
-test("the oneofs of optional fields are behind the others, as in protoc", () => {
+test("the synthetic oneofs of optional fields follow the other oneofs", () => {
   const fields =
     "optional int32 the_one = 1; oneof kind { string text = 2; int32 number = 3; } optional int32 two = 4;";
   const types = `${ask} message Mixed { ${fields} oneof last { string end = 5; } }`;
@@ -89,7 +92,7 @@ test("the oneofs of optional fields are behind the others, as in protoc", () => 
   ]);
 });
 
-test.each([false, true])("rules may name fields of two messages in two cases with keepCase %s", (keepCase) => {
+test.each([false, true])("with keepCase %s, HTTP rules may use snake case and camel case", (keepCase) => {
   const nested = "message Other { Inner inner_one = 1; message Inner { string petId = 1; } }";
   const types = `message Ask { string the_name = 1; string pet_id = 2; } message Put { string petId = 1; } ${nested}`;
   const rpc = [
@@ -137,22 +140,22 @@ function load(
   }
 }
 
-describe("definitions of proto-loader that were loaded separately", () => {
+describe("definitions from two loadSync calls", () => {
   test.each([
-    { name: "of one package", first: {}, second: {}, services: ["separate.v1.First", "separate.v1.Second"] },
+    { name: "in one package", first: {}, second: {}, services: ["separate.v1.First", "separate.v1.Second"] },
     {
-      name: "of two packages",
+      name: "in two packages",
       first: {},
       second: { scope: "other.v1" },
       services: ["separate.v1.First", "other.v1.Second"],
     },
     {
-      name: "of one package, of which one has more messages",
+      name: "in one package with different messages",
       first: { types: `${ask} message Other {}` },
       second: { types: `enum Kind { NONE = 0; } ${ask}` },
       services: ["separate.v1.First", "separate.v1.Second"],
     },
-  ])("$name have the services and rules from both", ({ first, second, services }) => {
+  ])("$name contain the services and HTTP rules of both", ({ first, second, services }) => {
     const merged = { ...load("First", first), ...load("Second", second) };
     const found = readServices(merged).flatMap(({ typeName, methods }) =>
       methods.map((method) => [typeName, getOption(method, http).pattern.value]),
@@ -178,12 +181,12 @@ describe("addGrpcJsService", () => {
         'the definition is of service "garden.v1.Garden", and the descriptors have "greenhouse.v1.GreenhouseService"',
     },
     {
-      name: "a definition with a method that the service lacks",
+      name: "a definition with a method missing in the service",
       definition: { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
       error: 'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not',
     },
     {
-      name: "a method of another kind",
+      name: "a definition with a streaming method that is unary in the service",
       definition: { ...loadGarden(), GetTree: { ...loadGarden()["GetTree"], ...described, responseStream: true } },
       error: "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors",
     },
@@ -193,7 +196,7 @@ describe("addGrpcJsService", () => {
       error: "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors",
     },
     { name: "a definition without methods", definition: {}, error: "the service definition has no methods" },
-  ])("with $name throws a TypeError", ({ definition, descriptors, error }) => {
+  ])("throws a TypeError for $name as argument", ({ definition, descriptors, error }) => {
     const options = descriptors === undefined ? {} : { descriptors };
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(error);

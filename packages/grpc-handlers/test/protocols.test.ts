@@ -62,10 +62,10 @@ const garden: UntypedServiceImplementation = {
   },
 };
 
-describe("handlers of grpc-js over REST and JSON", () => {
+describe("grpc-js handlers over REST and JSON", () => {
   test.each([
     {
-      name: "a GET by the rule of proto-loader's options",
+      name: "a GET by an HTTP rule from proto-loader's options",
       path: "/v1/beds/1/trees/7?choice.withLeaves=false",
       response: [
         200,
@@ -83,9 +83,9 @@ describe("handlers of grpc-js over REST and JSON", () => {
       init: post('{"tree_id":"7"}'),
       response: [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }],
     },
-    { name: "a response_body", path: "/v1/trees/7/species", response: [200, "[null,null]"] },
+    { name: "a rule with response_body", path: "/v1/trees/7/species", response: [200, "[null,null]"] },
     {
-      name: "an error with a detail",
+      name: "a failed call with the error and its detail",
       path: "/v1/beds/1/trees/404",
       response: [
         404,
@@ -104,23 +104,23 @@ describe("handlers of grpc-js over REST and JSON", () => {
       response: [200, { treeCount: 2 }],
     },
     {
-      name: "Connect's JSON",
+      name: "a Connect call",
       path: "/garden.v1.Garden/GetTree",
       init: post('{"treeId":"7"}'),
       response: [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }],
     },
     {
-      name: "an invalid request, which the handler does not get",
+      name: "the error for an invalid request",
       path: "/v1/beds/1/trees/seven",
       response: [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
     },
-  ])("serve $name as JSON", async ({ path, init, response }) => {
+  ])("respond to $name with JSON", async ({ path, init, response }) => {
     await using server = await startGarden(garden, {}, {}, loadGarden({ oneofs: true, enums: String }));
     const [httpStatus, body] = await send(server, path, init);
     expect([httpStatus, JSON.parse(body)]).toEqual(response);
   });
 
-  test("serve a server stream", async () => {
+  test("respond to a server stream with one JSON message per line", async () => {
     await using server = await startGarden(garden);
     const [httpStatus, body] = await send(server, "/v1/trees?pageSize=2");
     expect([httpStatus, body.trim().split("\n")]).toEqual([200, ['{"treeId":"1"}', '{"treeId":"2"}']]);
@@ -157,7 +157,7 @@ describe.each([
   };
   const start = (): Promise<TestGarden> => startGarden(echo, {}, {}, { ...loadGarden(), GetTree: bytesOf("GetTree") });
 
-  test("passes over gRPC as bytes", async () => {
+  test("is passed unchanged over gRPC if the codec returns bytes", async () => {
     await using server = await start();
     const client = new Client(`127.0.0.1:${server.address.port}`, credentials.createInsecure());
     const { path, requestSerialize, responseDeserialize } = bytesOf("GetTree");
@@ -177,7 +177,7 @@ describe.each([
       body: encodeEnvelope(0, bytes),
       read: (body: Buffer) => decodeEnvelopes(body)[0]?.bytes,
     },
-  ])("passes over $type as bytes", async ({ type, body, read }) => {
+  ])("is passed unchanged over $type if the codec returns bytes", async ({ type, body, read }) => {
     await using server = await start();
     const init = { method: "POST", body: new Uint8Array(body), headers: { "content-type": type } };
     const response = await fetch(`http://127.0.0.1:${server.address.port}/garden.v1.Garden/GetTree`, init);
@@ -191,7 +191,7 @@ const refuseAll = (): never => {
 };
 const getTree = { method: "GetTree", requests: [{ bedName: "beds/1", treeId: 7 }] } as const;
 
-describe("the gateway in front of handlers of grpc-js", () => {
+describe("the gateway in front of grpc-js handlers", () => {
   test("gives decoded messages to Connect interceptors", async () => {
     const seen: unknown[] = [];
     const interceptor: Interceptor = (next) => async (request) => {
@@ -208,14 +208,17 @@ describe("the gateway in front of handlers of grpc-js", () => {
     expect([seen, messages[0]?.["speciesName"]]).toEqual([[7n], "1"]);
   });
 
-  test.each(["GetTree", "AddTrees", "ListTrees"] as const)("serves %s with Connect interceptors", async (method) => {
-    await using intercepted = await startGarden(garden, {}, { interceptors: [passOn] });
-    await using direct = await startGarden(garden);
-    const call = { method, requests: [method === "ListTrees" ? { pageSize: 2 } : { treeId: 7 }] };
-    expect(await callGarden(intercepted.address.port, call)).toEqual(await callGarden(direct.address.port, call));
-  });
+  test.each(["GetTree", "AddTrees", "ListTrees"] as const)(
+    "gives %s the same outcome with and without Connect interceptors",
+    async (method) => {
+      await using intercepted = await startGarden(garden, {}, { interceptors: [passOn] });
+      await using direct = await startGarden(garden);
+      const call = { method, requests: [method === "ListTrees" ? { pageSize: 2 } : { treeId: 7 }] };
+      expect(await callGarden(intercepted.address.port, call)).toEqual(await callGarden(direct.address.port, call));
+    },
+  );
 
-  test("refuses calls by admit before their handler", async () => {
+  test("refuses a call if admit throws an error", async () => {
     await using server = await startGarden(garden, {}, { admit: refuseAll });
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.UNAUTHENTICATED });
   });
@@ -225,7 +228,7 @@ describe("the gateway in front of handlers of grpc-js", () => {
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
   });
 
-  test("runs grpc-js interceptors, which may change messages and statuses", async () => {
+  test("runs grpc-js interceptors that change messages and trailers", async () => {
     const order: string[] = [];
     const interceptor =
       (name: string): ServerInterceptor =>
@@ -249,7 +252,7 @@ describe("the gateway in front of handlers of grpc-js", () => {
     expect(order).toEqual(["b /garden.v1.Garden/GetTree", "a /garden.v1.Garden/GetTree"]);
   });
 
-  test("sends error messages without a code with exposeErrorMessages", async () => {
+  test("sends the message of an error without a code with exposeErrorMessages", async () => {
     const handlers = { getTree: (_call: unknown, callback: Callback) => callback(new Error("frozen")) };
     await using server = await startGarden(handlers, { exposeErrorMessages: true });
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.UNKNOWN, details: "frozen" });

@@ -37,6 +37,6 @@ test.each([
     want: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT",
   },
   { error: "a string", want: "a string" },
-])("$want is the explanation of a system error", ({ error, want }) => {
+])('explainSystemError returns the sentence "$want"', ({ error, want }) => {
   expect(explainSystemError(error)).toBe(want);
 });

@@ -98,7 +98,7 @@ describe("an introspection endpoint", () => {
     });
   });
 
-  test("gets a changed secret, without its line break", async () => {
+  test("gets the changed secret without the file's final line break", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     writeFileSync(endpoint.secretFile, "rot\nated\r\n");
     await endpoint.verifier.reload?.();
@@ -108,7 +108,7 @@ describe("an introspection endpoint", () => {
     );
   });
 
-  test("gets the previous secret while the file is empty", async () => {
+  test("gets the previous client secret while the secret file is empty", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     writeFileSync(endpoint.secretFile, "\n");
     await endpoint.verifier.reload?.();
@@ -121,7 +121,7 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "an active token", response: { active: true, sub: "ada", exp: nowS + 600 } },
     { name: "an inactive token", response: { active: false } },
-  ])("gets one request for $name, which is cached", async ({ response }) => {
+  ])("gets one request for $name, because the response is cached", async ({ response }) => {
     await using endpoint = await openEndpoint(response);
     await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
     await outcomeOf(endpoint);
@@ -134,7 +134,7 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "an expired token within the clock skew", response: { active: true, sub: "ada", exp: nowS - 5 } },
     { name: "a token that is rejected for its claims", response: { active: true, sub: "ada", cnf: {} } },
-  ])("for $name gets another request", async ({ response }) => {
+  ])("gets another request for $name, because the response is not cached", async ({ response }) => {
     await using endpoint = await openEndpoint(response);
     await outcomeOf(endpoint, "first");
     expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
@@ -143,7 +143,7 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "active", response: { active: true, sub: "ada" }, forMs: 30_000 },
     { name: "inactive", response: { active: false }, forMs: 10_000 },
-  ])("is asked about an $name token after its monotonic TTL", async ({ response, forMs }) => {
+  ])("gets another request for an $name token after the cache's TTL", async ({ response, forMs }) => {
     await using endpoint = await openEndpoint(response);
     const { kind } = await outcomeOf(endpoint);
     using clock = startClock();
@@ -163,27 +163,32 @@ describe("an active token", () => {
   test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>([
     ["has every scope without enforceScopes", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
     [
-      "has the scopes of the response with enforceScopes",
+      "has only the response's scopes with enforceScopes",
       { sub: "ada", scope: "a b" },
       { scopes: new Set(["a", "b"]) },
       { enforceScopes: true },
     ],
-    ["has the issuer of the response", { sub: "ada", iss: "https://id.example" }, { issuer: "https://id.example" }],
+    ["has the response's issuer", { sub: "ada", iss: "https://id.example" }, { issuer: "https://id.example" }],
     [
       "has the endpoint as issuer if the response has none",
       { sub: "ada" },
       { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
     ],
-    ["contains our audience", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" }, { audiences: ["orders"] }],
     [
-      "contains one of our audiences",
+      "is accepted with an accepted audience among others",
+      { sub: "ada", aud: ["x", "orders"] },
+      { subject: "ada" },
+      { audiences: ["orders"] },
+    ],
+    [
+      "is accepted with one of two accepted audiences",
       { sub: "ada", aud: "orders" },
       { subject: "ada" },
       { audiences: ["gardens", "orders"] },
     ],
-    ["expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
-    ["becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
-  ])("that %s is accepted", async (_, response, want, source) => {
+    ["is accepted if it expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
+    ["is accepted if it becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
+  ])("%s", async (_, response, want, source) => {
     await using endpoint = await openEndpoint({ active: true, ...response }, source);
     expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
   });
@@ -214,7 +219,7 @@ describe("a failing introspection endpoint", () => {
     ],
     ["responds with status 429", (_request, response) => void response.writeHead(429).end(), /429$/],
     [
-      "rejects our credentials",
+      "rejects the client's credentials",
       (_request, response) => void response.writeHead(401).end(),
       /responded with status 401$/,
     ],
@@ -258,7 +263,7 @@ describe("a failing introspection endpoint", () => {
     expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("is not reported after four failed tokens, and gets the next token", async () => {
+  test("is not reported after only four failed tokens", async () => {
     const reported: unknown[] = [];
     const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
@@ -269,7 +274,7 @@ describe("a failing introspection endpoint", () => {
     expect(reported).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"]]);
   });
 
-  test("is reported after five failed tokens until an earlier request succeeds", async () => {
+  test("is reported after five failed tokens until a pending request succeeds", async () => {
     const firstRequest = Promise.withResolvers<ServerResponse>();
     await using endpoint = await openEndpoint((_request, response) => firstRequest.resolve(response));
     const first = outcomeOf(endpoint, "first");
@@ -284,7 +289,7 @@ describe("a failing introspection endpoint", () => {
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
   });
 
-  test("gets requests again after the pause, even if its first fails", async () => {
+  test("gets requests after the pause, even if the first request then fails", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
@@ -317,7 +322,7 @@ describe("a failing introspection endpoint", () => {
     expect(messages).toEqual([failed, recovered, failed, recovered]);
   });
 
-  test("is paused by monotonic time if the wall clock is set back", async () => {
+  test("gets requests after the pause despite a wall clock set back", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
@@ -349,7 +354,7 @@ describe("a failing introspection endpoint", () => {
     expect(endpoint.requests).toHaveLength(1);
   });
 
-  test("makes tokens unavailable above 64 requests, which closing the verifier aborts", async () => {
+  test("makes a token unavailable while 64 requests are open", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
     for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
     endpoint.response = () => {};
@@ -376,12 +381,12 @@ test("the in-flight limit does not apply to consecutive requests", async () => {
 describe("openIntrospectionVerifier", () => {
   test.each([
     { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /must use https/ },
-    { name: "no client id", source: { clientId: "" }, want: /requires a client id/ },
+    { name: "a missing client id", source: { clientId: "" }, want: /requires a client id/ },
     { name: "a missing secret file", source: { clientSecretFile: "/nowhere/secret" }, want: /does not exist$/ },
     { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
     { name: "an empty secret", secret: "\n", want: /: the secret is empty$/ },
     { name: "a secret file that is too large", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
-  ])("with $name returns a problem", async ({ source = {}, secret = "x".repeat(4096), want }) => {
+  ])("reports $name as a problem", async ({ source = {}, secret = "x".repeat(4096), want }) => {
     using folder = createTempFolder();
     const clientSecretFile = folder.file("secret");
     writeFileSync(clientSecretFile, secret);

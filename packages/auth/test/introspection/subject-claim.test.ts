@@ -36,12 +36,12 @@ describe("subjectClaim", () => {
       reason: '"client_id" must be a string of 1 to 255 characters',
     },
     {
-      name: "must not be longer than a subject",
+      name: "is rejected if it has over 255 characters",
       members: { client_id: "c".repeat(256) },
       reason: '"client_id" must be a string of 1 to 255 characters',
     },
     {
-      name: "is not a name that every object inherits",
+      name: "is missing if it is constructor, a name that every object inherits",
       members: { client_id: "batch" },
       subjectClaim: "constructor",
       reason: '"constructor" must be a string of 1 to 255 characters',
@@ -51,7 +51,7 @@ describe("subjectClaim", () => {
     expect(await outcomeOf(members, subjectClaim)).toMatchObject(want);
   });
 
-  test("is off by default, and the refusal has the reason", async () => {
+  test("is off by default, so that a token without sub is rejected", async () => {
     const reason = 'the response has no "sub", and no other claim is configured';
     expect(await outcomeOf({ client_id: "batch" }, undefined)).toEqual({ kind: "invalid", reason });
   });

@@ -31,37 +31,37 @@ describe("audienceClaim", () => {
   const client = { aud: undefined, client_id: testAudience };
 
   test.each<{ name: string; claims: TestClaims; audienceClaim?: string; reason?: string }>([
-    { name: "accepts a token without aud by its claim", claims: client },
-    { name: "accepts a list in its claim", claims: { ...client, client_id: ["a", testAudience] } },
+    { name: "accepts a token without aud that has the claim", claims: client },
+    { name: "accepts an array in the claim", claims: { ...client, client_id: ["a", testAudience] } },
     { name: "accepts an access token of Amazon Cognito", claims: { ...client, token_use: "access" } },
-    { name: "accepts a token by its aud", claims: { client_id: "other" } },
+    { name: "accepts a valid aud, whatever the claim contains", claims: { client_id: "other" } },
     {
-      name: "refuses an ID token of Amazon Cognito, whose aud is the client",
+      name: "refuses an ID token of Amazon Cognito",
       claims: { token_use: "id" },
       reason: '"token_use" must be "access"',
     },
     {
-      name: "refuses another aud, even if its claim is accepted",
+      name: "refuses another aud, even if the claim is valid",
       claims: { aud: "other", client_id: testAudience },
       reason: '"aud" contains no accepted audience',
     },
     {
-      name: "refuses an empty list in aud, even if its claim is accepted",
+      name: "refuses an empty array in aud, even if the claim is valid",
       claims: { aud: [], client_id: testAudience },
       reason: '"aud" contains no accepted audience',
     },
     {
-      name: "refuses another client",
+      name: "refuses a claim with another client",
       claims: { ...client, client_id: "other" },
       reason: '"client_id" contains no accepted audience',
     },
     {
-      name: "refuses a token without both",
+      name: "refuses a token with neither aud nor the claim",
       claims: { aud: undefined },
       reason: '"client_id" contains no accepted audience',
     },
     {
-      name: "refuses a token if its claim is a name that every object inherits",
+      name: "refuses a token if the claim is constructor, which every object inherits",
       claims: client,
       audienceClaim: "constructor",
       reason: '"constructor" contains no accepted audience',
@@ -71,7 +71,7 @@ describe("audienceClaim", () => {
     expect(await outcomeOf(claims, audienceClaim)).toMatchObject(want);
   });
 
-  test("is off by default, and the refusal has the reason", async () => {
+  test("is off by default, so that a token without aud is rejected", async () => {
     const refused = await outcomeOf(client, undefined);
     expect(refused).toEqual({ kind: "invalid", reason: 'missing required "aud" claim' });
   });

@@ -32,7 +32,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(want);
   });
 
-  test("are found by metadata for an issuer's path with and without slash", async () => {
+  test("are found for an issuer's path with and without a trailing slash", async () => {
     const hidden = "/realms/orders/.well-known/openid-configuration";
     for (const issuer of ["/realms/orders", "/realms/orders/"]) {
       const key = await createSigningKey("ES256", "first");
@@ -51,7 +51,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(["/keys"]);
   });
 
-  test("are fetched once however many tokens arrive", async () => {
+  test("are fetched once for 50 concurrent tokens", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.sign({ jti: String(n) })));
@@ -60,7 +60,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(["/keys"]);
   });
 
-  test("are refreshed in the background, without any call", async () => {
+  test("are refreshed in the background, without a token to verify", async () => {
     using provider = await startProvider();
     const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
     using verifier = await openVerifierAt(provider, timing);
@@ -70,7 +70,7 @@ describe("keys that a provider publishes", () => {
 });
 
 describe("keys that are fetched in the background", () => {
-  test("are refreshed once per interval, even after reloads", async () => {
+  test("are refreshed once per interval, even after 20 reloads", async () => {
     using provider = await startProvider();
     const gaps: number[] = [];
     const document = JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) });
@@ -88,7 +88,7 @@ describe("keys that are fetched in the background", () => {
     expect(Math.min(...gaps.slice(requestsBefore, requestsBefore + 5))).toBeGreaterThan(55);
   });
 
-  test("are not fetched after close, which cancels a fetch silently", async () => {
+  test("are not fetched after close, which cancels the running fetch", async () => {
     using provider = await startProvider();
     using other = await startProvider();
     const warnings: object[] = [];
@@ -122,7 +122,7 @@ async function timeForRequests(): Promise<void> {
   for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
 }
 
-test("keys that are closed between fetches are not fetched again", async () => {
+test("close between two fetches of keys prevents the next fetch", async () => {
   let fetches = 0;
   const keys = await openFetchedKeys({
     ...keysOptions,
@@ -139,7 +139,7 @@ test("keys that are closed between fetches are not fetched again", async () => {
   expect(keys.retryAfterS).toBe(1);
 });
 
-test("keys that are closed during a fetch are not fetched again", async () => {
+test("close during a fetch of keys prevents the next fetch", async () => {
   let fetches = 0;
   const keys = await openFetchedKeys({
     ...keysOptions,
@@ -165,7 +165,7 @@ describe("a token that names an unknown key", () => {
     expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
   });
 
-  test("causes one fetch however many concurrent tokens name it", async () => {
+  test("causes one fetch for 200 concurrent tokens", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const stranger = await createSigningKey("ES256", "stranger");
@@ -217,7 +217,7 @@ describe("unchanged keys", () => {
   });
 });
 
-test("a valid key is used among invalid ones, also without kid", async () => {
+test("a valid key among invalid keys is used for tokens without kid", async () => {
   using provider = await startProvider();
   const [first] = provider.keys.map(({ jwk }) => jwk);
   const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });

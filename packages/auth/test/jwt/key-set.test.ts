@@ -25,11 +25,11 @@ test.each<{ name: string; key: object; want: JWK }>([
     key: { ...good, alg: "ES256", use: "sig" },
     want: { ...good, alg: "ES256", use: "sig" },
   },
-  { name: "without its kid, which is not a string,", key: { ...ec, kid: 7 }, want: ec },
+  { name: "with a kid that is not a string, which is dropped,", key: { ...ec, kid: 7 }, want: ec },
   { name: "with key_ops verify", key: { ...ec, key_ops: ["verify"] }, want: ec },
   { name: "with key_ops sign and verify", key: { ...ec, key_ops: ["sign", "verify"] }, want: ec },
   { name: "with a string for ext", key: { ...ec, ext: "true" }, want: ec },
-  { name: "with other RSA primes", key: { ...rsa, oth: [{ r: "AQ" }] }, want: rsa },
+  { name: "with additional RSA primes", key: { ...rsa, oth: [{ r: "AQ" }] }, want: rsa },
   { name: "with certificates", key: { ...ec, x5c: ["AA"], x5t: "AA" }, want: ec },
 ])("a key $name is used", async ({ key, want }) => {
   const set = await readKeySet(JSON.stringify({ keys: [key] }), defaultJwtAlgorithms);
@@ -53,7 +53,7 @@ describe("a key in a key set", () => {
     { name: "if its private part is published", key: { ...ec, d: "AAAA" } },
     { name: "if it is null", key: null },
     { name: "if it is a string", key: "RSA" },
-  ])("$name, is ignored, and the others are used", async ({ key }) => {
+  ])("is ignored $name, and the other keys are used", async ({ key }) => {
     const withAnother = await readKeySet(JSON.stringify({ keys: [key, good] }), defaultJwtAlgorithms);
     expect(withAnother).toEqual({ kind: "value", value: { keys: [good] } });
     const alone = await readKeySet(JSON.stringify({ keys: [key] }), defaultJwtAlgorithms);
@@ -61,7 +61,7 @@ describe("a key in a key set", () => {
     expect(alone).toEqual({ kind: "problems", problems });
   });
 
-  test("is ignored if it is the hundred and first", async () => {
+  test("is ignored after the first hundred keys", async () => {
     const set = async (before: number): Promise<unknown> =>
       await readKeySet(
         JSON.stringify({ keys: [...Array.from({ length: before }, () => 0), ec] }),

@@ -72,17 +72,17 @@ describe("an accepted token", () => {
   });
 
   test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
-    { name: "contains our audience among others", claims: { aud: ["https://other.example", testAudience] } },
-    { name: "has the type JWT", header: { typ: "JWT" } },
-    { name: "has the type of RFC 9068", header: { typ: "at+jwt" } },
-    { name: "has the type of RFC 9068 in full", header: { typ: "application/AT+JWT" } },
-    { name: "expired within the clock skew", claims: { exp: nowS - 15 } },
-    { name: "becomes valid within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
-    { name: "has no iat", claims: { iat: undefined } },
-    { name: "has a subject of 255 characters", claims: { sub: "s".repeat(255) } },
-    { name: "is nested deeply", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
+    { name: "may contain other audiences", claims: { aud: ["https://other.example", testAudience] } },
+    { name: "may have the type JWT", header: { typ: "JWT" } },
+    { name: "may have the type at+jwt (RFC 9068)", header: { typ: "at+jwt" } },
+    { name: "may have the type application/AT+JWT", header: { typ: "application/AT+JWT" } },
+    { name: "may have expired within the clock skew", claims: { exp: nowS - 15 } },
+    { name: "may become valid within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
+    { name: "may have no iat", claims: { iat: undefined } },
+    { name: "may have a subject of 255 characters", claims: { sub: "s".repeat(255) } },
+    { name: "may have deeply nested claims", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
     {
-      name: "has URLs of keys, which are not fetched",
+      name: "may contain key URLs, which are not fetched",
       header: { jku: "http://127.0.0.1:1/keys", x5u: "http://127.0.0.1:1/x5u" },
     },
   ])("$name", async ({ claims, header }) => {
@@ -92,12 +92,12 @@ describe("an accepted token", () => {
   test.each([
     { name: "typ", header: { typ: 5 } },
     { name: "kid", header: { kid: 7 } },
-  ])("has a number for $name, which is ignored", async ({ header }) => {
+  ])("may have a number as $name, which is ignored", async ({ header }) => {
     const token = await provider.sign({}, header, keys["ES256"]);
     expect(await outcomeOf(token)).toMatchObject({ kind: "principal" });
   });
 
-  test("has a duplicate claim's last value (RFC 7519 §4)", async () => {
+  test("may repeat a claim, and its last value is used", async () => {
     const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
     const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
     expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "eve" });
@@ -277,7 +277,7 @@ describe("scopes with enforceScopes", () => {
     { name: "are empty if the claim is an object", claims: { scope: { "orders:delete": true } }, want: [] },
     { name: "are not read from roles", claims: { roles: ["orders:delete"] }, want: [] },
     {
-      name: "are empty if the claims are names that every object inherits",
+      name: "are not read from names that every object inherits, such as constructor",
       scopeClaims: ["constructor", "__proto__", "toString"],
       claims: { scope: "orders:delete" },
       want: [],
@@ -307,7 +307,7 @@ test("scope claims are ignored without enforceScopes", async () => {
 describe("openJwtVerifier", () => {
   test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>([
     [
-      "an issuer without audiences",
+      "an issuer with no audience",
       [{ issuer: "https://a.example", audiences: [] }],
       [/must have at least one audience, and no empty one/],
     ],
@@ -316,17 +316,17 @@ describe("openJwtVerifier", () => {
       [{ issuer: "https://a.example", audiences: [""] }],
       [/must have at least one audience, and no empty one/],
     ],
-    ["discovery of an issuer that is not a valid URL", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
+    ["an issuer to discover that is not a URL", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
     ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
-    ["two sources of keys", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
+    ["a key URL and file", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
     ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
     [
-      "a file without keys",
+      "a key file without keys",
       [{ issuer: "a", audiences: ["b"], keysFile: import.meta.filename }],
       [/\.ts: the key set /],
     ],
     [
-      "all problems of several issuers",
+      "several invalid issuers",
       [
         { issuer: "a", audiences: [] },
         { issuer: "b", audiences: ["c"] },
@@ -339,12 +339,12 @@ describe("openJwtVerifier", () => {
         /configured twice/,
       ],
     ],
-  ])("with %s returns problems", async (_, sources, want) => {
+  ])("reports %s as a problem", async (_, sources, want) => {
     const result = await openJwtVerifier(sources, quietLog);
     expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
   });
 
-  test("reloads keys from a file, and rejects removed keys' tokens", async () => {
+  test("rejects tokens of keys that were removed from a key file", async () => {
     using folder = createTempFolder();
     const path = folder.file("keys.json");
     const [before, after] = await Promise.all([

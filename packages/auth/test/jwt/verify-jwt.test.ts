@@ -39,8 +39,8 @@ async function verify(
   });
 }
 
-describe("the outcome for a token", () => {
-  test("is cached until the token expires, plus the clock skew", async () => {
+describe("verifyJwt", () => {
+  test("a valid token's outcome is cached until expiry plus clock skew", async () => {
     expect(await verify({ exp: nowS + 600 })).toEqual({
       outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
       untilMs: (nowS + 630) * 1000,
@@ -48,16 +48,16 @@ describe("the outcome for a token", () => {
   });
 
   test.each([
-    { name: "it has expired", claims: { exp: nowS - 600 }, kind: "expired" },
-    { name: "it is for another audience", claims: { aud: "other" }, kind: "invalid" },
+    { name: "that has expired", claims: { exp: nowS - 600 }, kind: "expired" },
+    { name: "for another audience", claims: { aud: "other" }, kind: "invalid" },
     {
-      name: "its issuer differs from the trusted one",
+      name: "from an untrusted issuer",
       claims: { iss: "https://evil.example" },
       kind: "invalid",
     },
-    { name: "its subject is empty", claims: { sub: "" }, kind: "invalid" },
-    { name: "a claim has a backslash in its name", claims: { "a\\": 1 }, kind: "invalid" },
-  ])("if $name, is cached for a minute", async ({ claims, kind }) => {
+    { name: "with an empty subject", claims: { sub: "" }, kind: "invalid" },
+    { name: "with a backslash in a claim's name", claims: { "a\\": 1 }, kind: "invalid" },
+  ])("the outcome for a token $name is cached for one minute", async ({ claims, kind }) => {
     const before = Date.now();
     const { outcome, untilMs } = await verify(claims);
     expect(outcome.kind).toBe(kind);
@@ -65,7 +65,7 @@ describe("the outcome for a token", () => {
     expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
   });
 
-  test("is invalid if a header parameter has a backslash in its name", async () => {
+  test("a token with a backslash in a header parameter's name is invalid", async () => {
     expect((await verify({}, { "cr\\": ["b64"] })).outcome.kind).toBe("invalid");
     expect((await verify({}, { cr: ["b64"] })).outcome.kind).toBe("principal");
   });
@@ -73,7 +73,7 @@ describe("the outcome for a token", () => {
   test.each([
     { name: "is not valid yet", claims: { nbf: nowS + 600 } },
     { name: "was issued in the future", claims: { iat: nowS + 600 } },
-  ])("that $name is not cached", async ({ claims }) => {
+  ])("the outcome for a token that $name is not cached", async ({ claims }) => {
     expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
   });
 });

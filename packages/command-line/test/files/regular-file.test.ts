@@ -18,7 +18,7 @@ describe.each(readers)("$reader", ({ read }) => {
   test.each([
     { name: "an empty file", text: "" },
     { name: "a file of the maximum size", text: "12345" },
-  ])("returns the content of $name, also through a symbolic link", async ({ text }) => {
+  ])("returns the content of $name or a symbolic link to it", async ({ text }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("file"), text);
     symlinkSync(folder.file("file"), folder.file("link"));
@@ -36,7 +36,7 @@ describe.each(readers)("$reader", ({ read }) => {
     { name: "a device", make: (path) => symlinkSync("/dev/zero", path), problem: "is not a regular file" },
     { name: "a folder", make: (path) => symlinkSync("/", path), problem: "is not a regular file" },
     { name: "a larger file", make: (path) => writeFileSync(path, "123456"), problem: "is larger than 5 bytes" },
-  ])("refuses $name, with the path, and leaves nothing open", async ({ make, problem }) => {
+  ])("refuses $name with an error that contains the path", async ({ make, problem }) => {
     using folder = createTempFolder();
     const path = folder.file("file");
     make(path);

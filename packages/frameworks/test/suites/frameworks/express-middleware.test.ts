@@ -90,7 +90,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
   const load = requireFrom(pluginFolder);
 
   describe.each(Object.entries(ways))("the gateway %s", (_way, { prefixes, mount }) => {
-    test.each(middlewares)("serves calls after $name, which applies to them", async (middleware) => {
+    test.each(middlewares)("serves calls if mounted after $name, which runs for them", async (middleware) => {
       const surroundings = await surround();
       const app = express();
       app.use(middleware.create(load, surroundings));
@@ -102,7 +102,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
         await middleware.checkCall?.(ask, `${prefix}/sensors/palm/reading`, surroundings);
     });
 
-    test.each(middlewares)("before $name serves calls", async (middleware) => {
+    test.each(middlewares)("serves calls if mounted before $name in the application", async (middleware) => {
       const surroundings = await surround();
       const app = express();
       mount(express, app, createGateway);

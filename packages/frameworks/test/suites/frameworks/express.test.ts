@@ -47,7 +47,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
   const require = requireFrom(folder);
   const express: Express = require("express");
 
-  test("the middleware serves calls with cors and helmet, the application the rest", async () => {
+  test("the middleware serves calls, and the application serves other requests", async () => {
     const app = express();
     app.use(require("helmet")(), require("cors")({ origin }));
     app.use(expressConnectMiddleware({ routes }), express.json());
@@ -64,7 +64,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     expect(invalid[1]).toMatchObject({ code: "invalid_argument" });
   });
 
-  test("a path in `use` precedes all paths", async () => {
+  test("the path in `use` is a prefix of all RPC paths", async () => {
     const app = express();
     app.use("/api", expressConnectMiddleware({ routes }));
     app.use((_request: Request, response: Response) => response.status(404).json("no page"));
@@ -94,7 +94,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     expect(header.get("set-cookie")).toContain("connect.sid=");
   });
 
-  test("the application's error handlers get consumed bodies, and no faults", async () => {
+  test("an error handler of the application gets no errors of RPC handlers", async () => {
     const app = express();
     const faults: unknown[] = [];
     app.use(async (request: Request, _response: Response, next: () => void) => {

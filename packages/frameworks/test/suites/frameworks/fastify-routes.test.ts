@@ -129,7 +129,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     return app;
   }
 
-  test.each(templates)("serves %s like a gateway that no router precedes", async (rules) => {
+  test.each(templates)("the plugin serves the template %s like a gateway without Fastify", async (rules) => {
     const own = withTemplates(rules.split(" "));
     const alone = createServer(createGateway(own).handler);
     onTestFinished(() => void alone.close());
@@ -147,21 +147,18 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(served).not.toEqual([]);
   });
 
-  test.each(["before", "after"])(
-    "the application's catch-all route, added %s the plugin, serves the rest",
-    async (when) => {
-      const app = create();
-      if (when === "before") app.get("/*", page);
-      app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
-      if (when === "after") app.register(async (child: Application) => child.get("/*", page));
-      expect(await bodyOf(app, "/v1/palm")).toBe('{"sensor":"palm"}');
-      expect(await bodyOf(app, pathOf("GetReading"), "POST")).toBe("{}");
-      expect(await bodyOf(app, "/v1/palm/more")).toBe("a page");
-      expect(await bodyOf(app, "/")).toBe("a page");
-    },
-  );
+  test.each(["before", "after"])("a catch-all route added %s the plugin serves paths without RPCs", async (when) => {
+    const app = create();
+    if (when === "before") app.get("/*", page);
+    app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
+    if (when === "after") app.register(async (child: Application) => child.get("/*", page));
+    expect(await bodyOf(app, "/v1/palm")).toBe('{"sensor":"palm"}');
+    expect(await bodyOf(app, pathOf("GetReading"), "POST")).toBe("{}");
+    expect(await bodyOf(app, "/v1/palm/more")).toBe("a page");
+    expect(await bodyOf(app, "/")).toBe("a page");
+  });
 
-  test("a path's other methods are free for the application", async () => {
+  test("the application can serve other methods of a path of the gateway", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, greenhouse({ waterBed: ({ bed }) => ({ bed }) }));
     app.register(async (child: Application) => child.get("/beds/:bed", page));
@@ -170,7 +167,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/beds/7", "PUT")).toBe("404");
   });
 
-  test("two RPCs at the same path are served by their methods", async () => {
+  test("two RPCs with the same path are distinguished by HTTP method", async () => {
     const app = create();
     const selectors = ["GetReading", "WaterBed"].map((name) => `${GreenhouseService.typeName}.${name}`);
     const [get = "", put = ""] = selectors;
@@ -184,7 +181,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/v1/place", "PUT")).toBe('{"note":"watered"}');
   });
 
-  test("two plugins serve different services with the same first segments", async () => {
+  test("two plugins serve different services below the same first path segments", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor=books/*/sensors/*}", "/v1/{sensor=books/*}:read"]));
     app.register(fastifyConnectPlugin, {
@@ -197,7 +194,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, `/${LibraryService.typeName}/GetBook`, "POST")).toBe("{}");
   });
 
-  test("a service is registered twice below different prefixes, but not below one", async () => {
+  test("a service may be registered twice only below different prefixes", async () => {
     const app = create();
     const own = withTemplates(["/v1/{sensor}"]);
     app.register(fastifyConnectPlugin, { ...own, prefix: "/a" });
@@ -216,7 +213,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     await expect(twice.ready()).rejects.toThrow(/already declared for route/);
   });
 
-  test("a context's hooks run only for the plugin in it", async () => {
+  test("a Fastify context's hooks run only for plugins registered in it", async () => {
     const app = create();
     app.register(
       async (child: Application) => {
@@ -230,7 +227,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/v1/palm")).toBe('{"sensor":"palm"}');
   });
 
-  test("a rule for all methods and paths leaves OPTIONS to @fastify/cors", async () => {
+  test("@fastify/cors serves OPTIONS despite a rule for all methods and paths", async () => {
     const app = create();
     app.register(require("@fastify/cors"), { origin: "https://shop.example" });
     app.register(fastifyConnectPlugin, withTemplates(["/{sensor=**}"], "*"));
@@ -239,7 +236,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect((await app.inject({ method: "OPTIONS", url: "/a", headers })).statusCode).toBe(204);
   });
 
-  test("the gateway's `cors` gets its preflights", async () => {
+  test("the gateway's option `cors` responds to preflight requests", async () => {
     const app = create();
     const cors = { origins: ["https://shop.example"] };
     app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), cors });
@@ -248,7 +245,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(response.statusCode).toBe(204);
   });
 
-  test("an endpoint outside the prefix is not served, which a warning reports", async () => {
+  test("an endpoint outside the prefix is not served, with a warning", async () => {
     const stream = new PassThrough({ encoding: "utf8" });
     const app = create({ logger: { stream, level: "warn" } });
     const endpoints = [
@@ -266,7 +263,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     ]);
   });
 
-  test("a path variable may have `maxParamLength` characters", async () => {
+  test("a path variable may have at most `maxParamLength` characters", async () => {
     const own = withTemplates(["/v1/{sensor}"]);
     const app = create();
     app.register(fastifyConnectPlugin, own);
@@ -279,7 +276,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(longer, `/v1/${"a".repeat(101)}`)).not.toBe("404");
   });
 
-  test("a rule with a method that Fastify does not know needs `addHttpMethod`", async () => {
+  test("a rule with an HTTP method unknown to Fastify requires `addHttpMethod`", async () => {
     const own = withTemplates(["/v1/{sensor}"], "SEARCH");
     const app = create();
     app.addHttpMethod?.("SEARCH");

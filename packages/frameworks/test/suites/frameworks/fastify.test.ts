@@ -56,7 +56,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     return app;
   }
 
-  test("the plugin serves all protocols, and the application the rest", async () => {
+  test("the plugin serves all protocols, and the application serves other requests", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, { routes });
     app.post("/echo", async ({ body }) => body);
@@ -95,7 +95,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect((await app.inject({ method: "OPTIONS", url: call.url, headers: preflight })).statusCode).toBe(204);
   });
 
-  test("hooks run for calls, and one that replies refuses the call", async () => {
+  test("an onRequest hook that replies refuses the call", async () => {
     const app = create();
     const statuses: number[] = [];
     app.addHook("onRequest", async ({ raw }, reply) =>
@@ -110,7 +110,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(statuses).toEqual([401, 1, 200, 1]);
   });
 
-  test("a prefix in `register` precedes all paths", async () => {
+  test("the prefix in `register` is a prefix of all RPC paths", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, { routes, prefix: "/api", logLevel: "warn" });
     expect((await app.inject({ ...reading, url: `/api${reading.url}` })).statusCode).toBe(200);

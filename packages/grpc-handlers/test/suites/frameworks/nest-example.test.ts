@@ -29,7 +29,7 @@ const palm = { sensor: "palm", degreesCelsius: 21 };
 
 const calls: readonly (RpcCall & { readonly name: string; readonly rpc: string; readonly outcome: object })[] = [
   {
-    name: "the guard admits a gardener",
+    name: "the guard admits a caller with the gardener's token",
     rpc: "GetReading",
     requests: [{ sensor: "palm" }],
     metadata,
@@ -42,21 +42,21 @@ const calls: readonly (RpcCall & { readonly name: string; readonly rpc: string; 
     outcome: { code: status.UNAUTHENTICATED, details: "only gardeners may enter" },
   },
   {
-    name: "the filter sets the status of an exception",
+    name: "the filter sets an exception's status",
     rpc: "GetReading",
     requests: [{ sensor: "door" }],
     metadata,
     outcome: { code: status.NOT_FOUND, details: "there is no sensor door" },
   },
   {
-    name: "an observable is a server stream",
+    name: "a handler's observable is sent as a server stream",
     rpc: "WatchReadings",
     requests: [{ sensor: "palm", count: 2 }],
     metadata,
     outcome: { code: status.OK, messages: [palm, palm] },
   },
   {
-    name: "a subject is a bidirectional stream",
+    name: "a handler's subject is sent as a bidirectional stream",
     rpc: "ControlClimate",
     requests: [{ sensor: "palm", degreesCelsius: 12.5 }],
     metadata,
@@ -72,14 +72,14 @@ test.each(calls)("nest-grpc.ts: $name over gRPC", async ({ rpc, outcome, ...call
 
 test.each([
   {
-    name: "the guard admits a gardener",
+    name: "the guard admits a caller with the gardener's token",
     sensor: "palm",
     headers: { authorization: "Bearer gardener" },
     want: [200, palm],
   },
   { name: "the guard refuses a call without a credential", sensor: "palm", headers: {}, want: [401, { code: 16 }] },
   {
-    name: "the filter sets the status of an exception",
+    name: "the filter sets an exception's status",
     sensor: "door",
     headers: { authorization: "Bearer gardener" },
     want: [404, { message: "there is no sensor door" }],

@@ -98,14 +98,14 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     }
   }
 
-  test("enhancers run for calls over every protocol on a separate port", async () => {
+  test("guards, pipes, interceptors and filters run on a separate port", async () => {
     const port = await freePort();
     const garden = await create({ listen: { host: "127.0.0.1", port } });
     await garden.app.startAllMicroservices();
     await check(garden, `http://127.0.0.1:${port}`, protocols);
   });
 
-  test("enhancers run for calls over HTTP/1.1 in the application", async () => {
+  test("guards, pipes, interceptors and filters run on the application's port", async () => {
     const garden = await create();
     garden.strategy.mount(garden.app);
     await garden.app.startAllMicroservices();
@@ -124,7 +124,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     { name: "an exception that no filter catches", method: "GetTree", requests: [{ treeId: 500 }], metadata },
   ];
 
-  test("controllers respond to gRPC as with Nest's own transport", async () => {
+  test("controllers send the same gRPC responses as with Nest's own transport", async () => {
     const own = await startOwn();
     const port = await freePort();
     const { app } = await create({ listen: { host: "127.0.0.1", port } });
@@ -141,7 +141,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
   });
 
   test.each(["AddTrees", "TradeTrees"] as const)(
-    "a controller gets all %s requests that arrive while a guard waits",
+    "a controller receives all %s messages that arrive while a guard waits",
     async (method) => {
       const port = await freePort();
       const { app } = await create({ listen: { host: "127.0.0.1", port } });
@@ -154,7 +154,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
   );
 
   test.each(["AddTrees", "TradeTrees"] as const)(
-    "a call of %s whose guard never ends lasts until its deadline",
+    "a %s call with a guard that never resolves times out",
     async (method) => {
       let held = 0;
       const countRequests: ServerInterceptor = (_definition, call) =>
@@ -182,7 +182,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     },
   );
 
-  test("close aborts calls that are in flight after the timeout", async () => {
+  test("close aborts calls that are still open after its timeout", async () => {
     const port = await freePort();
     const { app } = await create({ listen: { host: "127.0.0.1", port }, closeTimeoutMs: 50 });
     await app.startAllMicroservices();
@@ -199,7 +199,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     expect(await call).toMatchObject({ code: status.UNAVAILABLE });
   });
 
-  test("a mounted strategy without startAllMicroservices fails the requests", async () => {
+  test("requests fail without startAllMicroservices after mount", async () => {
     const { app, strategy } = await create();
     strategy.mount(app);
     await app.listen(0, "127.0.0.1");
@@ -211,7 +211,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     { name: "url", ofNest: { url: "127.0.0.1:5000" }, error: "set listen of the third argument" },
     { name: "credentials", ofNest: { credentials: {} }, error: "set tls of the option listen" },
     { name: "channelOptions", ofNest: { channelOptions: {} }, error: "they are options of a server of grpc-js" },
-  ])("the option $name from Nest's own transport is refused", async ({ ofNest, error }) => {
+  ])("the option $name of Nest's gRPC transport is refused", async ({ ofNest, error }) => {
     await expect(create({}, ofNest)).rejects.toThrow(error);
   });
 
@@ -220,7 +220,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     await expect(create({ ...options })).rejects.toThrow('unknown option "listens"');
   });
 
-  test("a strategy that neither listens nor is mounted is refused by startAllMicroservices", async () => {
+  test("startAllMicroservices refuses a strategy that is neither mounted nor listening", async () => {
     const { app } = await create();
     const error = "set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";
     await expect(app.startAllMicroservices()).rejects.toThrow(error);
@@ -229,13 +229,13 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
   test.each<{ name: string; start: (app: NestGarden["app"]) => Promise<unknown> }>([
     { name: "init", start: (app) => app.init() },
     { name: "listen", start: (app) => app.listen(0, "127.0.0.1") },
-  ])("after app.$name, mount is refused", async ({ start }) => {
+  ])("mount is refused if called after app.$name in the program", async ({ start }) => {
     const { app, strategy } = await create();
     await start(app);
     expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.init() and app.listen()");
   });
 
-  test("another service's descriptors are refused by startAllMicroservices", async () => {
+  test("startAllMicroservices refuses descriptors of another service", async () => {
     const { app, strategy } = await create({ descriptors: [] });
     strategy.mount(app);
     const error = 'the definition is of service "garden.v1.Garden", and the descriptors have no service';

@@ -77,7 +77,7 @@ describe("a watched file", () => {
 
   // A file's timestamps in /proc do not change when it is written, as if all writes were in one clock tick.
   test.runIf(existsSync("/proc/self/comm"))(
-    "is read again shortly after a write, even with unchanged timestamps",
+    "is read again shortly after a write that keeps its timestamps",
     async () => {
       const path = "/proc/self/comm";
       // While the file is open, the kernel keeps the timestamps from the first check, unless the file is truncated.
@@ -98,7 +98,7 @@ describe("a watched file", () => {
 
   // The timer slack is a number of nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(
-    "is not read again once it is old",
+    "is not read again if its last change is 2 seconds old",
     { concurrent: true },
     async () => {
       const path = "/proc/self/timerslack_ns";
@@ -116,7 +116,7 @@ describe("a watched file", () => {
     },
   );
 
-  test.concurrent("that was rejected is tried again although it has not changed", async () => {
+  test.concurrent("that was rejected is applied once apply accepts it, without a change", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     let isAccepted = false;

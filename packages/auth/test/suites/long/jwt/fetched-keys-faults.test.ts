@@ -35,7 +35,7 @@ describe("a provider that fails", () => {
     expect(verifier.problem).toContain(`no usable keys for ${provider.issuer}: `);
   });
 
-  test("is used again once the same keys were fetched again", async () => {
+  test("is used again once its unchanged keys are fetched again", async () => {
     using provider = await startProvider();
     const timing = { ...byDemand, usableMs: 300 };
     using verifier = await openVerifierAt(provider, timing);
@@ -140,7 +140,7 @@ describe("a provider that fails", () => {
   });
 });
 
-test("a failed fetch is retried although an unknown key is requested meanwhile", async () => {
+test("a failed fetch is retried despite a token with an unknown key", async () => {
   using provider = await startProvider();
   provider.answer = (_request, response) => void response.writeHead(503).end();
   const token = await provider.sign();
@@ -173,7 +173,7 @@ describe("a misbehaving provider", () => {
       want: /no "keys" array$/,
     },
     {
-      name: "publishes an invalid key with the id of the previous one",
+      name: "publishes an invalid key with the previous key's id",
       answer: (_request, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
       want: /none of the 1 keys/,
     },
@@ -227,7 +227,7 @@ describe("a misbehaving provider", () => {
       document: ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }),
       want: /must use https/,
     },
-  ])("that publishes metadata $name is not trusted", async ({ document, want }) => {
+  ])("that publishes metadata $name makes tokens unavailable", async ({ document, want }) => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.end(JSON.stringify(document(provider)));
     using verifier = await openVerifier({ issuer: provider.issuer });

@@ -26,7 +26,7 @@ async function wordsOf(command: string): Promise<readonly string[]> {
   return stdout.split("\0").slice(0, -1);
 }
 
-test.each(hostile)("a name with %j is one shell word for grpcurl and buf", async (text) => {
+test.each(hostile)("a name with %j is quoted as one grpcurl or buf argument", async (text) => {
   const call = callOf({ procedure: `/shop.${text}.Shop/Get`, messages: [text] });
   expect(await wordsOf(writeGrpcurl(call))).toEqual([
     "-plaintext",
@@ -42,7 +42,7 @@ test.each(hostile)("a name with %j is one shell word for grpcurl and buf", async
   ]);
 });
 
-test.each(hostile)("method, field and body with %j are one curl argument each", async (text) => {
+test.each(hostile)("method, header and body with %j are quoted as curl arguments", async (text) => {
   const request: Call["request"] = {
     method: `M${text}`,
     url: `http://127.0.0.1:1/${text}`,
@@ -53,6 +53,6 @@ test.each(hostile)("method, field and body with %j are one curl argument each", 
   expect(await wordsOf(writeCurl(callOf({ request })))).toEqual(want);
 });
 
-test("plain names have no quotes", () => {
+test("plain names are not quoted in shell commands", () => {
   expect(writeGrpcurl(callOf({})).split("\n").at(-1)).toBe("  127.0.0.1:8080 shop.v1.Shop/Get");
 });
