@@ -6,7 +6,7 @@ import { queuedStore } from "../../src/stores/queue/queued-store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { fakeBackend } from "../support/plants/fake-store.ts";
 
-/** A backend that defers its first batch, and ends the second deletion of each later one twice. */
+/** A backend that defers its first batch, and ends the first deletion of each larger one twice. */
 function createFaultyBackend(defersFirst: boolean): Backend {
   let isFirst = defersFirst;
   return fakeBackend(async (batch) => {
@@ -16,7 +16,7 @@ function createFaultyBackend(defersFirst: boolean): Backend {
       for (const one of batch) one.defer();
       return undefined;
     }
-    for (const one of [...batch.slice(0, 2), ...batch.slice(1)]) one.decide(endings.deleted);
+    for (const one of [...(batch.length > 1 ? batch.slice(0, 1) : []), ...batch]) one.decide(endings.deleted);
     return undefined;
   });
 }
@@ -29,10 +29,9 @@ test.each([
   const store = queuedStore(createFaultyBackend(row.defersFirst));
   // The first deletion occupies the queue, so that the others are one batch.
   const first = store.delete(1n, deleteCall());
-  const outcomes = await Promise.allSettled([2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
+  const outcomes = await Promise.allSettled([2n, 3n].map((id) => store.delete(id, deleteCall())));
   await expect(first).resolves.toBe(true);
   expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : one.reason))).toEqual([
-    true,
     true,
     expect.objectContaining({ code: Code.Unavailable, errorCode: "ERR_OUTCOME_UNKNOWN" }),
   ]);

@@ -134,7 +134,7 @@ export class DeleteQueue {
   // call that no caller waits for. A deletion that was not queued is not checked, because reading its signal would
   // create it.
   #takeBatch(): Deletion[] {
-    const taken = this.#waiting.splice(0, Math.min(this.#options.batchMax, this.#limit.batchMax));
+    const taken = this.#waiting.splice(0, Math.min(this.#options.batchMax, this.#limit.planBatch()));
     return taken.filter((one) => !one.endIfCancelled());
   }
 }

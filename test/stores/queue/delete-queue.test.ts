@@ -39,14 +39,13 @@ function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
 async function openUsedQueue(options: Partial<Omit<DeleteQueueOptions, "commit">>) {
   const opened = openQueue(options);
   let batches = 0;
-  while (batches < 9) {
-    const deletions = idsFrom(1_000, 20).map((id) => opened.queue.delete(id, deleteCall()));
-    for (; batches < opened.sentIds().length; batches++) {
-      opened.endBatch(batches, Array<number>(20).fill(1));
-      await new Promise(setImmediate);
-    }
-    await Promise.all(deletions);
+  // Batches double up to 128, and three have 200.
+  const deletions = idsFrom(1_000, 855).map((id) => opened.queue.delete(id, deleteCall()));
+  for (; batches < opened.sentIds().length; batches++) {
+    opened.endBatch(batches, Array<number>(200).fill(1));
+    await new Promise(setImmediate);
   }
+  await Promise.all(deletions);
   return {
     queue: opened.queue,
     endBatch: (index: number, outcomes: readonly number[]) => opened.endBatch(batches + index, outcomes),
@@ -101,15 +100,17 @@ describe("the deletion queue", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("collects the deletions that arrive during a batch into the next batch", async () => {
+  test("collects the deletions that arrive during a batch into batches that double", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
-    const others = [5n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
+    const others = [5n, 3n, 4n, 2n].map((id) => queue.delete(id, deleteCall()));
     endBatch(0, [1]);
     await expect(first).resolves.toBe(true);
-    expect(sentIds()).toEqual([[1n], [5n, 3n, 4n]]);
-    endBatch(1, [1, 0, 1]);
-    await expect(Promise.all(others)).resolves.toEqual([true, false, true]);
+    endBatch(1, [1, 0]);
+    await others[1];
+    expect(sentIds()).toEqual([[1n], [5n, 3n], [4n, 2n]]);
+    endBatch(2, [1, 0]);
+    await expect(Promise.all(others)).resolves.toEqual([true, false, true, false]);
   });
 
   test("never exceeds the maximum batch size", async () => {
@@ -141,43 +142,44 @@ describe("the deletion queue", () => {
   test("refuses the newest deletions once batches are late for a second", async () => {
     const { queue, ask, pass, endAfter, sentIds } = openTimedQueue();
     const lone = ask([1n]);
-    const first = ask(idsFrom(10, 20));
+    const first = ask([10n, 11n]);
     await endAfter(1, 0, lone);
-    const second = ask(idsFrom(30, 20));
-    await endAfter(600, 1, first);
-    const last = ask(idsFrom(50, 60));
-    await endAfter(1_100, 2, second);
-    // At 20 plants in 600 ms, the store deletes 25 in 750 ms, so 25 deletions stay queued.
-    const kept = last.splice(0, 25);
+    const second = ask(idsFrom(20, 5));
+    await endAfter(200, 1, first);
+    // A long batch is followed by one with a single deletion, which shows how long a commit takes.
+    await endAfter(1, 2, second.splice(0, 1));
+    const last = ask(idsFrom(30, 30));
+    await endAfter(1_100, 3, second);
+    // At 2 plants in 200 ms, halved by the slower batch, the store deletes 3 in half a second, so 3 stay queued.
+    const kept = last.splice(0, 3);
     const refused = await Promise.all(last.map(refusalOf));
     expect(new Set(refused.map(({ code }) => code))).toEqual(new Set([Code.ResourceExhausted]));
-    expect(sentIds().at(-1)).toEqual(idsFrom(50, 25));
-    // At 20 deletions in 1.1 s, the store deletes less than one plant in the 25 ms that a batch may take.
-    const waiting = ask([200n]);
-    expect(queue.waiting).toEqual({ forBatch: 1, forBatchMax: 1 });
+    expect(sentIds().at(-1)).toEqual([30n]);
+    // The store deletes less than one plant in the planned duration of a batch.
+    expect(queue.waiting).toEqual({ forBatch: 2, forBatchMax: 1 });
     pass(800);
     expect(await refusalOf(queue.delete(201n, deleteCall()))).toMatchObject({ code: Code.ResourceExhausted });
     // Still overloaded, because the last deletion was refused less than a second ago.
-    await endAfter(800, 3, kept);
-    expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 1 });
-    await endAfter(1, 4, waiting);
+    await endAfter(800, 4, kept.slice(0, 1));
+    expect(queue.waiting).toEqual({ forBatch: 1, forBatchMax: 1 });
+    await endAfter(1, 5, kept.slice(1, 2));
+    await endAfter(1, 6, kept.slice(2));
     expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 100 });
   });
 
   test("is not idle while another batch is being committed", async () => {
     const { queue, ask, endAfter } = openTimedQueue({ inFlightMax: 2 });
     const [lone, other] = [ask([1n]), ask([2n])];
-    const first = ask(idsFrom(10, 20));
+    const first = ask([10n, 11n]);
     await endAfter(1, 0, lone);
-    const second = ask(idsFrom(30, 20));
+    const second = ask([30n, 31n]);
     await endAfter(0, 1, other);
-    const third = ask(idsFrom(50, 9));
-    await endAfter(600, 2, first);
-    const fourth = ask(idsFrom(60, 9));
+    const third = ask([50n, 51n]);
+    await endAfter(100, 2, first);
     await endAfter(1_100, 3, second);
-    await endAfter(900, 5, fourth);
+    await endAfter(900, 5, third.slice(1));
     expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 1 });
-    await endAfter(0, 4, third);
+    await endAfter(0, 4, third.slice(0, 1));
     expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 100 });
   });
 
@@ -248,7 +250,7 @@ describe("the deletion queue", () => {
   });
 
   test("settles a large batch in order without blocking the event loop", async () => {
-    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200 });
+    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 900 });
     const answeredIds: bigint[] = [];
     const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && answeredIds.push(id));
     const first = remove(0n);
@@ -273,7 +275,7 @@ describe("the deletion queue", () => {
   });
 
   test("closes only after an earlier large batch is settled", async () => {
-    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
+    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 900, inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const [first, second] = [remove(0n), remove(1n)];
     const answered: bigint[] = [];

@@ -1,148 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { QueueLimit } from "../../../src/stores/queue/queue-limit.ts";
+import {
+  batchMax,
+  changesAtMs,
+  countedFromMs,
+  endsAtMs,
+  inBursts,
+  offer,
+  waitingMax,
+} from "../../support/plants/model-queue.ts";
 
-/** A modelled store, in milliseconds. */
-interface ModelStore {
-  /** A commit's duration without deletions. */
-  readonly commitMs: number;
-  /** The additional duration per deletion. */
-  readonly deletionMs: number;
-  readonly inFlightMax: number;
-  /** Changes from {@link changesAtMs} on. */
-  readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
-  /** The pause for the first batches from then on, as many as are committed at the same time. */
-  readonly pauseMs?: number;
-}
-
-/** What callers observe. */
-interface Seen {
-  readonly deletedPerS: number;
-  readonly refusedPerS: number;
-  readonly p99Ms: number;
-  /** How long refused deletions had waited. */
-  readonly refusedP99Ms: number;
-}
-
-/** When deletions are counted, in milliseconds. */
-interface Counted {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
-const waitingMax = 16_384;
-const batchMax = 1_024;
-
-// The model's time step, in milliseconds. Deletions are counted once the limit has settled.
-const stepMs = 0.5;
-const changesAtMs = 2_000;
-const countedFromMs = 8_000;
-const endsAtMs = 12_000;
-
-/** A batch that is being committed, and when each of its deletions arrived. */
-interface Batch {
-  readonly sentMs: number;
-  readonly untilMs: number;
-  readonly came: readonly number[];
-}
-
-/** Simulates a queue and a store with a simulated clock. */
-class ModelQueue {
-  readonly refusedMs: number[] = [];
-  readonly latenciesMs: number[] = [];
-  readonly #store: ModelStore;
-  readonly #limit = new QueueLimit(waitingMax);
-  readonly #waiting: number[] = [];
-  #inFlight: Batch[] = [];
-  #pausesLeft: number;
-  readonly #counted: Counted;
-
-  constructor(store: ModelStore, counted: Counted) {
-    this.#store = store;
-    this.#counted = counted;
-    this.#pausesLeft = store.inFlightMax;
-  }
-
-  get isBusy(): boolean {
-    return this.#inFlight.length > 0;
-  }
-
-  come(nowMs: number): void {
-    if (this.#inFlight.length < this.#store.inFlightMax) this.#send([nowMs], nowMs);
-    else if (this.#waiting.length < this.#limit.current) this.#waiting.push(nowMs);
-    else this.#refuse(nowMs, nowMs);
-  }
-
-  step(nowMs: number): void {
-    for (const batch of this.#inFlight.filter(({ untilMs }) => untilMs <= nowMs)) {
-      this.#end(batch, nowMs);
-      this.#inFlight = this.#inFlight.filter((other) => other !== batch);
-      if (this.#waiting.length > 0)
-        this.#send(this.#waiting.splice(0, Math.min(batchMax, this.#limit.batchMax)), nowMs);
-    }
-  }
-
-  #send(came: readonly number[], nowMs: number): void {
-    this.#inFlight.push({ sentMs: nowMs, untilMs: nowMs + this.#durationMs(came.length, nowMs), came });
-  }
-
-  #end({ sentMs, untilMs, came }: Batch, nowMs: number): void {
-    const ended = {
-      size: came.length,
-      durationMs: untilMs - sentMs,
-      isLast: this.#inFlight.length === 1 && this.#waiting.length === 0,
-    };
-    this.#limit.recordCommit(ended, nowMs);
-    for (const cameMs of this.#waiting.splice(this.#limit.kept)) this.#refuse(cameMs, nowMs);
-    for (const cameMs of came) if (this.#counts(cameMs)) this.latenciesMs.push(nowMs - cameMs);
-  }
-
-  #refuse(cameMs: number, nowMs: number): void {
-    this.#limit.recordRefusal(nowMs);
-    if (this.#counts(cameMs)) this.refusedMs.push(nowMs - cameMs);
-  }
-
-  #counts(cameMs: number): boolean {
-    return cameMs >= this.#counted.fromMs && cameMs < this.#counted.toMs;
-  }
-
-  #durationMs(size: number, nowMs: number): number {
-    const { pauseMs = 0, later } = this.#store;
-    const hasChanged = nowMs >= changesAtMs;
-    const { commitMs, deletionMs } = hasChanged ? { ...this.#store, ...later } : this.#store;
-    const pausesNow = hasChanged && this.#pausesLeft > 0;
-    if (pausesNow) this.#pausesLeft -= 1;
-    return commitMs + size * deletionMs + (pausesNow ? pauseMs : 0);
-  }
-}
-
-const settled: Counted = { fromMs: countedFromMs, toMs: endsAtMs };
-
-/** Sends deletions at a constant rate, and returns the results of those that are counted. */
-function offer(store: ModelStore, perSAt: (nowMs: number) => number, counted: Counted = settled): Seen {
-  const queue = new ModelQueue(store, counted);
-  let due = 0;
-  for (let nowMs = 0; nowMs < endsAtMs || queue.isBusy; nowMs += stepMs) {
-    if (nowMs < endsAtMs) due += (perSAt(nowMs) * stepMs) / 1_000;
-    for (; due >= 1; due -= 1) queue.come(nowMs);
-    queue.step(nowMs);
-  }
-  const { latenciesMs, refusedMs } = queue;
-  const seconds = (counted.toMs - counted.fromMs) / 1_000;
-  return {
-    deletedPerS: latenciesMs.length / seconds,
-    refusedPerS: refusedMs.length / seconds,
-    p99Ms: p99Of(latenciesMs),
-    refusedP99Ms: p99Of(refusedMs),
-  };
-}
-
-function p99Of(sample: readonly number[]): number {
-  return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
-}
-
-function inBursts(size: number, everyMs: number): (nowMs: number) => number {
-  return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
-}
+const burstThenLow = (nowMs: number): number => (nowMs === countedFromMs ? 400_000 : 1_500);
+const burstInLowLoad = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
 
 describe("a store under triple load", () => {
   const slow = { commitMs: 1.5, deletionMs: 0.5, inFlightMax: 1 };
@@ -206,11 +75,10 @@ describe("a store under triple load", () => {
     expect(offer({ ...slow, pauseMs: 3_000 }, () => 6_000).deletedPerS / 2_000).toBeGreaterThan(0.9);
   });
 
-  const many = (nowMs: number): number => (nowMs === countedFromMs ? 400_000 : 1_500);
   const slower = { ...slow, deletionMs: 2 };
 
   test.each([
-    { name: "a load below its rate with bursts", store: slow, later: many },
+    { name: "a load below its rate with bursts", store: slow, later: burstThenLow },
     { name: "no load and then bursts", store: slow, later: inBursts(600, countedFromMs) },
     { name: "bursts with one batch at a time", store: slower, later: inBursts(60, 300) },
     {
@@ -225,39 +93,48 @@ describe("a store under triple load", () => {
 
   const lone = { size: 1, durationMs: 1.5, isLast: false };
 
-  test("doubles its limit after a pause until its rate is measurable", () => {
+  /** Returns a limit under overload, of 50, and a function that records a batch and returns the limit after it. */
+  function overload(): (size: number, durationMs: number, nowMs: number) => number {
     const limit = new QueueLimit(waitingMax);
-    const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
-      limit.recordRefusal(nowMs);
-      limit.recordCommit({ ...batch, isLast: false }, nowMs);
+    limit.recordCommit(lone, 0);
+    for (const nowMs of [1_000, 2_000]) limit.recordCommit({ size: 200, durationMs: 100, isLast: false }, nowMs);
+    return (size, durationMs, nowMs) => {
+      limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
       return limit.current;
     };
-    limit.recordCommit(lone, 0);
-    for (let s = 1; s < 4; s += 1) commit({ size: 200, durationMs: 100 }, s * 1_000);
-    for (let s = 4; s < 8; s += 1) commit({ size: 12, durationMs: 1_000 }, s * 1_000);
-    expect(limit.current).toBe(1);
-    const rooms = Array.from({ length: 8 }, (_, ms) => commit(lone, 8_000 + ms));
-    expect(rooms).toEqual([1, 2, 3, 5, 10, 20, 20, 20]);
+  }
+
+  test("halves its limit at most with each pause, and regains it afterwards", () => {
+    const commit = overload();
+    // At two plants per millisecond, the store deletes 50 in the planned duration of a batch.
+    const limits = [commit(50, 3_000, 2_100), commit(50, 3_000, 2_200), commit(50, 25, 2_300)];
+    expect(limits).toEqual([25, 13, 50]);
   });
 
-  test("remains overloaded for a second after its last refusal", () => {
+  test("sends a probe each second under overload, and lowers its limit after a stall", () => {
     const limit = new QueueLimit(waitingMax);
-    const late = { size: 200, durationMs: 100, isLast: false };
-    const commit = (batch: typeof late, nowMs: number): number => {
-      limit.recordCommit(batch, nowMs);
+    const commit = (size: number, durationMs: number, nowMs: number): number => {
+      limit.recordRefusal(nowMs);
+      limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
       return limit.current;
     };
-    // At two plants per millisecond, the store deletes 50 in the time that a batch may take, and 500 in a quarter of a
-    // second.
-    expect([
-      commit(lone, 0),
-      commit(late, 1_000),
-      commit(late, 2_000),
-      commit(late, 2_005),
-      commit(late, 3_010),
-      commit(late, 3_500),
-      commit(lone, 4_501),
-    ]).toEqual([waitingMax, waitingMax, 50, 50, 500, 500, waitingMax]);
+    commit(1, 1.5, 0);
+    for (const nowMs of [1_000, 2_000]) commit(200, 100, nowMs);
+    for (let stalled = 0; stalled < 8; stalled++) commit(1, 300, 2_100);
+    const stalledLimit = commit(1_000, 500, 3_000);
+    commit(1_000, 500, 3_200);
+    expect(limit.planBatch()).toBe(1);
+    expect({ stalledLimit, limit: commit(1, 1.5, 3_300) }).toEqual({ stalledLimit: 7_200, limit: 50 });
+    expect(limit.planBatch()).toBeGreaterThan(1);
+  });
+
+  test.each([
+    { name: "short", durationMs: 25, expected: [50, 50, waitingMax] },
+    { name: "late", durationMs: 100, expected: [50, 50, 50] },
+  ])("with $name batches checks for overload a second after the last refusal", (row) => {
+    const commit = overload();
+    const { durationMs, expected } = row;
+    expect([2_005, 2_900, 3_001].map((nowMs) => commit(2 * durationMs, durationMs, nowMs))).toEqual(expected);
   });
 });
 
@@ -311,8 +188,7 @@ describe("a store that keeps up", () => {
 
   test("refuses no deletion in a burst that takes a quarter second", () => {
     const store = { commitMs: 1.5, deletionMs: 0.25, inFlightMax: 1 };
-    const offeredPerS = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
-    expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
+    expect(offer(store, burstInLowLoad, always)).toMatchObject({ refusedPerS: 0 });
   });
 
   test.each([
@@ -342,12 +218,81 @@ describe("a store that keeps up", () => {
   });
 });
 
-test("a late batch lowers the limit only for new deletions", () => {
+test("long batches limit the queue to half a second of work", () => {
   const limit = new QueueLimit(waitingMax);
   limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
   const late = { size: 200, durationMs: 100, isLast: false };
   for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.recordCommit(late, nowMs);
-  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 1_500, current: 500 });
+  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 1_000, current: 1_000 });
+});
+
+test("batches are small again after a quiet time", () => {
+  const limit = new QueueLimit(waitingMax);
+  const sizes = [512, ...Array.from({ length: 10 }, () => 1)];
+  for (const [i, size] of sizes.entries()) limit.recordCommit({ size, durationMs: 2, isLast: true }, i);
+  expect(limit.planBatch()).toBe(2);
+});
+
+test("the limit never exceeds its maximum, even under overload", () => {
+  const limit = new QueueLimit(100);
+  limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
+  const limits = [100, 200, 1_200].map((nowMs) => {
+    limit.recordCommit({ size: 200, durationMs: 100, isLast: false }, nowMs);
+    return { kept: limit.kept, current: limit.current };
+  });
+  // Two plants per millisecond are 50 in the planned duration of a batch, which is the limit under overload.
+  expect(limits).toEqual([
+    { kept: 100, current: 100 },
+    { kept: 100, current: 100 },
+    { kept: 100, current: 50 },
+  ]);
+});
+
+test("small batches that take long keep the limit at 256 deletions", () => {
+  const limit = new QueueLimit(waitingMax);
+  limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
+  for (const nowMs of [100, 200, 300]) limit.recordCommit({ size: 10, durationMs: 100, isLast: false }, nowMs);
+  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 256, current: 256 });
+});
+
+/** Returns a limit after a batch that took 100 ms with commits of a millisecond, and a function that records batches. */
+function createLate(): { limit: QueueLimit; commit: (size: number, durationMs: number, nowMs: number) => void } {
+  const limit = new QueueLimit(waitingMax);
+  const commit = (size: number, durationMs: number, nowMs: number): void =>
+    limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
+  commit(1, 1, 0);
+  commit(200, 100, 1_000);
+  return { limit, commit };
+}
+
+describe("a probe", () => {
+  test("follows a long batch once", () => {
+    const { limit } = createLate();
+    expect([limit.planBatch(), limit.planBatch()]).toEqual([1, 400]);
+  });
+
+  test("repeats until batches are planned for slow commits", () => {
+    const { limit, commit } = createLate();
+    const planned = Array.from({ length: 5 }, (_, i) => {
+      const max = limit.planBatch();
+      if (max === 1) commit(1, 100, 1_100 + i);
+      return max;
+    });
+    expect(planned).toEqual([1, 1, 1, 1, 400]);
+    for (const nowMs of [2_200, 3_300]) commit(200, 100, nowMs);
+    expect(limit.current).toBe(waitingMax);
+  });
+
+  test("keeps batches late, which a later batch with one deletion does not", () => {
+    const { limit, commit } = createLate();
+    limit.planBatch();
+    commit(1, 1, 1_001);
+    commit(200, 100, 1_500);
+    expect(limit.kept).toBe(1_000);
+    commit(1, 1, 1_501);
+    commit(200, 100, 2_100);
+    expect(limit.kept).toBe(waitingMax);
+  });
 });
 
 test("a small late batch does not end the overload", () => {
