@@ -90,13 +90,13 @@ const notFound = { code: status.NOT_FOUND, details: "no such tree" };
 
 const unaryCases: readonly Omit<Case, "call">[] = [
   {
-    name: "request has the message",
+    name: "call.request is the request message",
     shows: ["request"],
     handlers: unary((call, callback) => callback(null, say(call.request))),
     outcome: { code: status.OK, messages: said({ bedName: "beds/1", treeId: "7" }) },
   },
   {
-    name: "metadata has text, repeated and binary values, and no fields of gRPC",
+    name: "call.metadata contains text, repeated and binary values, but no gRPC fields",
     shows: ["metadata"],
     handlers: unary((call, callback) => {
       const names = Object.keys(call.metadata.getMap()).toSorted();
@@ -107,7 +107,7 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     },
   },
   {
-    name: "sendMetadata sets the header, once",
+    name: "sendMetadata sends header metadata only once",
     shows: ["sendMetadata"],
     handlers: unary((call, callback) => {
       call.sendMetadata(fields(["x-head", "1"], ["x-head-bin", binary]));
@@ -117,19 +117,19 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     outcome: { header: { "x-head": ["1"], "x-head-bin": [binary] } },
   },
   {
-    name: "the callback's third argument is the trailer",
+    name: "the callback's third argument is sent as the trailer",
     shows: ["callback"],
     handlers: unary((_call, callback) => callback(null, say(1), fields(["x-tail", "1"], ["x-tail-bin", binary]))),
     outcome: { messages: said(1), trailer: { "x-tail": ["1"], "x-tail-bin": [binary] } },
   },
   {
-    name: "an error with a code is the status, with its metadata as trailer",
+    name: "an error's code is sent as the status, and its metadata as the trailer",
     shows: ["callback"],
     handlers: unary((_call, callback) => callback({ ...notFound, metadata: fields(["x-why", "frost"]) })),
     outcome: { ...notFound, messages: [], trailer: { "x-why": ["frost"] } },
   },
   {
-    name: "an error with a code and no details has its message",
+    name: "an error without details sends its message as details",
     shows: ["callback"],
     handlers: unary((_call, callback) => callback(Object.assign(new Error("frozen"), { code: status.ABORTED }))),
     outcome: { code: status.ABORTED, details: "frozen" },
@@ -143,14 +143,14 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     outcome: { ...notFound, trailer: { "x-tail": ["1"] } },
   },
   {
-    name: "an error without a code is UNKNOWN",
+    name: "an error without a code is sent as UNKNOWN",
     shows: ["callback"],
     handlers: unary((_call, callback) => callback(new Error("connect ECONNREFUSED 10.0.0.7:5432"))),
     outcome: { code: status.UNKNOWN, details: "connect ECONNREFUSED 10.0.0.7:5432" },
     deviation: { details: "Unknown error" },
   },
   {
-    name: "a thrown error is UNKNOWN, even with a code",
+    name: "a thrown error is sent as UNKNOWN, even if it has a code",
     shows: [],
     handlers: unary(() => {
       throw Object.assign(new Error("secret"), notFound);
@@ -158,13 +158,13 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     outcome: { code: status.UNKNOWN, details: "Unknown error" },
   },
   {
-    name: 'emit("error") is the status',
+    name: 'emit("error") sends the error as the status',
     shows: ["emit"],
     handlers: unary((call) => call.emit("error", notFound)),
     outcome: { ...notFound, messages: [] },
   },
   {
-    name: "a response that cannot be serialized is INTERNAL",
+    name: "a response that cannot be serialized results in INTERNAL",
     shows: ["callback"],
     handlers: unary((_call, callback) => callback(null, JSON.parse("[]"))),
     outcome: { code: status.INTERNAL, details: "Error serializing response" },
@@ -179,13 +179,13 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     outcome: { messages: said(["/garden.v1.Garden/GetTree", "127.0.0.1", true, false, {}]) },
   },
   {
-    name: "getPeer is the address of the client",
+    name: "getPeer returns the client's address",
     shows: ["getPeer"],
     handlers: unary((call, callback) => callback(null, say(/^127\.0\.0\.1:\d+$/.test(call.getPeer())))),
     outcome: { messages: said(true) },
   },
   {
-    name: "getDeadline is Infinity without a deadline",
+    name: "getDeadline returns Infinity without a deadline",
     shows: ["getDeadline"],
     handlers: unary((call, callback) => callback(null, say(call.getDeadline() === Infinity))),
     outcome: { messages: said(true) },
@@ -208,7 +208,7 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     outcome: { messages: said(true), trailer: {} },
   },
   {
-    name: "a method without a handler is UNIMPLEMENTED",
+    name: "a method without a handler results in UNIMPLEMENTED",
     shows: [],
     handlers: {},
     outcome: {
@@ -235,7 +235,7 @@ const ids = (messages: readonly Message[]): unknown[] => messages.map(({ treeId 
 
 const streamCases: readonly Case[] = [
   {
-    name: "data and end events have the requests of a client stream",
+    name: "data events deliver the requests of a client stream, and the end event follows",
     shows: ["data", "end"],
     handlers: {
       addTrees: (call: Readable, callback: Callback) => {
@@ -248,7 +248,7 @@ const streamCases: readonly Case[] = [
     outcome: { code: status.OK, messages: [{ treeCount: 123 }], trailer: { "x-tail": ["1"] } },
   },
   {
-    name: "for await reads the requests of a client stream, and the callback follows",
+    name: "for await reads a client stream, and the callback then responds",
     shows: ["for await"],
     handlers: {
       addTrees: asynchronous(async (call: Readable, callback: Callback) => {
@@ -261,14 +261,14 @@ const streamCases: readonly Case[] = [
     outcome: { code: status.OK, messages: [{ treeCount: 6 }] },
   },
   {
-    name: "a client stream may get its response before it ends",
+    name: "a client stream can receive its response before it ends",
     shows: ["callback"],
     handlers: { addTrees: (_call: Readable, callback: Callback) => callback(null, { treeCount: 9 }) },
     call: { method: "AddTrees", requests: three, keepsOpen: true },
     outcome: { code: status.OK, messages: [{ treeCount: 9 }] },
   },
   {
-    name: "write and end send the messages and the trailer of a server stream",
+    name: "write sends a message of a server stream, and end its trailer",
     shows: ["write", "end", "sendMetadata", "request"],
     handlers: {
       listTrees: (call: Writable) => {
@@ -286,7 +286,7 @@ const streamCases: readonly Case[] = [
     },
   },
   {
-    name: 'emit("error") ends a server stream with a status, after its messages',
+    name: 'emit("error") sends the status of a server stream after its messages',
     shows: ["emit"],
     handlers: {
       listTrees: (call: Writable) => {
@@ -298,21 +298,21 @@ const streamCases: readonly Case[] = [
     outcome: { ...notFound, messages: said(1), trailer: { "x-why": ["frost"] } },
   },
   {
-    name: "the handler of a server stream gets no callback",
+    name: "a server stream's handler receives no callback argument",
     shows: [],
     handlers: { listTrees: (call: Writable, callback?: Callback) => call.end(fields(["x-got", typeof callback])) },
     call: { method: "ListTrees" },
     outcome: { code: status.OK, trailer: { "x-got": ["undefined"] } },
   },
   {
-    name: "a server stream may be empty",
+    name: "a server stream can end without messages",
     shows: ["end"],
     handlers: { listTrees: (call: Writable) => call.end() },
     call: { method: "ListTrees" },
     outcome: { code: status.OK, messages: [] },
   },
   {
-    name: "an exception in a server stream is UNKNOWN",
+    name: "an exception in a server stream's handler results in UNKNOWN",
     shows: [],
     handlers: {
       listTrees: () => {
@@ -342,14 +342,14 @@ const streamCases: readonly Case[] = [
     },
   },
   {
-    name: "a bidirectional stream may end before the client's half-close",
+    name: "a bidirectional stream can end before the client's half-close",
     shows: ["end"],
     handlers: { tradeTrees: (call: DuplexCall) => call.once("data", () => call.end()) },
     call: { method: "TradeTrees", requests: three, keepsOpen: true },
     outcome: { code: status.OK, messages: [] },
   },
   {
-    name: "pipe sends a readable stream back",
+    name: "call.pipe(call) sends a bidirectional stream's requests back",
     shows: ["data", "write"],
     handlers: { tradeTrees: (call: DuplexCall & NodeJS.WritableStream) => call.pipe(call) },
     call: { method: "TradeTrees", requests: three },
@@ -368,7 +368,7 @@ const streamCases: readonly Case[] = [
     outcome: { code: status.OK, header: { "x-head": ["1"] } },
   },
   {
-    name: "write returns false while the client reads slowly, and drain follows",
+    name: "write returns false while the client reads slowly, and drain is emitted later",
     shows: ["write", "drain"],
     handlers: {
       listTrees: asynchronous(async (call: Writable) => {

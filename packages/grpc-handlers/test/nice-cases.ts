@@ -73,7 +73,7 @@ const metadataOutcome = { header: { "x-head": ["1, 2, 3"], "x-head-bin": [binary
 /** The cases for nice-grpc and a gateway. */
 export const niceCases: readonly NiceCase[] = [
   {
-    name: "a method gets the request and its metadata, and returns some of the fields",
+    name: "a method receives the request and metadata, and may return a partial message",
     handlers: () => ({
       getTree: async (request: Message, { metadata }: Context) =>
         say([
@@ -111,7 +111,7 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { code: status.OK, messages: [say(1)], ...metadataOutcome },
   },
   {
-    name: "a ServerError is the status, with header and trailer",
+    name: "a ServerError is sent as the status, with header and trailer",
     handlers: (ServerError) => ({
       getTree: async (_request: Message, context: Context) => {
         setMetadata(context);
@@ -122,7 +122,7 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { ...notFound, ...metadataOutcome },
   },
   {
-    name: "another error is UNKNOWN, even with a code",
+    name: "an error other than a ServerError is sent as UNKNOWN",
     handlers: () => ({
       getTree: async () => {
         throw Object.assign(new Error("secret"), { code: status.NOT_FOUND });
@@ -133,7 +133,7 @@ export const niceCases: readonly NiceCase[] = [
     deviation: { details: "Unknown error" },
   },
   {
-    name: "an AbortError is CANCELLED",
+    name: "an AbortError is sent as CANCELLED",
     handlers: () => ({
       getTree: async () => {
         throw new DOMException("gone", "AbortError");
@@ -143,7 +143,7 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { code: status.CANCELLED, details: "The operation was cancelled" },
   },
   {
-    name: "a method that is missing is UNIMPLEMENTED",
+    name: "a missing method results in UNIMPLEMENTED",
     handlers: () => ({ listTrees: async function* () {} }),
     call: { method: "GetTree" },
     outcome: { code: status.UNIMPLEMENTED },
@@ -173,7 +173,7 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { ...notFound, messages: idsOf(1), ...metadataOutcome },
   },
   {
-    name: "a client stream is an async iterable",
+    name: "a client stream is passed as an async iterable",
     handlers: () => ({
       async addTrees(requests: AsyncIterable<Message>) {
         let treeCount = 0;
@@ -185,7 +185,7 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { code: status.OK, messages: [{ treeCount: 6 }] },
   },
   {
-    name: "a client stream may be left early",
+    name: "a handler may respond before it has read the complete client stream",
     handlers: () => ({
       async addTrees(requests: AsyncIterable<Message>) {
         for await (const { treeId } of requests) return { treeCount: Number(treeId) };
@@ -224,7 +224,7 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { ...notFound, messages: idsOf(1) },
   },
   {
-    name: "a bidirectional stream responds to each message, and after the last",
+    name: "a bidirectional stream can respond to each message and after the last one",
     handlers: () => ({
       async *tradeTrees(requests: AsyncIterable<Message>) {
         for await (const { treeId } of requests) yield { treeId };
@@ -248,7 +248,7 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { code: status.OK, messages: idsOf(1, 2, 3), header: { "x-head": ["true"] } },
   },
   {
-    name: "a generator waits for a client that reads slowly",
+    name: "a generator is paused while its client reads slowly",
     handlers: () => ({
       async *listTrees() {
         for (let sent = 0; sent < 500; sent += 1) yield { photoBytes: Buffer.alloc(8 * 1024) };

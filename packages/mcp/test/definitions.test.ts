@@ -25,25 +25,25 @@ test.each([
   { name: "POST and GET", kinds: ["POST", "GET"], want: readOnly },
   { name: "DELETE", kinds: ["DELETE"], want: deletes },
   { name: "GET and DELETE", kinds: ["GET", "DELETE"], want: deletes },
-  { name: "DELETE, with NO_SIDE_EFFECTS", kinds: ["DELETE"], level: NO_SIDE_EFFECTS, want: deletes },
+  { name: "DELETE (despite NO_SIDE_EFFECTS)", kinds: ["DELETE"], level: NO_SIDE_EFFECTS, want: deletes },
   { name: "PUT", kinds: ["PUT"], want: { idempotentHint: true } },
-  { name: "any method", kinds: ["*"], want: {} },
-  { name: "no method, with NO_SIDE_EFFECTS", kinds: [], level: NO_SIDE_EFFECTS, want: readOnly },
-  { name: "no method, with IDEMPOTENT", kinds: [], level: IDEMPOTENT, want: { idempotentHint: true } },
-])("with $name as methods, a tool has the hints they imply", async ({ kinds, level, want }) => {
+  { name: "* (any)", kinds: ["*"], want: {} },
+  { name: "(none, but NO_SIDE_EFFECTS)", kinds: [], level: NO_SIDE_EFFECTS, want: readOnly },
+  { name: "(none, but IDEMPOTENT)", kinds: [], level: IDEMPOTENT, want: { idempotentHint: true } },
+])("the HTTP methods $name set the hints of a tool", async ({ kinds, level, want }) => {
   const rpc = { name: "A", ...(level !== undefined && { options: { idempotencyLevel: level } }) };
   const { tools } = await pageOf(serveDescribed([rpc], { gateway: rulesOf(kinds) }));
   expect(tools[0]?.["annotations"]).toEqual(want);
 });
 
 test.each([
-  { name: "a package that starts with an underscore", file: { package: "_7.v1" }, want: /^v1_S_A_[0-9a-f]{8}$/ },
+  { name: "a package with a leading underscore", file: { package: "_7.v1" }, want: /^v1_S_A_[0-9a-f]{8}$/ },
   {
-    name: "a long package whose cut name would start with digits",
+    name: "a long package that is truncated at digits",
     file: { package: `a${"7".repeat(80)}` },
     want: /^S_A_[0-9a-f]{8}$/,
   },
-])("despite $name, a tool's name starts with a letter", async ({ file, want }) => {
+])("a tool's name starts with a letter despite $name in the service", async ({ file, want }) => {
   const type = `.${file.package}.M`;
   const rpc = { name: "A", inputType: type, outputType: type };
   const { tools } = await pageOf(serveDescribed([rpc], { file, mcp: { tools: [`${file.package}.*`] } }));
@@ -58,23 +58,27 @@ function untyped(options: object): McpOptions {
 
 test.each([
   {
-    name: "tools that is async",
+    name: "with an async function tools",
     options: { tools: async () => false },
     error: "tools of createMcp must be synchronous",
   },
-  { name: "tools that returns nothing", options: { tools: () => undefined }, error: "requires an object of options" },
+  {
+    name: "with a function tools that returns nothing",
+    options: { tools: () => undefined },
+    error: "requires an object of options",
+  },
   ...[Number.NaN, 0, -1, 1.5, Infinity, "7"].flatMap((limit) =>
     ["messagesMax", "bytesMax", "timeoutMs"].map((name) => ({
-      name: `the limit ${name} ${JSON.stringify(limit)}`,
+      name: `with the limit ${name} ${JSON.stringify(limit)}`,
       options: { tools: [], stream: { [name]: limit } },
       error: `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`,
     })),
   ),
-])("the options $name are refused by createMcp", ({ options, error }) => {
+])("options $name are refused by createMcp", ({ options, error }) => {
   expect(() => serveDescribed([{ name: "A" }], { mcp: untyped(options) })).toThrow(error);
 });
 
-test("limits that are undefined have their defaults", () => {
+test("a stream limit that is undefined has its default value", () => {
   const stream = untyped({ stream: { messagesMax: undefined, bytesMax: undefined, timeoutMs: 7 } }).stream;
   expect(streamLimitsOf(stream)).toEqual({ ...streamDefaults, timeoutMs: 7 });
 });
@@ -90,9 +94,9 @@ class CountedComments extends Map<string, string> {
 }
 
 test.each([
-  { name: "all callers get the same list", isListed: undefined },
-  { name: "lists depend on the caller", isListed: () => true },
-])("if $name, tools/list creates each definition once", async ({ isListed }) => {
+  { name: "all callers receive the same list", isListed: undefined },
+  { name: "the list depends on the caller", isListed: () => true },
+])("tools/list creates each tool definition once if $name of tools", async ({ isListed }) => {
   const rpcs = Array.from({ length: 250 }, (_, at) => ({ name: `A${at}` }));
   const comments = new CountedComments();
   const fetch = serveDescribed(rpcs, { mcp: { tools: ["*"], comments, ...(isListed && { isListed }) } });
@@ -113,13 +117,13 @@ describe("a function isListed", () => {
     { name: "false", result: false, want: [] },
     { name: "undefined", result: undefined, want: [] },
     { name: "1", result: 1, want: [] },
-  ])("returning $name lists $want as tools", async ({ result, want }) => {
+  ])("that returns $name lists $want in tools/list", async ({ result, want }) => {
     const mcp = untyped({ tools: ["*"], isListed: () => result });
     const { tools } = await pageOf(serveDescribed([{ name: "A" }], { mcp }));
     expect(tools.map(({ name }) => name)).toEqual(want);
   });
 
-  test("that returns a promise lists nothing", async () => {
+  test("that returns a promise fails tools/list", async () => {
     const errors: string[] = [];
     const mcp = untyped({ tools: ["*"], isListed: async () => true });
     const gateway: Partial<GatewayOptions> = { onFault: (fault) => void errors.push(String(fault)) };

@@ -33,7 +33,7 @@ async function postJson(path: string, body: string): Promise<{ httpStatus: numbe
 }
 
 test.each(Array.from({ length: 150 }, (_, seed) => seed))(
-  "for random message %i, a tool returns REST's JSON",
+  "random message %i as arguments has the same result as over REST",
   async (seed) => {
     const message = rollMessage(new Dice(seed), SinkSchema);
     let text: string;
@@ -63,21 +63,21 @@ describe("a hostile client", () => {
     { name: "a method name of 64 KiB", request: initializedRequest(long), code: -32601 },
     { name: "a cursor of 64 KiB", request: initializedRequest("tools/list", { cursor: long }), code: -32602 },
     {
-      name: "a revision of 64 KiB",
+      name: "a protocol version of 64 KiB",
       request: initializedRequest("initialize", { protocolVersion: long }),
       code: undefined,
     },
     {
-      name: "a name that is a member of objects",
+      name: "__proto__ as the tool name",
       request: initializedRequest("tools/call", { name: "__proto__" }),
       code: -32602,
     },
     {
-      name: "the key __proto__",
+      name: "__proto__ as a JSON key",
       request: postMcp('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"id":2},"params":{"__proto__":[]}}'),
       code: undefined,
     },
-  ])("that sends $name gets a short response", async ({ request, code }) => {
+  ])("that sends $name gets a response below 1 KiB", async ({ request, code }) => {
     const response = await connections.exchange(gateway.address, "1.1", request);
     const { error }: { error?: { code: number } } = JSON.parse(String(response.body));
     expect(response.httpStatus).toBe(200);

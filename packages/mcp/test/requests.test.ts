@@ -86,7 +86,7 @@ describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create
   });
 
   test.each([...calls, ...messageCases, ...headerCases, ...originCases])(
-    "responds to $name",
+    "sends the expected response to $name",
     async ({ request, httpStatus = 200, response, procedure, header = [] }) => {
       const before = greenhouse.completedRequests.length;
       const actual = await connections.exchange(greenhouse.address, httpVersion, request);
@@ -103,12 +103,12 @@ describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create
     },
   );
 
-  test("checks the credential before the body, and the scope by RPC", async () => {
+  test("calls admit before it knows the RPC, and interceptors with the RPC", async () => {
     await connections.exchange(greenhouse.address, httpVersion, call(watered));
     expect(ran).toEqual(["admit undefined mcp", `scope ${waterBedProcedure}`, "handler"]);
   });
 
-  test.each(["GET", "DELETE"])("refuses %s and lists POST in Allow", async (httpMethod) => {
+  test.each(["GET", "DELETE"])("refuses %s with 405 and Allow: POST", async (httpMethod) => {
     const response = await connections.exchange(greenhouse.address, httpVersion, {
       ...statelessRequest("server/discover"),
       httpMethod,
@@ -118,7 +118,7 @@ describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create
     expect(fieldValue(response.header, "allow")).toBe("POST");
   });
 
-  test("keeps the exact text of a large id", async () => {
+  test("returns an id above 2^53 unchanged", async () => {
     const response = await connections.exchange(
       greenhouse.address,
       httpVersion,

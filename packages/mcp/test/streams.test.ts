@@ -59,40 +59,44 @@ function progress(token: unknown, count: number): object[] {
 }
 
 const cases: readonly Case[] = [
-  { name: "messages without a progress token", arguments: { count: 2 }, response: [success(2)] },
   {
-    name: "messages with a progress token",
+    name: "a stream's messages in its result without a progress token",
+    arguments: { count: 2 },
+    response: [success(2)],
+  },
+  {
+    name: "a stream's messages also as progress with a token",
     arguments: { count: 2 },
     meta: { progressToken: "a" },
     response: [...progress("a", 2), success(2)],
   },
   {
-    name: "a progress token that is a number",
+    name: "progress for a token that is a number",
     arguments: { count: 1 },
     meta: { progressToken: 7 },
     response: [...progress(7, 1), success(1)],
   },
   {
-    name: "a progress token that is neither",
+    name: "no progress for a token that is an object",
     arguments: { count: 1 },
     meta: { progressToken: {} },
     response: [success(1)],
   },
-  { name: "no messages", arguments: { count: 0 }, response: [success(0)] },
+  { name: "an empty result for a stream without messages", arguments: { count: 0 }, response: [success(0)] },
   {
-    name: "messages over several turns",
+    name: "messages as progress that arrive at different times",
     arguments: { sensor: "slow", count: 2 },
     meta: { progressToken: "a" },
     response: [...progress("a", 2), success(2)],
   },
   {
-    name: "more messages than the limit",
+    name: "RESOURCE_EXHAUSTED for more messages than the limit",
     arguments: { count: -1 },
     response: [failure("RESOURCE_EXHAUSTED: the stream was ended after 5 messages; a result cannot contain more", 5)],
     code: Code.ResourceExhausted,
   },
   {
-    name: "more bytes than the limit",
+    name: "RESOURCE_EXHAUSTED for more bytes than the limit",
     arguments: { sensor: "large", count: 3 },
     response: result({
       ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
@@ -101,19 +105,19 @@ const cases: readonly Case[] = [
     code: Code.ResourceExhausted,
   },
   {
-    name: "an error before the first message",
+    name: "the error of a stream that fails before its first message",
     arguments: { sensor: "broken", count: 0 },
     response: result({ ...content("ABORTED: broken"), isError: true }),
     code: Code.Aborted,
   },
   {
-    name: "an error after a message",
+    name: "the error of a stream that fails after a message",
     arguments: { sensor: "broken", count: 1 },
     response: [failure("ABORTED: broken", 1)],
     code: Code.Aborted,
   },
   {
-    name: "a stream that does not end in time",
+    name: "DEADLINE_EXCEEDED for a stream that exceeds timeoutMs",
     arguments: { sensor: "idle", count: 1 },
     response: [failure("DEADLINE_EXCEEDED: the operation timed out", 1)],
     code: Code.DeadlineExceeded,
@@ -140,7 +144,7 @@ async function* watchReadings(
   if (sensor === "idle") await new Promise(() => {});
 }
 
-describe.each(servers)("a tool with a stream on $name", ({ version, create }) => {
+describe.each(servers)("a tool for a server stream, on $name", ({ version, create }) => {
   let greenhouse: TestGreenhouse;
   let connections: KeptConnections;
 

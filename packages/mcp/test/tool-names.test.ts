@@ -30,14 +30,14 @@ const long = `a.${"b".repeat(60)}.Long.Get`;
 const [hashed = ""] = namesOf([long]);
 
 test.each([
-  { name: "the plain name of an earlier RPC", earlier: "a.b_c.D.Get", later: "a.b.c_D.Get", kept: "a_b_c_D_Get" },
+  { name: "an earlier RPC's plain name", earlier: "a.b_c.D.Get", later: "a.b.c_D.Get", kept: "a_b_c_D_Get" },
   {
-    name: "the hashed name of an earlier RPC",
+    name: "an earlier RPC's hashed name",
     earlier: long,
     later: hashed.replace("_", ".").replace("_", "."),
     kept: hashed,
   },
-])("an RPC whose name would be $name gets another name", ({ earlier, later, kept }) => {
+])("a tool name that is already $name is changed", ({ earlier, later, kept }) => {
   const names = namesOf([earlier, later]);
   expect(names[0]).toBe(kept);
   expect(names[1]).not.toBe(kept);
@@ -47,7 +47,7 @@ test.each([
 /** Selects all RPCs, and names the tool for `z.Z.Run`. */
 const toolsWithName: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: "a_b_C_Get" };
 
-test("an RPC never takes a name that the program gives later", () => {
+test("a default tool name is changed if the program sets it for a later RPC", () => {
   expect(namesOf(["a.b.C.Get", "z.Z.Run"], toolsWithName)).toEqual([
     expect.stringMatching(/^a_b_C_Get_[0-9a-f]{8}$/),
     "a_b_C_Get",

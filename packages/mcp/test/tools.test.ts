@@ -37,16 +37,16 @@ const service = "greenhouse_v1_GreenhouseService";
 const selections = [
   { name: "a selector of one RPC", tools: ["greenhouse.v1.GreenhouseService.GetReading"], want: ["GetReading"] },
   { name: "a prefix", tools: ["greenhouse.*"], want: ["GetReading", "WaterBed", "WatchReadings"] },
-  { name: "no selectors", tools: [], want: [] },
+  { name: "an empty array", tools: [], want: [] },
   { name: "a function", tools: ({ name }: { name: string }) => name === "WaterBed", want: ["WaterBed"] },
 ] as const;
 
-test.each(selections)("$name selects tools, without client streams", async ({ tools, want }) => {
+test.each(selections)("$name in the option tools selects RPCs that are not client streams", async ({ tools, want }) => {
   const listed = await toolsOf({ tools });
   expect(listed.map(({ name }) => name)).toEqual(want.map((name) => `${service}_${name}`));
 });
 
-test("a tool is described by its RPC", async () => {
+test("a tool's definition is derived from its RPC", async () => {
   expect(await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.GetReading"] })).toEqual([
     {
       name: `${service}_GetReading`,
@@ -65,7 +65,7 @@ test("a tool is described by its RPC", async () => {
   ]);
 });
 
-test("a tool with a stream returns an array of messages", async () => {
+test("the output schema of a server stream's tool is an array of messages", async () => {
   const [tool] = await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.WatchReadings"] });
   expect(tool?.["outputSchema"]).toMatchObject({
     properties: { messages: { type: "array", items: { type: "object" } } },
@@ -74,7 +74,7 @@ test("a tool with a stream returns an array of messages", async () => {
   expect(tool?.["annotations"]).toEqual({});
 });
 
-test("options of a tool replace its description", async () => {
+test("the function tools can replace a tool's name, title, description and hints", async () => {
   const hints = { destructive: true, idempotent: true, openWorld: false, readOnly: false };
   const tools = (): object => ({ name: "water", title: "Water!", description: "Waters.\u{E0041}\u202E", hints });
   const comments = new Map([["greenhouse.v1.GreenhouseService.WaterBed", "Waters a bed."]]);
@@ -91,7 +91,7 @@ test("options of a tool replace its description", async () => {
 
 const wrongOptions = [
   { name: "an unknown option", options: { tool: [] }, error: 'unknown option "tool", did you mean "tools"?' },
-  { name: "no tools", options: {}, error: 'createMcp requires the option "tools"' },
+  { name: "a missing option tools", options: {}, error: 'createMcp requires the option "tools"' },
   {
     name: "a path without a slash",
     options: { tools: [], path: "mcp" },
@@ -112,9 +112,13 @@ const wrongOptions = [
     options: { tools: () => ({ name: "a.b" }) },
     error: "the name of a tool must be unique",
   },
-  { name: "two equal names", options: { tools: () => ({ name: "a" }) }, error: "the name of a tool must be unique" },
   {
-    name: "the path of a rule",
+    name: "a name used by two tools",
+    options: { tools: () => ({ name: "a" }) },
+    error: "the name of a tool must be unique",
+  },
+  {
+    name: "a path that an HTTP rule has",
     options: { tools: [], path: "/beds/7:water" },
     error: "path of createMcp must be similar",
   },
@@ -129,7 +133,7 @@ test.each(wrongOptions)("$name is refused by createGateway", ({ options, error }
   expect(() => createGateway({ routes, mcp: createMcp(options as unknown as McpOptions) })).toThrow(error);
 });
 
-test("createGateway refuses options instead of the result of createMcp", () => {
+test("createGateway refuses plain options instead of the result of createMcp", () => {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A program without types.
   const mcp = { tools: [] } as unknown as ReturnType<typeof createMcp>;
   expect(() => createGateway({ routes, mcp })).toThrow("mcp must be the result of createMcp()");
@@ -137,7 +141,7 @@ test("createGateway refuses options instead of the result of createMcp", () => {
 
 const scopeKey = createContextKey<string | null>(null);
 
-describe("tools/list for a caller", () => {
+describe("tools/list with the option isListed", () => {
   let greenhouse: TestGreenhouse;
   let connections: KeptConnections;
 
@@ -160,7 +164,7 @@ describe("tools/list for a caller", () => {
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  test.each(["GetReading", "WaterBed"])("contains only %s, and is private", async (scope) => {
+  test.each(["GetReading", "WaterBed"])('contains only %s, and has cacheScope "private"', async (scope) => {
     const request = statelessRequest("tools/list", {}, [["authorization", scope]]);
     const response = await connections.exchange(greenhouse.address, "1.1", request);
     const { result }: { result: ToolList } = JSON.parse(String(response.body));
@@ -168,11 +172,14 @@ describe("tools/list for a caller", () => {
     expect(result.cacheScope).toBe("private");
   });
 
-  test.each(['"x"', "-1", '"-1"', '"3"', '"00000000"', "{}"])("for the cursor %s is refused", async (cursor) => {
-    const params = { cursor: JSON.parse(cursor) };
-    const response = await connections.exchange(greenhouse.address, "1.1", statelessRequest("tools/list", params));
-    expect(JSON.parse(String(response.body))).toMatchObject({
-      error: { code: -32602, message: "the cursor is not valid" },
-    });
-  });
+  test.each(['"x"', "-1", '"-1"', '"3"', '"00000000"', "{}"])(
+    "is refused with the cursor %s in the request",
+    async (cursor) => {
+      const params = { cursor: JSON.parse(cursor) };
+      const response = await connections.exchange(greenhouse.address, "1.1", statelessRequest("tools/list", params));
+      expect(JSON.parse(String(response.body))).toMatchObject({
+        error: { code: -32602, message: "the cursor is not valid" },
+      });
+    },
+  );
 });

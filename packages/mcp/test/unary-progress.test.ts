@@ -78,10 +78,10 @@ function fail(code: Code, header: Readonly<Record<string, string>> = {}): never 
 
 describe("a unary call with a progress token", () => {
   test.each([
-    { name: "in the stateless revision", request: stateless },
+    { name: "in the stateless protocol version", request: stateless },
     { name: "over HTTP/2", request: http2 },
     { name: "after initialize", request: initializedRequest("tools/call", params) },
-  ])("$name gets a notification every 5 seconds, then its result", async ({ request }) => {
+  ])("gets a notification every 5 seconds $name, then its result", async ({ request }) => {
     const { httpStatus, header, body } = await callDuring(2, request, () => ({ bed: "7" }));
     expect([httpStatus, fieldValue(header, "content-type")]).toEqual([200, "text/event-stream"]);
     expect(eventsOf(String(body))).toMatchObject([
@@ -94,11 +94,11 @@ describe("a unary call with a progress token", () => {
   test.each([
     { name: "an error", outcome: () => fail(Code.Aborted), text: "ABORTED: dry" },
     {
-      name: "a challenge, whose status can no longer be sent",
+      name: "a refusal with a challenge",
       outcome: () => fail(Code.Unauthenticated, { "www-authenticate": "Bearer" }),
       text: "UNAUTHENTICATED: dry",
     },
-  ])("gets $name as its result after notifications", async ({ outcome, text }) => {
+  ])("gets $name as a result with status 200 after a notification", async ({ outcome, text }) => {
     const { httpStatus, body } = await callDuring(1, stateless, outcome);
     expect(httpStatus).toBe(200);
     expect(eventsOf(String(body))).toMatchObject([
@@ -111,18 +111,18 @@ describe("a unary call with a progress token", () => {
     { name: "a result", outcome: () => ({}), httpStatus: 200 },
     { name: "an error", outcome: () => fail(Code.Aborted), httpStatus: 200 },
     {
-      name: "a challenge",
+      name: "a refusal with a challenge",
       outcome: () => fail(Code.Unauthenticated, { "www-authenticate": "Bearer" }),
       httpStatus: 401,
     },
-  ])("gets $name as JSON within 5 seconds", async ({ outcome, httpStatus }) => {
+  ])("gets $name as plain JSON if the handler responds within 5 seconds", async ({ outcome, httpStatus }) => {
     const response = await callDuring(0, stateless, outcome);
     expect(response.httpStatus).toBe(httpStatus);
     expect(fieldValue(response.header, "content-type")).toBe("application/json");
     expect(timers()).toHaveLength(1);
   });
 
-  test("is reset when a response field is not valid, as without notifications", async () => {
+  test("is reset if a response header field is not valid", async () => {
     const options: Partial<GatewayOptions> = { admit: (one) => one.addResponseHeader("not valid", "1") };
     for (const firings of [0, 2]) {
       await expect(callDuring(firings, stateless, () => ({}), options)).rejects.toThrow("the peer closed");

@@ -223,7 +223,7 @@ async function expectStatus(client: Client, message: string): Promise<void> {
   ]);
 }
 
-describe.each(["grpc-js", "gateway"] as const)("handlers of grpc-js on %s", (name) => {
+describe.each(["grpc-js", "gateway"] as const)("grpc-js handlers on the %s server", (name) => {
   let server: TestServer;
   let client: Client;
   beforeAll(async () => {
@@ -235,10 +235,10 @@ describe.each(["grpc-js", "gateway"] as const)("handlers of grpc-js on %s", (nam
     await server[Symbol.asyncDispose]();
   });
 
-  test.each(Object.entries(cases))("pass %s of a client of grpc-js", async (_name, run) => run(client));
+  test.each(Object.entries(cases))("pass the interop case %s with a grpc-js client", async (_name, run) => run(client));
 
   test(
-    "pass all cases of the client of grpc-go",
+    "pass all interop cases of the grpc-go client",
     async () => {
       const { file, folder } = await buildGo("caller");
       const lines = await buildStep(file, [String(server.port)], { folder });

@@ -21,17 +21,17 @@ const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf
 const [, section = ""] = readme.split("## Members of calls\n");
 const rows = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| `"));
 
-test("the README documents exactly the members that calls have", () => {
+test("the README lists all members of a call, and no others", () => {
   const cells = rows.map((row) => row.split("|")[1] ?? "");
   const documented = cells.flatMap((cell) => [...cell.matchAll(/`(for await|\w+)/g)].map(([, member = ""]) => member));
   expect([...new Set(documented)].toSorted()).toEqual(Object.keys(members).toSorted());
 });
 
-test("each call member has a case that shows it", () => {
+test("each member of a call has a test case", () => {
   expect([...new Set(cases.flatMap(({ shows }) => shows))].toSorted()).toEqual(Object.keys(members).toSorted());
 });
 
-describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) => {
+describe.each(["grpc-js", "gateway"] as const)("a call on the %s server", (name) => {
   test.each(cases)("$name", async ({ handlers, call, outcome, deviation }) => {
     await using server = await servers[name](handlers);
     const want = name === "gateway" ? { ...outcome, ...deviation } : outcome;
@@ -43,7 +43,7 @@ describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) =
   });
 
   test.each(["AddTrees", "ListTrees", "TradeTrees"] as const)(
-    "the stream in %s closes after its response",
+    'emits "close" in %s after the response',
     async (method) => {
       const closed = Promise.withResolvers<void>();
       const addTrees = (call: Readable, callback: Callback): void => {
@@ -58,7 +58,7 @@ describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) =
     },
   );
 
-  test("getDeadline is the client's deadline", async () => {
+  test("getDeadline returns the client's deadline", async () => {
     await using server = await servers[name](unary((call, callback) => callback(null, say(call.getDeadline()))));
     const deadline = Date.now() + 60_000;
     const { messages } = await callGarden(server.port, { method: "GetTree", options: { deadline } });
@@ -67,7 +67,7 @@ describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) =
   });
 
   test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
-    "%s is cancelled when its client cancels the call",
+    'emits "cancelled" in %s when the client cancels the call',
     async (method) => {
       const { promise: seen, resolve } = Promise.withResolvers<unknown>();
       const { promise: started, resolve: start } = Promise.withResolvers<void>();

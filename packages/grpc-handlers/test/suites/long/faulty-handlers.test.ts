@@ -41,7 +41,7 @@ interface Case {
 
 const cases: readonly Case[] = [
   {
-    name: "a second callback has no effect",
+    name: "a second call of the callback has no effect",
     handlers: unary((callback) => {
       callback(null, say("first"));
       callback(null, say("second"));
@@ -50,7 +50,7 @@ const cases: readonly Case[] = [
     outcome: { code: status.OK, messages: said("first") },
   },
   {
-    name: "a callback after an error has no effect",
+    name: "a call of the callback after an error has no effect",
     handlers: unary((callback) => {
       callback(notFound);
       callback(null, say("late"));
@@ -58,7 +58,7 @@ const cases: readonly Case[] = [
     outcome: { ...notFound, messages: [] },
   },
   {
-    name: "an exception after the callback is reported",
+    name: "an exception after the callback is reported to onFault",
     handlers: unary((callback) => {
       callback(null, say("first"));
       throw new Error("late");
@@ -67,7 +67,7 @@ const cases: readonly Case[] = [
     faults: ["late"],
   },
   {
-    name: "a promise that rejects after the callback is reported",
+    name: "a promise that rejects after the callback is reported to onFault",
     handlers: unary(async (callback) => {
       callback(null, say("first"));
       await Promise.resolve();
@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
     faults: ["late"],
   },
   {
-    name: "an error with a status after the end is not reported",
+    name: "an error event with a status after the stream's end is not reported",
     method: "ListTrees",
     handlers: {
       listTrees: (call: Writable) => {
@@ -89,7 +89,7 @@ const cases: readonly Case[] = [
     outcome: { code: status.OK, messages: said("first") },
   },
   {
-    name: "a loop over requests is left at the end of its call, without a report",
+    name: "a for-await loop over the requests ends when the handler ends the call",
     method: "TradeTrees",
     handlers: {
       tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
@@ -100,61 +100,61 @@ const cases: readonly Case[] = [
     outcome: { code: status.OK },
   },
   {
-    name: "a rejected promise is UNKNOWN",
+    name: "a rejected promise is sent as UNKNOWN",
     handlers: unary(() => Promise.reject(new Error("secret"))),
     outcome: unknown,
     faults: ["secret"],
   },
   {
-    name: "a string that is called back as an error is UNKNOWN",
+    name: "a string passed as the error is sent as UNKNOWN",
     handlers: unary((callback) => callback(untyped("secret"))),
     outcome: unknown,
     faults: ["secret"],
   },
   {
-    name: "a code that gRPC does not have is UNKNOWN",
+    name: "an error with an invalid code is sent as UNKNOWN",
     handlers: unary((callback) => callback({ code: untyped(99), details: "secret" })),
     outcome: unknown,
     faults: [expect.anything()],
   },
   {
-    name: "the code OK in an error is UNKNOWN",
+    name: "an error with the code OK is sent as UNKNOWN",
     handlers: unary((callback) => callback({ code: status.OK, details: "secret" })),
     outcome: unknown,
     faults: [expect.anything()],
   },
   {
-    name: "an error code of the system is UNKNOWN",
+    name: "an error with the code ECONNREFUSED is sent as UNKNOWN",
     handlers: unary((callback) => callback(Object.assign(new Error("secret"), { code: untyped("ECONNREFUSED") }))),
     outcome: unknown,
     faults: ["secret"],
   },
   {
-    name: "an array as response is INTERNAL",
+    name: "an array as the response results in INTERNAL",
     handlers: unary((callback) => callback(null, untyped([]))),
     outcome: internal,
     faults: ["Failed to serialize message: expected object with Tree structure, got array instead"],
   },
   {
-    name: "a response of another type is INTERNAL",
+    name: "a response of another message type results in INTERNAL",
     handlers: unary((callback) => callback(null, { leavesByName: "none" })),
     outcome: internal,
     faults: [".garden.v1.Tree.leavesByName: object expected"],
   },
   {
-    name: "no response and no error is INTERNAL",
+    name: "a callback without response and error results in INTERNAL",
     handlers: unary((callback) => callback(null)),
     outcome: internal,
     faults: [expect.anything()],
   },
   {
-    name: "a trailer that is not Metadata is INTERNAL",
+    name: "a trailer that is not a Metadata object results in INTERNAL",
     handlers: unary((callback) => callback(null, say("first"), untyped({ "x-tail": "1" }))),
     outcome: { code: status.INTERNAL, details: "internal error" },
     faults: ["metadata?.toHttp2Headers is not a function"],
   },
   {
-    name: "a metadata key that gRPC does not allow is an exception",
+    name: "a metadata key with a space throws in the handler",
     handlers: unary((callback) => {
       const metadata = new Metadata();
       metadata.set("not allowed", "1");
@@ -164,7 +164,7 @@ const cases: readonly Case[] = [
     faults: ['Metadata key "not allowed" contains illegal characters'],
   },
   {
-    name: "metadata with fields of the protocol changes none of them",
+    name: "metadata cannot replace fields such as grpc-status and content-type",
     handlers: unary((callback, call) => {
       const metadata = new Metadata();
       for (const key of ["grpc-status", "content-type", "grpc-encoding", "content-length"]) metadata.set(key, "7");
@@ -175,7 +175,7 @@ const cases: readonly Case[] = [
     outcome: { code: status.OK, messages: said("first"), header: { "x-own": ["1"] }, trailer: { "x-own": ["1"] } },
   },
   {
-    name: "writing after the end has no effect",
+    name: "a message written after the end is not sent",
     method: "ListTrees",
     handlers: {
       listTrees: (call: Writable) => {
@@ -188,7 +188,7 @@ const cases: readonly Case[] = [
     outcome: { code: status.OK, messages: said("first") },
   },
   {
-    name: "writing after the end while messages are pending is UNKNOWN",
+    name: "a write after the end while messages are pending results in UNKNOWN",
     method: "ListTrees",
     handlers: {
       listTrees: (call: Writable) => {
@@ -215,13 +215,13 @@ const cases: readonly Case[] = [
     faults: ["Failed to serialize message: expected object with Tree structure, got array instead"],
   },
   {
-    name: "a client stream that ends without a callback is INTERNAL",
+    name: "a client stream that its handler ends without a callback results in INTERNAL",
     method: "AddTrees",
     handlers: { addTrees: (call: ServerDuplexStream<Message, Message>) => call.resume().end() },
     outcome: { code: status.INTERNAL, details: "the handler sent no message", messages: [] },
   },
   {
-    name: "a client stream with a message before the callback is INTERNAL",
+    name: "a client stream with a message written before the callback results in INTERNAL",
     method: "AddTrees",
     handlers: {
       addTrees: (call: ServerDuplexStream<Message, Message>, callback: Callback) => {
@@ -232,13 +232,13 @@ const cases: readonly Case[] = [
     outcome: { code: status.INTERNAL, details: "the handler sent several messages", messages: [] },
   },
   {
-    name: "a destroyed stream is CANCELLED",
+    name: "a stream that its handler destroys results in CANCELLED",
     method: "TradeTrees",
     handlers: { tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(): void }) => call.destroy() },
     outcome: { code: status.CANCELLED, details: "the handler destroyed its stream" },
   },
   {
-    name: "a stream that is destroyed with an error has its status",
+    name: "a stream destroyed with an error sends the error's status",
     method: "TradeTrees",
     handlers: {
       tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(error: Error): void }) =>
@@ -279,14 +279,14 @@ test("a handler that never responds is cancelled at its deadline", async () => {
   expect(garden.faults).toEqual([]);
 });
 
-test.each(methods)("an error of %s that cannot be read is UNKNOWN", async (method) => {
+test.each(methods)("an error of %s with a throwing message getter is sent as UNKNOWN", async (method) => {
   const unreadable = Object.defineProperty(new Error("secret"), "message", { get: failing });
   await using garden = await startGarden(allHandlers(() => Promise.reject(unreadable)));
   for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(unknown);
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
-test.each(methods)("the %s handler is not called if its call is cancelled", async (method) => {
+test.each(methods)("the %s handler is not called if the call is already cancelled", async (method) => {
   const passed: string[] = [];
   const waits: Interceptor = (next) => async (request) => {
     await once(request.signal, "abort");
@@ -305,7 +305,7 @@ test.each(methods)("the %s handler is not called if its call is cancelled", asyn
   expect([called, garden.faults]).toEqual([[], []]);
 });
 
-test.each(methods)("a requestDeserialize for %s that throws is INVALID_ARGUMENT, reported once", async (method) => {
+test.each(methods)("a requestDeserialize for %s that throws results in INVALID_ARGUMENT", async (method) => {
   const definition = loadGarden();
   const throwing = {
     ...definition,
@@ -323,26 +323,29 @@ test.each(methods)("a requestDeserialize for %s that throws is INVALID_ARGUMENT,
   expect(messageOf(garden.faults[0]?.error)).toBe("index out of range");
 });
 
-test.each(["AddTrees", "TradeTrees"] as const)("a handler that pauses the requests of %s holds one", async (method) => {
-  const definition = loadGarden();
-  let held = 0;
-  const counting = {
-    ...definition,
-    [method]: Object.assign({}, definition[method], { requestDeserialize: () => ({ at: (held += 1) }) }),
-  };
-  const received: unknown[] = [];
-  const handlers = allHandlers((call) => void call.on("data", (message) => received.push(message)).pause());
-  await using garden = await startGarden(handlers, {}, {}, counting);
-  const response = await callWithDeadline(garden, method, 20);
-  expect(await response.text()).toContain('"code":"deadline_exceeded"');
-  expect([held, received]).toEqual([1, []]);
-});
+test.each(["AddTrees", "TradeTrees"] as const)(
+  "a %s handler that is paused buffers only one request",
+  async (method) => {
+    const definition = loadGarden();
+    let held = 0;
+    const counting = {
+      ...definition,
+      [method]: Object.assign({}, definition[method], { requestDeserialize: () => ({ at: (held += 1) }) }),
+    };
+    const received: unknown[] = [];
+    const handlers = allHandlers((call) => void call.on("data", (message) => received.push(message)).pause());
+    await using garden = await startGarden(handlers, {}, {}, counting);
+    const response = await callWithDeadline(garden, method, 20);
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+    expect([held, received]).toEqual([1, []]);
+  },
+);
 
 test.each(
   (["AddTrees", "TradeTrees"] as const).flatMap((method) =>
     ["data", "end", "readable"].map((event) => ({ method, event })),
   ),
-)("a listener of $event that throws ends $method with UNKNOWN", async ({ method, event }) => {
+)('a "$event" listener that throws ends $method with UNKNOWN', async ({ method, event }) => {
   const handlers = allHandlers((call) => {
     call.on(event, failing);
     if (event === "end") call.resume();
@@ -356,7 +359,7 @@ test.each(
 });
 
 test.each(["AddTrees", "ListTrees", "TradeTrees"] as const)(
-  "a listener of close that throws in %s is reported",
+  'a "close" listener that throws in %s is reported to onFault',
   async (method) => {
     const handlers = allHandlers((call, callback) => {
       call.on("close", failing);

@@ -13,7 +13,7 @@ test.each(
   methods.flatMap((method) => [
     {
       method,
-      name: "an interceptor of grpc-js",
+      name: "a grpc-js interceptor",
       handlers: allHandlers(() => undefined),
       interceptors: [throwsWhenCancelled],
       what: "an interceptor of grpc-js failed",
@@ -26,7 +26,7 @@ test.each(
       what: 'a listener of "cancelled" failed',
     },
   ]),
-)("$name that throws when $method is cancelled is reported", async (one) => {
+)("$name that throws when $method is cancelled is reported to onFault", async (one) => {
   await using garden = await startGarden(one.handlers, { interceptors: one.interceptors });
   for (const _ of [1, 2]) {
     const response = await callWithDeadline(garden, one.method);
@@ -38,7 +38,7 @@ test.each(
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
-test.each(methods)("an interceptor of grpc-js sees the status of %s once", async (method) => {
+test.each(methods)("a grpc-js interceptor receives the status of %s once", async (method) => {
   const statuses: number[] = [];
   const listens: ServerInterceptor = (_definition, call) =>
     new ServerInterceptingCall(call, {
@@ -53,7 +53,7 @@ test.each(methods)("an interceptor of grpc-js sees the status of %s once", async
   expect(statuses).toEqual([status.OK, status.OK]);
 });
 
-test.each(methods)("a grpc-js interceptor that throws when %s starts is INTERNAL", async (method) => {
+test.each(methods)("a grpc-js interceptor that throws when %s starts results in INTERNAL", async (method) => {
   await using garden = await startGarden(allHandlers(read), { interceptors: [failing] });
   for (const _ of [1, 2]) {
     expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
@@ -64,7 +64,7 @@ test.each(methods)("a grpc-js interceptor that throws when %s starts is INTERNAL
 
 type Listener = Parameters<ServerInterceptingCall["start"]>[0];
 
-test.each(methods)("the %s handler is not called if its start is delayed beyond the end", async (method) => {
+test.each(methods)("the %s handler is not called after the deadline by a slow interceptor", async (method) => {
   const passed: string[] = [];
   const called: string[] = [];
   const handlers = allHandlers((call) => void called.push(call.getPath()));
@@ -113,7 +113,7 @@ test.each(
     ),
   ),
 )(
-  "when $method responds $when, an exception in interceptor $outer's $part is INTERNAL",
+  "an exception in $part of interceptor $outer results in INTERNAL if $method responds $when (timing)",
   async ({ part, when, method, outer }) => {
     const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
     const handlers = allHandlers((call, callback) =>
@@ -144,7 +144,7 @@ const throwsAfterStatus: ServerInterceptor = (_definition, call) =>
     },
   });
 
-test("an exception of an interceptor after the status is reported", async () => {
+test("an exception of an interceptor after the status is reported to onFault", async () => {
   await using garden = await startGarden(
     allHandlers((_call, callback) => callback?.(null, {})),
     { interceptors: [throwsAfterStatus] },

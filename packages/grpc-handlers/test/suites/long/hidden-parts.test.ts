@@ -47,7 +47,7 @@ test.each([
   { rpc: "RecordReadings", request: reading, received: visibleReading, response: count },
   { rpc: "ControlClimate", request: reading, received: visibleReading, response: adjustment },
 ])(
-  "hidden parts of $rpc reach neither a grpc-js handler nor its caller",
+  "hidden fields of $rpc reach neither the grpc-js handler nor the caller",
   async ({ rpc, request, received, response }) => {
     for (const interceptors of [[], [passOn]]) {
       const requests: Buffer[] = [];

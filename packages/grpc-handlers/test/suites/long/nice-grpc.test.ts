@@ -41,7 +41,7 @@ function start(kind: (typeof kinds)[number], handlers: object): Promise<Listenin
 }
 
 test.each(niceCases.flatMap((one) => kinds.map((kind) => ({ ...one, kind }))))(
-  "$name with a $kind definition",
+  "with a $kind definition, $name in nice-grpc",
   async ({ handlers, kind, call, outcome, deviation }) => {
     await using server = await start(kind, handlers(ServerError));
     expect(await callGarden(server.address.port, call)).toMatchObject({ ...outcome, ...deviation });
@@ -49,7 +49,7 @@ test.each(niceCases.flatMap((one) => kinds.map((kind) => ({ ...one, kind }))))(
 );
 
 test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
-  "the signal in %s aborts when its client cancels the call",
+  "the handler's signal in %s aborts when the client cancels the call",
   async (method) => {
     const started = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<boolean>();
@@ -70,7 +70,7 @@ test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
   },
 );
 
-test("an endless generator waits for its client, and closes on cancellation", async () => {
+test("an endless generator closes when the client cancels the call", async () => {
   const closed = Promise.withResolvers<void>();
   const listTrees = async function* (): AsyncGenerator<object> {
     try {
@@ -92,9 +92,9 @@ test("an endless generator waits for its client, and closes on cancellation", as
 });
 
 test.each([
-  { name: "its client cancels the call", message: {}, ends: status.CANCELLED },
+  { name: "the client cancels", message: {}, ends: status.CANCELLED },
   { name: "a message cannot be serialized", message: { leavesByName: { oak: 7 } }, ends: status.INTERNAL },
-])("when $name, a generator that waits between messages closes", async ({ message, ends }) => {
+])("a generator that awaits between messages closes when $name", async ({ message, ends }) => {
   const closed = Promise.withResolvers<void>();
   const listTrees = async function* (): AsyncGenerator<object> {
     try {
@@ -116,7 +116,7 @@ test.each([
   await closed.promise;
 });
 
-test("a waiting generator closes when its message cannot be serialized", async () => {
+test("the signal aborts when a generator's message cannot be serialized", async () => {
   const source = new EventEmitter();
   const aborted = Promise.withResolvers<boolean>();
   const listTrees = async function* (_request: unknown, { signal }: Context): AsyncGenerator {
@@ -147,7 +147,7 @@ test("the signal of a stream does not abort after the last message", async () =>
   expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
 });
 
-test("a stream handler that returns no iterable is UNKNOWN", async () => {
+test("a stream handler that returns an array results in UNKNOWN", async () => {
   await using server = await start("ts-proto", { listTrees: async () => [] });
   expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.UNKNOWN });
 });
@@ -163,9 +163,9 @@ function throwUnreadable(): never {
 test.each(
   (["GetTree", "ListTrees"] as const).flatMap((method) => [
     { method, thrown: "an object without a prototype", fail: throwUnprintable },
-    { method, thrown: "an error that cannot be read", fail: throwUnreadable },
+    { method, thrown: "an error with a throwing message getter", fail: throwUnreadable },
   ]),
-)("a $method handler that throws $thrown is UNKNOWN", async ({ method, fail }) => {
+)("a $method handler that throws $thrown results in UNKNOWN", async ({ method, fail }) => {
   const listTrees = async function* (): AsyncGenerator<object> {
     yield fail();
   };

@@ -59,7 +59,7 @@ const cases: readonly { name: string; desc: DescMessage; path: string; procedure
 ];
 
 test.each(cases)(
-  "for random messages with $name, tools return the JSON of REST",
+  "a tool's result with random $name is the same JSON as over REST",
   async ({ desc, path, procedure, request }) => {
     const runs = numRunsOf(200);
     let written = 0;

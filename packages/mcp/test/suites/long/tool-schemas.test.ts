@@ -43,18 +43,18 @@ function countStrings(schema: unknown): number {
 
 describe("a schema", () => {
   test.each([
-    { name: "2,001 fields of one message", messages: chainOf(1, 2_001), want: undefined },
-    { name: "2,000 fields of one message", messages: chainOf(1, 2_000), want: 2_000 },
-    { name: "2,000 fields of 200 messages", messages: chainOf(200, 10), want: 1_801 },
-    { name: "201 messages", messages: chainOf(201, 1), want: undefined },
-  ])("with $name is left out if it is too large", async ({ messages, want }) => {
+    { name: "2,001 fields of one message", messages: chainOf(1, 2_001), outcome: "omitted", want: undefined },
+    { name: "2,000 fields of one message", messages: chainOf(1, 2_000), outcome: "complete", want: 2_000 },
+    { name: "2,000 fields of 200 messages", messages: chainOf(200, 10), outcome: "complete", want: 1_801 },
+    { name: "201 messages", messages: chainOf(201, 1), outcome: "omitted", want: undefined },
+  ])("with $name is $outcome in tools/list", async ({ messages, want }) => {
     const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
     const { inputSchema, outputSchema } = tools[0] ?? {};
     if (want === undefined) expect([inputSchema, outputSchema]).toEqual([tooLarge, tooLarge]);
     else expect([inputSchema, outputSchema].map(countStrings)).toEqual([want, want]);
   });
 
-  test("counts the values of enums", async () => {
+  test("with 2,000 enum values is omitted in tools/list", async () => {
     const value = Array.from({ length: 2_000 }, (_, number) => ({ name: `V${number}`, number }));
     const field = [{ name: "e", jsonName: "e", number: 1, type: Type.ENUM, typeName: ".hostile.v1.M.E" }];
     const messages = [{ name: "M", field, enumType: [{ name: "E", value }] }];
@@ -62,7 +62,7 @@ describe("a schema", () => {
     expect(tools[0]?.["inputSchema"]).toEqual(tooLarge);
   });
 
-  test("is left out if its text is too long", async () => {
+  test("with an excessively long JSON text is omitted in tools/list", async () => {
     // Each of the 50 members in a oneof refuses the others by name.
     const names = Array.from({ length: 1_000 }, (_, at) => `${"n".repeat(90)}${at}`);
     const field = names.map((name, at) => ({ ...stringField(at + 1, name), oneofIndex: Math.floor(at / 50) }));
@@ -81,16 +81,16 @@ async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {
 }
 
 test.each([
-  { name: "16 RPCs with 10,000 fields each", count: 34, messages: chainOf(200, 50), pageCount: 3 },
+  { name: "16 RPCs of 10,000 fields each", count: 34, messages: chainOf(200, 50), pageCount: 3 },
   { name: "1 MiB of RPCs with 1,900 fields each", count: 20, messages: chainOf(1, 1_900), pageCount: 2 },
-])("after $name, a page in tools/list ends", async ({ count, messages, pageCount }) => {
+])("a page of tools/list ends after $name in its schemas", async ({ count, messages, pageCount }) => {
   const pages = await pagesOf(serveDescribed(rpcs(count), { messages }));
   expect(pages.map(({ httpStatus }) => httpStatus)).toEqual(Array.from({ length: pageCount }, () => 200));
   expect(new Set(pages.flatMap(({ tools }) => tools.map(({ name }) => name))).size).toBe(count);
   expect(Math.max(...pages.map(({ text }) => text.length))).toBeLessThan(1.5 * 1024 * 1024);
 });
 
-test("names with invisible characters, long names and links are left out", async () => {
+test("a schema omits names with invisible characters, long names and links", async () => {
   // The option openapiv2_schema (1042) with external_docs (5), which has a URL (2).
   const url = new BinaryWriter().tag(2, WireType.LengthDelimited).string("https://obey.example").finish();
   const docs = new BinaryWriter().tag(5, WireType.LengthDelimited).bytes(url).finish();
@@ -110,10 +110,10 @@ test("names with invisible characters, long names and links are left out", async
 const strict: DescribedOptions["gateway"] = { jsonOptions: { ignoreUnknownFields: false } };
 const wrapped = { name: "W", inputType: ".google.protobuf.StringValue" };
 
-describe("a tool whose RPC refuses unknown fields", () => {
+describe("a tool of an RPC that refuses unknown fields", () => {
   const fetch = serveDescribed([...rpcs(1), wrapped], { messages: chainOf(2, 2), gateway: strict });
 
-  test("has a closed input and an open output", async () => {
+  test("has an input schema, but no output schema, without additional properties", async () => {
     const [tool, wrapping] = (await pageOf(fetch)).tools;
     expect(tool?.["inputSchema"]).toMatchObject({
       additionalProperties: false,
@@ -129,9 +129,13 @@ describe("a tool whose RPC refuses unknown fields", () => {
   });
 
   test.each([
-    { name: "another argument", args: { value: "a", other: 1 }, want: 'there must be no argument other than "value"' },
-    { name: "no value", args: { other: 1 }, want: 'the argument "value" is missing' },
-  ])("refuses $name next to a value", async ({ args, want }) => {
+    {
+      name: "an argument other than value",
+      args: { value: "a", other: 1 },
+      want: 'there must be no argument other than "value"',
+    },
+    { name: "no argument value", args: { other: 1 }, want: 'the argument "value" is missing' },
+  ])("refuses a call with $name for a wrapper message", async ({ args, want }) => {
     const { text } = await postTo(fetch, statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: args }));
     expect(JSON.parse(text)).toMatchObject({
       result: { isError: true, content: [{ text: `INVALID_ARGUMENT: ${want}` }] },
@@ -139,14 +143,14 @@ describe("a tool whose RPC refuses unknown fields", () => {
   });
 });
 
-test("an argument next to a value must not be set twice", async () => {
+test("a tool for a wrapper message refuses an argument that is set twice", async () => {
   const fetch = serveDescribed([wrapped]);
   const params = '{"name":"hostile_v1_S_W","arguments":{"value":"a","other":1,"other":2}}';
   const { text } = await postTo(fetch, postMcp(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`));
   expect(text).toContain('INVALID_ARGUMENT: key \\"other\\" is set more than once');
 });
 
-test("a tool whose RPC ignores unknown fields has an open input", async () => {
+test("a tool of an RPC that ignores unknown fields accepts additional arguments", async () => {
   const fetch = serveDescribed([...rpcs(1), wrapped], { messages: chainOf(2, 2) });
   expect((await pageOf(fetch)).text).not.toContain("additionalProperties");
   const request = statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: { value: "a", other: 1 } });

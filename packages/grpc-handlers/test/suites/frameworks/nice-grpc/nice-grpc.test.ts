@@ -40,7 +40,7 @@ const servers = {
   },
 } as const;
 
-describe.each(["nice-grpc", "gateway"] as const)("with the server of %s", (name) => {
+describe.each(["nice-grpc", "gateway"] as const)("a call on the %s server", (name) => {
   test.each(niceCases)("$name", async ({ handlers, call, outcome, deviation }) => {
     await using server = await servers[name](handlers(ServerError));
     const want = name === "gateway" ? { ...outcome, ...deviation } : outcome;

@@ -77,7 +77,7 @@ const exceptions: Readonly<Record<keyof typeof libraries, Exceptions>> = {
 
 const requests = corpusGroups.flatMap(({ cases }) => cases);
 
-describe.each(["ts-proto", "proto-loader"] as const)("handlers of grpc-js with messages of %s", (name) => {
+describe.each(["ts-proto", "proto-loader"] as const)("grpc-js handlers with %s messages", (name) => {
   const expected = exceptions[name];
   let library: Library;
   beforeAll(() => {
@@ -85,7 +85,7 @@ describe.each(["ts-proto", "proto-loader"] as const)("handlers of grpc-js with m
   });
   afterAll(() => library[Symbol.dispose]());
 
-  test("pass the transcoding suite without the listed cases", async () => {
+  test("pass all transcoding cases except the listed ones", async () => {
     const options = await createEchoOptions(library);
     await using server = await listenForTests(createTestGateway({ ...options, onFault: () => {} }));
     const exchange = createHttp1Exchange(new URL(`http://127.0.0.1:${server.address.port}`));
@@ -95,7 +95,7 @@ describe.each(["ts-proto", "proto-loader"] as const)("handlers of grpc-js with m
     expect(failed).toHaveLength(Object.keys(expected.cases).length);
   });
 
-  test("pass the corpus without the listed requests", async () => {
+  test("pass all requests of the corpus except the listed ones", async () => {
     const options = await createSinkOptions(library);
     await using server = await listenForTests(createTestGateway({ ...options, onFault: () => {} }));
     using http2 = await openHttp2(server.address);
