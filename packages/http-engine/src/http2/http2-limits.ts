@@ -52,7 +52,10 @@ export const defaultHttp2Limits = {
    * s.
    */
   stallTimeoutMs: 20_000,
-  /** Milliseconds in which a peer must read at least a part of the pending output. 75 s, because readers may pause. */
+  /**
+   * Milliseconds in which a peer must read a part of each queued response, and of the buffered output. 75 s, because
+   * readers may pause.
+   */
   blockedTimeoutMs: 75_000,
   /** Milliseconds in which a request body that a call waits for must be complete. 5 min. */
   requestTimeoutMs: 300_000,

@@ -13,7 +13,7 @@ export class AwaitedBody extends RequestBody {
 
 class ReceiverInContext extends AsyncResource implements BodyReceiver {
   readonly #receiver: BodyReceiver;
-  /** `undefined` if the receiver has no such method. Otherwise the body would call it for each piece. */
+  /** Defined only if the receiver has the method, because the body calls this one for each piece. */
   readonly receivedStart?: NonNullable<BodyReceiver["receivedStart"]>;
 
   constructor(receiver: BodyReceiver) {

@@ -30,7 +30,7 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
 }
 
-/** Returns the interval between timeout checks, in milliseconds: at most a quarter of the shortest timeout. */
+/** Returns the interval between timeout checks, in milliseconds: a quarter of the shortest timeout, at most 1 s. */
 export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }

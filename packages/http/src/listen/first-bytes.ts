@@ -37,8 +37,8 @@ const tlsHandshake = 22;
 
 /**
  * Waits for the PROXY header with which a trusted proxy's connection starts, and removes it. Calls `proceed` with the
- * peer that connected to the proxy, or with `undefined` if the proxy opened the connection itself. Closes a connection
- * whose header is malformed, or incomplete after `timeoutMs` milliseconds.
+ * peer that connected to the proxy, or with `undefined` if the header contains no IP address, such as for the proxy's
+ * own connections. Closes a connection whose header is malformed, or incomplete after `timeoutMs` milliseconds.
  */
 export function consumeProxyHeader(
   socket: Socket,
