@@ -7,9 +7,9 @@ import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
 /** A running server's readiness. */
 export interface ServerAnswer {
-  /** The server's response, or why no server was asked, for an operator. */
+  /** The server's response, or why there is none, for an operator. */
   readonly text: string;
-  /** Whether the server was asked. False unless the admin address has a fixed port or a socket path. */
+  /** Whether a request was sent. False unless the admin address has a fixed port or a socket path. */
   readonly isAsked: boolean;
   /** Whether a server responded that it is not ready. */
   readonly isNotReady: boolean;

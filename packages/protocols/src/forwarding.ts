@@ -42,7 +42,10 @@ export interface Forwarder {
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
   /** Encodes a message for a caller whose format is not binary. */
   encode(message: Message): Envelope;
-  /** Decodes a message for this caller. Throws a ConnectError if the server's message is not valid. */
+  /**
+   * Decodes a message for a caller whose format is not binary. Throws a ConnectError if the server's message is not
+   * valid.
+   */
   decode(message: Envelope): Message;
 }
 
