@@ -2,7 +2,7 @@ import type { DeleteCall, StoreConnections, StoreFile } from "../../service/inde
 import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
-/** Deletes the batches from a store's queue, see {@link queuedStore}. Each backend is listed in index.ts. */
+/** Commits the batches of deletions from a store's queue, see {@link queuedStore}. Each backend is used in index.ts. */
 export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;

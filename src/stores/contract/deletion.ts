@@ -94,7 +94,7 @@ export class TransitionError extends Error {
   override readonly name = "TransitionError";
 }
 
-/** A called deletion with its state. {@link decide} sets the ending, exactly once. */
+/** The deletion that a call requests, with its state. {@link decide} sets the ending, exactly once. */
 export class Deletion {
   readonly id: bigint;
   readonly call: DeleteCall;
