@@ -52,7 +52,7 @@ const warmUpS = 2;
 const turnS = 1;
 
 /**
- * A turn with fewer requests is repeated with the longest duration, in seconds. The requests in progress at the end of a
+ * The requests in a turn below which the turn is repeated for `turnMaxS` seconds. Requests in progress at the end of a
  * turn cost CPU time without being counted.
  */
 const requestsMin = 40;
