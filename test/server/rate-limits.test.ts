@@ -114,7 +114,7 @@ test.each([
 test.each([
   { second: "2001:db8:0:1:ffff::1", want: "resource_exhausted" },
   { second: "2001:db8:0:2::1", want: "unauthenticated" },
-])("IPv6 addresses in the same /64 network share a rate limit ($second)", async ({ second, want }) => {
+])('after a call from 2001:db8:0:1::1, a call from $second gets "$want"', async ({ second, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("2001:db8:0:1::1")]);
   expect(await codeOf(server, [from(second)])).toBe(want);

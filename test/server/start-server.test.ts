@@ -69,7 +69,7 @@ test.each([
 test.each([
   { name: "principal", variable: "PLANTSTORE_RATE_PER_PRINCIPAL" },
   { name: "address", variable: "PLANTSTORE_RATE_PER_ADDRESS" },
-])("$variable limits the calls for each $name separately", async ({ name, variable }) => {
+])("$variable limits the calls of one $name", async ({ name, variable }) => {
   const token = "token-of-this-test";
   await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
   // Enough concurrent calls to exceed the limit even on a slow machine.

@@ -79,7 +79,7 @@ describe.concurrent("a late client on node:http", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("with another request is served until the idle timeout", async ({ expect }) => {
+  test("is served if it sends another request after the header timeout", async ({ expect }) => {
     // When a body ends after its response, the rest must not be parsed as the next request's head.
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: never, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });

@@ -235,7 +235,7 @@ test.each([
     },
   },
   { when: "rejected promise", close: () => Promise.reject(new Error("not now")) },
-])("a $when of a request stream's return() delays no other call", async ({ close }) => {
+])("a $when of a request stream's return() does not prevent the reset", async ({ close }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {

@@ -149,7 +149,7 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a lost connection", steps: [({ socket }) => socket.destroy(), ok], want: "ok", attempts: 2 },
   {
-    name: "a trailers-only error of a load balancer",
+    name: "a 503 response in HTML from a load balancer",
     steps: [
       sends((id) => [
         headersFrame(id, [

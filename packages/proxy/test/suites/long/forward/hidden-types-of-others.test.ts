@@ -104,7 +104,7 @@ describe.each(Object.entries(describedBy))("a hidden field of a type from %s", (
     ["Connect", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
   ];
 
-  test.each(transports)("is kept in Any over %s if its label is allowed", async (_transport, open) => {
+  test.each(transports)("is kept in Any over %s only if its label is allowed", async (_transport, open) => {
     received.length = 0;
     const sinks: Sink[] = [];
     for (const baseUrl of urls) {
@@ -115,7 +115,7 @@ describe.each(Object.entries(describedBy))("a hidden field of a type from %s", (
     expect(numbers).toEqual([7, 5, 7, 5]);
   });
 
-  test.each(transports)("is kept in details over %s if its label is allowed", async (_transport, open) => {
+  test.each(transports)("is kept in details over %s only if its label is allowed", async (_transport, open) => {
     const numbers: unknown[] = [];
     for (const baseUrl of urls) {
       const client = createClient(KitchenSink, open(baseUrl));
@@ -125,7 +125,7 @@ describe.each(Object.entries(describedBy))("a hidden field of a type from %s", (
     expect(numbers).toEqual([[7], [5]]);
   });
 
-  test("is kept in JSON if its label is allowed", async () => {
+  test("is kept in JSON only if its label is allowed", async () => {
     const responses: unknown[] = [];
     for (const baseUrl of urls) {
       const response = await fetch(`${baseUrl}/kitchensink.v1.KitchenSink/Types`, {
