@@ -47,7 +47,7 @@ test.each([
 /** Selects all RPCs, and names the tool for `z.Z.Run`. */
 const toolsWithName: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: "a_b_C_Get" };
 
-test("a default tool name is changed if the program sets it for a later RPC", () => {
+test("a default tool name differs from names that the program sets", () => {
   expect(namesOf(["a.b.C.Get", "z.Z.Run"], toolsWithName)).toEqual([
     expect.stringMatching(/^a_b_C_Get_[0-9a-f]{8}$/),
     "a_b_C_Get",

@@ -65,7 +65,7 @@ test("a tool's definition is derived from its RPC", async () => {
   ]);
 });
 
-test("the output schema of a server stream's tool is an array of messages", async () => {
+test("a server stream's tool has an array of messages as output", async () => {
   const [tool] = await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.WatchReadings"] });
   expect(tool?.["outputSchema"]).toMatchObject({
     properties: { messages: { type: "array", items: { type: "object" } } },

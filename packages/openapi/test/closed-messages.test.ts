@@ -19,19 +19,19 @@ function schemasOf(rest: OpenApiOptions["rest"] = {}): Readonly<Record<string, O
   return createOpenApi([KitchenSink, Shelves, LegacySink], { info, rest }).components?.schemas ?? {};
 }
 
-describe("a message", () => {
+describe("a message schema", () => {
   test.each([
-    { name: "of requests is closed", message: "Sink", want: false },
-    { name: "inside requests is closed", message: "Nested", want: false },
-    { name: "of responses only is open", message: "Echo", want: undefined },
-    { name: "with extensions is open", message: "Legacy", want: undefined },
+    { name: "allows no additional properties for a request message", message: "Sink", want: false },
+    { name: "allows no additional properties for a message inside a request", message: "Nested", want: false },
+    { name: "allows additional properties for a response message", message: "Echo", want: undefined },
+    { name: "allows additional properties for a message with extensions", message: "Legacy", want: undefined },
   ])("$name", ({ message, want }) => {
     const schema = schemasOf()[message];
     expect(schema).toHaveProperty("properties");
     expect(schema?.["additionalProperties"]).toBe(want);
   });
 
-  test("is open if any service that reads it ignores unknown fields", () => {
+  test("allows additional properties if the service ignores unknown fields", () => {
     const schemas = schemasOf({ service: ({ typeName }) => ({ lenient: typeName === KitchenSink.typeName }) });
     expect(schemas["Sink"]).not.toHaveProperty("additionalProperties");
     expect(schemas["Shelf"]).toHaveProperty("additionalProperties", false);
@@ -61,19 +61,23 @@ function sharedSchemas(rest: OpenApiOptions["rest"]): Readonly<Record<string, Op
 }
 
 test.each([
-  { name: "two services is closed if both refuse unknown fields", lenient: [] as string[], want: false },
-  { name: "two services is open if the first ignores unknown fields", lenient: ["notes.A"], want: undefined },
-  { name: "two services is open if the second ignores unknown fields", lenient: ["notes.B"], want: undefined },
-])("a message that is read by $name", ({ lenient, want }) => {
+  { name: "no additional properties if both services refuse unknown fields", lenient: [] as string[], want: false },
+  { name: "additional properties if the first service ignores unknown fields", lenient: ["notes.A"], want: undefined },
+  { name: "additional properties if the second service ignores unknown fields", lenient: ["notes.B"], want: undefined },
+])("the schema of a message in two services allows $name in requests", ({ lenient, want }) => {
   const schemas = sharedSchemas({ service: ({ typeName }) => ({ lenient: lenient.includes(typeName) }) });
   const [outer, inner] = [schemas["Note"], schemas["Part"]].map((schema) => schema?.["additionalProperties"]);
   expect([outer, inner]).toEqual([want, want]);
 });
 
-describe("a body without the fields of the path", () => {
+describe("the schema of a body without the path's fields", () => {
   test.each([
-    { name: "is closed", rest: {}, want: false },
-    { name: "is open if it may repeat them", rest: { service: () => ({ sameValueAsPath: true }) }, want: undefined },
+    { name: "allows no additional properties", rest: {}, want: false },
+    {
+      name: "allows additional properties with sameValueAsPath",
+      rest: { service: () => ({ sameValueAsPath: true }) },
+      want: undefined,
+    },
   ])("$name", ({ rest, want }) => {
     const { paths } = createOpenApi([KitchenSink], { info, rest });
     const schema = paths["/v1/sinks/{f_int64}"]?.put?.requestBody?.content["application/json"]?.schema;

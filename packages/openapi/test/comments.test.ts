@@ -87,10 +87,10 @@ test.each([
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
   ["Shed", "A shed."],
   ["colour", "Its colour."],
-])("%s has %j as its comment", (name, want) => {
+])("the comment of %s is %j in the result", (name, want) => {
   expect(comments.get(name)).toBe(want);
 });
 
-test("an extend block's comment does not describe its extensions", () => {
+test("the comment of an extend block is not used for its extensions", () => {
   expect([...comments.values()]).not.toContain("More about sheds.");
 });

@@ -73,7 +73,7 @@ function answerOf(text: string): unknown {
   return operation(text).responses["200"]?.content?.["application/json"]?.schema;
 }
 
-test("header fields come after the parameters of the path and the query", () => {
+test("header parameters follow path and query parameters", () => {
   const operations = Object.values(unusual.paths).flatMap((item) => Object.values(item));
   const fields = operations.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
   expect(fields.filter(([, name]) => name === "X-Shade")).toEqual([["query", "X-Shade"]]);
@@ -84,7 +84,7 @@ test("header fields come after the parameters of the path and the query", () => 
   });
 });
 
-test("the schemas of messages are sorted by their names", () => {
+test("message schemas are sorted by name", () => {
   const names = Object.keys(document.components?.schemas ?? {});
   expect(names).toEqual(names.toSorted());
   expect(names.length).toBeGreaterThan(3);
@@ -118,12 +118,12 @@ describe("a path parameter", () => {
     expect(parameter?.schema).toEqual(schema);
   });
 
-  test("has the comment of its field", () => {
+  test("has its field's comment as description", () => {
     const [parameter] = operation("GET /v1/int64/{f_int64}").parameters ?? [];
     expect(parameter?.description).toBe("A long one.");
   });
 
-  test("documents that it matches several segments", () => {
+  test("has a description that it matches several segments", () => {
     const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
     expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
   });
@@ -134,8 +134,8 @@ const about = ({ parameters = [] }: OpenApiOperation): unknown =>
     place === "path" ? [{ name, description, type: schema["type"], pattern: schema["pattern"] }] : [],
   );
 
-describe("a part of a path variable", () => {
-  test("documents its part, matches one segment, and omits the field's comment", () => {
+describe("a wildcard inside a path variable", () => {
+  test("has a description of its position in the variable's template", () => {
     const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
     const described = createOpenApi([KitchenSink], { info, comments: notes });
     const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
@@ -148,7 +148,7 @@ describe("a part of a path variable", () => {
     ]);
   });
 
-  test("without a preceding literal is numbered, and may match several segments", () => {
+  test("has a number as its name without a preceding literal", () => {
     const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
     const selector = `${KitchenSink.typeName}.Root`;
     const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
@@ -165,12 +165,12 @@ describe("a part of a path variable", () => {
   });
 });
 
-describe("the query", () => {
+describe("the query parameters", () => {
   const query = (text: string): string[] =>
     (operation(text).parameters ?? []).filter((parameter) => parameter.in === "query").map(({ name }) => name);
 
   test.each(["fInt64", "ids", "nested.text", "nested.tags", "choiceNested.number", "wInt64", "mask", "customName"])(
-    "includes the field %s as a parameter",
+    "include the field %s of the request",
     (name) => {
       expect(query("GET /v1/query")).toContain(name);
     },
@@ -179,9 +179,9 @@ describe("the query", () => {
   test.each([
     { what: "a map", name: "labels" },
     { what: "a repeated message", name: "nesteds" },
-    { what: "a recursive message below itself", name: "nested.inner.text" },
+    { what: "the fields of a recursive message at the second level", name: "nested.inner.text" },
     { what: "the fields of a well-known type", name: "any.typeUrl" },
-  ])("omits $what from its parameters", ({ name }) => {
+  ])("omit $what in the request", ({ name }) => {
     expect(query("GET /v1/query")).not.toContain(name);
   });
 
@@ -193,17 +193,17 @@ describe("the query", () => {
       gone: "nested.text",
     },
     { what: "is the body", at: "PATCH /v1/body/tags", kept: "ids", gone: "tags" },
-  ])("omits a field that $what", ({ at, kept, gone }) => {
+  ])("omit a field that $what instead", ({ at, kept, gone }) => {
     const names = query(at);
     expect([names.includes(kept), names.includes(gone)]).toEqual([true, false]);
   });
 
-  test("is empty if the body is the complete message", () => {
+  test("are empty if the body is the complete message", () => {
     expect(query("POST /v1/sinks")).toEqual([]);
   });
 });
 
-describe("a body", () => {
+describe("the schema of a request body", () => {
   test.each([
     ["POST /v1/sinks", { $ref: "#/components/schemas/Sink" }],
     ["PATCH /v1/children/{f_string}", { $ref: "#/components/schemas/Sink" }],
@@ -216,28 +216,28 @@ describe("a body", () => {
     ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
     ["PATCH /v1/body/wrapper", { type: "string" }],
     ["GET /v1/query", undefined],
-  ])("for %s has %j as its schema", (at, want) => {
+  ])("for %s is %j in the document", (at, want) => {
     expect(bodyOf(at)).toEqual(want);
   });
 
-  test.each(["fInt64", "fSint64", "fSfixed64"])("has %s as a string of digits", (name) => {
+  test.each(["fInt64", "fSint64", "fSfixed64"])("describes %s as a string of digits", (name) => {
     expect(document.components?.schemas?.["Sink"]).toHaveProperty(`properties.${name}`, expect.objectContaining(int64));
   });
 
-  test.each(["fUint64", "fFixed64"])("has %s as a string of digits, without a sign", (name) => {
+  test.each(["fUint64", "fFixed64"])("describes %s as a string of digits without a sign", (name) => {
     expect(document.components?.schemas?.["Sink"]).toHaveProperty(
       `properties.${name}`,
       expect.objectContaining({ type: "string", format: "uint64", pattern: expect.stringMatching(/^\^\(0\|\(/) }),
     );
   });
 
-  test("leaves out a field that the path sets", () => {
+  test("omits a field that the path sets", () => {
     const body = bodyOf("PUT /v1/sinks/{f_int64}");
     expect(body).toHaveProperty("properties.fInt32");
     expect(body).not.toHaveProperty("properties.fInt64");
   });
 
-  test("leaves out a nested field that the path sets, and no other", () => {
+  test("omits only the nested field that the path sets", () => {
     const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested_inner_inner_text}"));
     expect(properties).toMatchObject({
       text: {},
@@ -247,7 +247,7 @@ describe("a body", () => {
   });
 });
 
-describe("a response", () => {
+describe("the description of a response", () => {
   test.each([
     ["GET /v1/query", { $ref: "#/components/schemas/Echo" }],
     ["DELETE /v1/sinks/{f_int64}", { type: "object", additionalProperties: false }],
@@ -259,18 +259,18 @@ describe("a response", () => {
     ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
     ["GET /v1/response/int64", { ...int64, description: "A long one." }],
     ["GET /v1/response/enum", { $ref: "#/components/schemas/Color" }],
-  ])("to %s has %j as its schema", (at, want) => {
+  ])("to %s has the schema %j for status 200", (at, want) => {
     expect(answerOf(at)).toEqual(want);
   });
 
-  test.each([200, 204] as const)("without content has status %i if the gateway sends that", (emptyResponse) => {
+  test.each([200, 204] as const)("without content has the status %i from the option emptyResponse", (emptyResponse) => {
     const described = describeOrders({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
     expect(operation("DELETE /orders/{id}", described).responses).toMatchObject({
       [emptyResponse]: { description: "DeleteOrder is done." },
     });
   });
 
-  test.each(["4XX", "5XX"])("to a failed request (%s) is google.rpc.Status by default", (status) => {
+  test.each(["4XX", "5XX"])("to a failed request (%s) has the schema of google.rpc.Status by default", (status) => {
     expect(operation("GET /").responses[status]).toMatchObject({
       content: { "application/json": { schema: { $ref: "#/components/schemas/google.rpc.Status" } } },
     });
@@ -289,7 +289,7 @@ describe("a response", () => {
     });
   });
 
-  test("to a failed request is the configured record", () => {
+  test("to a failed request has the schema of the configured error record", () => {
     const record = { status: "4XX", description: "No.", record: NestedSchema, codeField: "number" };
     const described = describeOrders({ comments, errors: [record] });
     expect(operation("DELETE /orders/{id}", described).responses["4XX"]).toEqual({
@@ -303,7 +303,7 @@ describe("a response", () => {
     });
   });
 
-  test("renames an error record that shares a message's short name", () => {
+  test("uses an error record's full name if the short name is ambiguous", () => {
     const file = create(FileDescriptorProtoSchema, {
       name: "other.proto",
       package: "other.v1",
@@ -324,15 +324,15 @@ describe("a comment", () => {
     ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
     ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
     ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
-  ])("on %s becomes %j as summary and %j as description", (at, summary, description) => {
+  ])("on %s is split into summary %j and description %j for OpenAPI", (at, summary, description) => {
     expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
   });
 
-  test("of the only service describes the document", () => {
+  test("on the only service is the description of the document", () => {
     expect(document.info.description).toBe("Takes all.\n\nAnd more.");
   });
 
-  test("of an enum includes the comments of its values", () => {
+  test("on an enum is extended by the comments on the enum's values", () => {
     expect(document.components?.schemas?.["Color"]).toEqual({
       type: "string",
       description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
@@ -341,29 +341,29 @@ describe("a comment", () => {
   });
 });
 
-describe("names", () => {
-  test("of fields are proto names if the gateway writes them", () => {
+describe("a name in the document", () => {
+  test("is a field's proto name with useProtoFieldName", () => {
     expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
     expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
       expect.objectContaining({ name: "f_int64", in: "query" }),
     );
   });
 
-  test("for operations are their RPCs', numbered if there are several", () => {
+  test("is an operation's RPC name, with a number for additional bindings", () => {
     const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
       (at) => operation(at).operationId,
     );
     expect(ids).toEqual(["types", "types_2", "query"]);
   });
 
-  test("of operations are all different", () => {
+  test("is unique for each operation", () => {
     const ids = Object.values(document.paths).flatMap((item) =>
       Object.values(item).map(({ operationId }) => operationId),
     );
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("of services that have operations are tags", () => {
+  test("of a service with operations is a tag", () => {
     const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
     const both = createOpenApi([Shelves, OrderService, Health], { info, comments: shelves });
     expect(both.tags).toEqual([
@@ -373,11 +373,11 @@ describe("names", () => {
     expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
   });
 
-  test("for the only service become a tag without its description", () => {
+  test("of the only service is a tag without the service's comment", () => {
     expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
   });
 
-  test("of services are full names if ambiguous, and deprecated elements are marked", () => {
+  test("is a service's full name if the short name is ambiguous", () => {
     const services = ["old.v1", "old.v2"].map(retiredService);
     const { tags, paths, components } = createOpenApi(services, {
       info,
@@ -423,35 +423,35 @@ function retiredService(packageName: string): DescService {
   return service;
 }
 
-describe("AIP-203: a field", () => {
+describe("a field with field_behavior (AIP-203)", () => {
   const shelf = createOpenApi([Shelves], { info });
   const schema = (name: string): OpenApiSchema | undefined => shelf.components?.schemas?.[name];
 
   test.each([
-    ["that only responses have is read-only", "builtAt", { readOnly: true }],
-    ["that only requests have is write-only", "key", { writeOnly: true }],
-    ["that is deprecated is marked as deprecated", "formerPlaces", { deprecated: true }],
+    ["is read-only with OUTPUT_ONLY", "builtAt", { readOnly: true }],
+    ["is write-only with INPUT_ONLY", "key", { writeOnly: true }],
+    ["is marked as deprecated with the option deprecated", "formerPlaces", { deprecated: true }],
   ])("%s", (_, name, want) => {
     expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
   });
 
-  test("that is required stays so unless responses omit its zero", () => {
+  test("is not required if responses may omit its zero value", () => {
     expect(schema("Shelf")?.["required"]).toEqual(["place"]);
   });
 
-  test("that is required stays so if the gateway writes zeros", () => {
+  test("is required if the gateway writes zero values", () => {
     const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
     expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
   });
 
-  test("that is required and is the body makes the body required", () => {
+  test("makes the body required if it is the body", () => {
     expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
     expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
     // One of several fields is enough.
     expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
   });
 
-  test("in the query is required only if all messages around are", () => {
+  test("is required in the query only if all surrounding messages are required", () => {
     const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
     const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
     expect(parameters.filter(({ required }) => required).map(({ name }) => name)).toEqual(["shelf.widthMm"]);
@@ -459,31 +459,31 @@ describe("AIP-203: a field", () => {
     expect([names.includes("shelf.key"), names.includes("shelf.builtAt")]).toEqual([true, false]);
   });
 
-  test("of the query is optional if a surrounding message may be missing", () => {
+  test("is optional in the query if a surrounding message is optional", () => {
     const rules = [getRule("kitchensink.v1.Shelves.ChooseShelf", "/shelf")];
     const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
     expect(parameters.map(({ name }) => name)).toContain("shelf.widthMm");
     expect(parameters.filter(({ required }) => required)).toEqual([]);
   });
 
-  test("that is required in proto2 is required", () => {
+  test("is required if it is a required field of proto2", () => {
     const legacy = createOpenApi([LegacySink], { info });
     expect(legacy.components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]);
   });
 });
 
-describe("an RPC", () => {
+describe("the extension x-rpc of an operation", () => {
   test.each([
     ["GET /v1/query", { procedure: "/kitchensink.v1.KitchenSink/Query", path: "/v1/query" }],
     ["GET /v1/customName/{odd_name}", { path: "/v1/customName/{customName}" }],
     ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
     ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
     ["POST /v1/sinks", { body: "*" }],
-  ])("at %s has x-rpc with JSON names (%j)", (at, want) => {
+  ])("at %s contains procedure, path and body with JSON names (%j)", (at, want) => {
     expect(operation(at)["x-rpc"]).toMatchObject(want);
   });
 
-  test("that is a tool has the name of the tool in x-rpc", () => {
+  test("contains the tool's name if the RPC is an MCP tool", () => {
     const mcp = createMcp({ tools: ({ name }) => name === "Query" && { name: "query" } });
     const { paths } = describeSink({ mcp });
     expect(paths["/v1/query"]?.get?.["x-rpc"].tool).toBe("query");
@@ -491,11 +491,11 @@ describe("an RPC", () => {
   });
 });
 
-test("a field of NullValue is null instead of an enum name", () => {
+test("the schema of a NullValue field is null instead of an enum", () => {
   expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue", { const: null });
 });
 
-test("a parameter of NullValue is the name of its value", () => {
+test("the schema of a NullValue parameter is the enum", () => {
   const parameter = operation("GET /v1/query").parameters?.find(({ name }) => name === "nullValue");
   expect(parameter?.schema).toEqual({ $ref: "#/components/schemas/NullValue" });
 });
@@ -504,7 +504,7 @@ function enumsOf(schemas: unknown): unknown {
   return JSON.stringify(schemas).match(/"enum":\[[^\]]*/g);
 }
 
-test("a 64-bit integer is a number with int64Numbers, also in a wrapper", () => {
+test("64-bit integers and their wrappers may be numbers with int64Numbers", () => {
   const rest = { service: () => ({ int64Numbers: true }) };
   const { components } = createOpenApi([KitchenSink], { info, rest });
   expect(enumsOf(components)).toEqual(enumsOf(createOpenApi([KitchenSink], { info }).components));
@@ -513,14 +513,14 @@ test("a 64-bit integer is a number with int64Numbers, also in a wrapper", () => 
     expect(sink).toHaveProperty(`properties.${name}.type`, ["integer", "string"]);
 });
 
-test("bindings that OpenAPI cannot describe are left out and reported", () => {
+test("bindings that OpenAPI cannot describe are omitted and passed to onOmitted", () => {
   expect(omitted).toEqual([
     "GET /v1/match/{f_string}: OpenAPI cannot distinguish it from the operation at /v1/match/{f_string}",
     "PROPFIND /v1/custom/{f_string}: OpenAPI 3.1 cannot describe this HTTP method; 3.2 can",
   ]);
 });
 
-test("external rules are described instead of the annotation", () => {
+test("rules in the option rest replace the RPC's annotation", () => {
   const rules = [
     { selector: "orders.v1.OrderService.DeleteOrder", pattern: { case: "post", value: "/remove/{id}" } },
   ] as const;
@@ -528,7 +528,7 @@ test("external rules are described instead of the annotation", () => {
   expect(Object.keys(described.paths)).toEqual(["/remove/{id}"]);
 });
 
-test("a server stream is described in each format", () => {
+test("the response of a server stream is described for each content type", () => {
   const rules = [{ selector: "grpc.health.v1.Health.Watch", pattern: { case: "get", value: "/watch" } }] as const;
   const { paths } = createOpenApi([Health], { info, rest: { rules } });
   const message = { $ref: "#/components/schemas/HealthCheckResponse" };
@@ -540,7 +540,7 @@ test("a server stream is described in each format", () => {
   });
 });
 
-test("a wrapped server stream is described as wrapped in each format", () => {
+test("with streamInResults, a server stream's messages are described in wrappers", () => {
   const selector = "grpc.health.v1.Health.Watch";
   const rest: GatewayOptions["rest"] = {
     rules: [{ selector, pattern: { case: "get", value: "/health" } }],
@@ -565,7 +565,7 @@ test("a wrapped server stream is described as wrapped in each format", () => {
   }
 });
 
-test("oneof members exclude each other, and a field mask has a pattern", () => {
+test("schemas exclude two members of a oneof in one message", () => {
   const schemas = document.components?.schemas ?? {};
   const dependent: Record<string, unknown> = Object(schemas["Sink"]?.["dependentSchemas"]);
   // The message has eight members.
@@ -577,7 +577,7 @@ test("oneof members exclude each other, and a field mask has a pattern", () => {
   expect(pattern).toBe(fieldMaskPattern);
 });
 
-test("paths that differ in variable names only are merged", () => {
+test("paths that differ only in variable names are one path item", () => {
   const rule = {
     selector: `${KitchenSink.typeName}.Root`,
     pattern: { case: "get" as const, value: "/ones/{f_string}" },
@@ -599,7 +599,7 @@ test("an RPC that the gateway omits is left out", () => {
   expect(createOpenApi([OrderService], { info, rest }).paths).toEqual({});
 });
 
-test("in OpenAPI 3.2, a stream is described by its items", () => {
+test("in OpenAPI 3.2, a stream is described by itemSchema", () => {
   const rules = [
     {
       selector: `${GreenhouseService.typeName}.ControlClimate`,
@@ -641,7 +641,7 @@ const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");
 
-test.each(operations)("$method $path calls the RPC that its operationId $operationId names", (described) => {
+test.each(operations)("$method $path is routed to the RPC of operationId $operationId by gateways", (described) => {
   const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
   const found = routes.match(described.method.toUpperCase(), path);
   const name = found.kind === "binding" ? found.binding.method.localName : found.kind;

@@ -29,8 +29,8 @@ function describeRules(openapi: "3.1.0" | "3.2.0", kinds: readonly string[], bod
   return { item: paths["/orders"] ?? {}, omitted };
 }
 
-describe("in OpenAPI 3.2", () => {
-  test("QUERY is a path item member, other methods are additional operations", () => {
+describe("OpenAPI 3.2", () => {
+  test("contains custom HTTP methods other than QUERY in additionalOperations", () => {
     const { item, omitted } = describeRules("3.2.0", ["QUERY", "PROPFIND", "query", "POST"], "*");
     expect(Object.keys(item)).toEqual(["query", "post", "additionalOperations"]);
     expect(Object.keys(item.additionalOperations ?? {})).toEqual(["PROPFIND", "query"]);
@@ -45,7 +45,7 @@ describe("in OpenAPI 3.2", () => {
       want: ["put", "post", "delete", "options", "head", "patch", "trace", "query", "get"],
     },
     { name: "with a body", body: "*", want: ["put", "post", "delete", "options", "patch", "query", "get"] },
-  ])("a binding $name for every method is described for free methods", ({ body, want }) => {
+  ])("describes a binding $name for * under all methods without another binding", ({ body, want }) => {
     const { item, omitted } = describeRules("3.2.0", ["*", "GET"], body);
     expect(Object.keys(item).toSorted()).toEqual(want.toSorted());
     // The binding for GET alone comes first.
@@ -54,7 +54,7 @@ describe("in OpenAPI 3.2", () => {
   });
 });
 
-test("in OpenAPI 3.1, custom methods are left out and reported", () => {
+test("OpenAPI 3.1 omits custom HTTP methods and passes them to onOmitted", () => {
   const { item, omitted } = describeRules("3.1.0", ["QUERY", "*"]);
   expect(Object.keys(item)).toEqual(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
   expect(omitted).toEqual(["QUERY: OpenAPI 3.1 cannot describe this HTTP method; 3.2 can"]);

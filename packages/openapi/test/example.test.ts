@@ -81,7 +81,7 @@ test.each(bodies)(
   },
 );
 
-test("more than a dozen bodies have an example", () => {
+test("more than twelve request bodies have an example", () => {
   expect(bodies.length).toBeGreaterThan(12);
 });
 
@@ -97,35 +97,35 @@ describe("an example", () => {
   const sink = exampleOfMessage(SinkSchema);
 
   test.each([
-    ["a long integer", "fInt64", "7"],
-    ["a list", "tags", ["text"]],
-    ["a map", "nestedById", { "7": { text: "text", number: "7", flag: true, tags: ["text"] } }],
-    ["an enum, with its first specified value", "fEnum", "COLOR_RED"],
-    ["a wrapper", "wString", "text"],
-    ["a well-known type", "duration", "1.5s"],
-    ["a message, without its recursive field", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
+    ["a string for a 64-bit integer", "fInt64", "7"],
+    ["an array for a list", "tags", ["text"]],
+    ["an object for a map", "nestedById", { "7": { text: "text", number: "7", flag: true, tags: ["text"] } }],
+    ["the first specified value of an enum", "fEnum", "COLOR_RED"],
+    ["a plain value for a wrapper", "wString", "text"],
+    ["a string for a Duration", "duration", "1.5s"],
+    ["a message without its recursive field", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
     ["the first member of a oneof", "choiceText", "text"],
     ["no other member of a oneof", "choiceNumber", undefined],
-    ["no message inside itself", "child", undefined],
-    ["no Any, because its possible types are unknown", "any", undefined],
+    ["no message inside a message of the same type", "child", undefined],
+    ["no Any", "any", undefined],
   ])("has %s", (_, name, want) => {
     expect(sink?.[name]).toEqual(want);
   });
 
-  test("shows messages three levels deep", () => {
+  test("contains messages three levels deep", () => {
     const example = exampleOfMessage(FileDescriptorSetSchema);
     expect(example).toMatchObject({ file: [{ messageType: [{ field: [{ name: "text" }] }] }] });
     expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
   });
 
-  test("shows required fields at every depth, or no message", () => {
+  test("contains required fields at every depth", () => {
     const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
     const text = JSON.stringify(exampleOfMessage(chain));
     expect(text.split('"left":"text"').length - 1).toBe(6);
     expect(exampleOfMessage(chainOf(["One", "Two"], true))).toBeUndefined();
   });
 
-  test("contains at most one member of a oneof, as its schema requires", () => {
+  test("contains at most one member of a oneof", () => {
     const chain = chainOf(["One", "Two"], false);
     const schemas = new Schemas({
       comments: new Map(),
@@ -153,7 +153,7 @@ describe("an example", () => {
 test.each([
   { name: "one value", values: ["ONLY"], want: { kind: "ONLY" } },
   { name: "two values", values: ["UNSPECIFIED", "SECOND"], want: { kind: "SECOND" } },
-])("the example of an enum with $name prefers a specified value", ({ values, want }) => {
+])("an enum with $name has the example $want.kind in documents", ({ values, want }) => {
   const label = FieldDescriptorProto_Label.OPTIONAL;
   const file = create(FileDescriptorProtoSchema, {
     name: "kinds.proto",

@@ -91,11 +91,11 @@ test.each<{ readonly name: string; readonly annotations: Annotations; readonly w
     annotations: { behaviors: [REQUIRED], deprecated: true },
     want: { parameter: { required: true, deprecated: true }, schema: { isRequired: false, deprecated: true } },
   },
-])("a field with $name is described in the query and the schema", ({ annotations, want }) => {
+])("a field with $name is described identically as parameter and property", ({ annotations, want }) => {
   expect(described(annotations)).toEqual(want);
 });
 
-test("a REQUIRED, OUTPUT_ONLY field in a oneof of one is optional", () => {
+test("a field with OUTPUT_ONLY is optional despite REQUIRED in a oneof", () => {
   expect(described({ behaviors: [REQUIRED, OUTPUT_ONLY], oneofFields: 1 })).toMatchObject({
     schema: { isRequired: false },
   });

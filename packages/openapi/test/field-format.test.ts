@@ -92,12 +92,12 @@ const style = { comments: new Map(), useProtoFieldName: false };
 const input = createMessageSchema(host, { ...style, direction: "input" });
 const output = createMessageSchema(host, { ...style, direction: "output" });
 
-test.each(cases)("the field $name has its format in components, and a fitting example", ({ name, schema, example }) => {
+test.each(cases)("the field $name has the format and example of its field_info", ({ name, schema, example }) => {
   expect(posted).toHaveProperty(["components", "schemas", "Host", "properties", name], schema);
   expect(posted).toHaveProperty(["components", "schemas", "Host", "examples", 0, name], example);
 });
 
-test("parameters of the path and the query have their formats", () => {
+test("path and query parameters have the format of their field_info", () => {
   const { parameters } = Object(asked).paths["/hosts/{uuid}"].get;
   expect(parameters).toContainEqual(
     expect.objectContaining({ name: "uuid", in: "path", schema: { type: "string", format: "uuid" } }),
@@ -105,11 +105,14 @@ test("parameters of the path and the query have their formats", () => {
   expect(parameters).toContainEqual({ name: "address", in: "query", schema: { type: "string", ...eitherAddress } });
 });
 
-test.each(cases.filter(({ name }) => name !== "number"))("a tool's input field $name has its format", (field) => {
-  expect(input).toHaveProperty(["properties", field.name], field.schema);
-});
+test.each(cases.filter(({ name }) => name !== "number"))(
+  "a tool's input schema has the field $name with its format",
+  (field) => {
+    expect(input).toHaveProperty(["properties", field.name], field.schema);
+  },
+);
 
-test("a tool's output has no formats", () => {
+test("a tool's output schema has no formats", () => {
   expect(JSON.stringify(output)).not.toMatch(/format|anyOf/);
   expect(output).toHaveProperty(["properties", "address"], { type: "string" });
 });

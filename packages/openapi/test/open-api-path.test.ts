@@ -42,7 +42,7 @@ test.each([
   ],
   ["a path with a verb", "/v1/{id}:close", "/v1/{id}:close", ["id field"]],
   ["text that needs escapes", "/a%2Fb/%2A", "/a%2Fb/%2A", []],
-])("%s is written by toOpenApiPath()", (_, template, want, parameters) => {
+])("toOpenApiPath() converts %s: template %s to path %s", (_, template, want, parameters) => {
   const written = toOpenApiPath(parsePathTemplate(template));
   expect({ path: written.path, parameters: written.parameters.map(({ name, covers }) => `${name} ${covers}`) }).toEqual(
     { path: want, parameters },
@@ -68,10 +68,10 @@ test.each([
   ["access", "access"],
   ["data", "data"],
   ["APIs", "api"],
-])("for members in %s, toOpenApiPath() uses %s as name", (literal, want) => {
+])("toOpenApiPath() names a wildcard after the literal %s %s as parameter", (literal, want) => {
   expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 
-test("shapeOf() is equal for paths that differ only in parameter names", () => {
+test("shapeOf() removes parameter names from a path", () => {
   expect(shapeOf("/v1/{a_b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb");
 });

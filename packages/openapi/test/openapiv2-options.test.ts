@@ -94,7 +94,7 @@ function describeShop(options: Options) {
 }
 
 describe("openapiv2_operation", () => {
-  test("sets the summary, description, documentation, id, tags and deprecation of an operation", () => {
+  test("sets summary, description, externalDocs, operationId, tags and deprecated", () => {
     const all: Field[] = [
       [1, "sending"],
       [1, "orders"],
@@ -120,17 +120,17 @@ describe("openapiv2_operation", () => {
     { name: "a summary", fields: [[2, "Send"]], want: { summary: "Send", description: "Soon." } },
     { name: "a description", fields: [[3, "Later."]], want: { summary: "Sends an order", description: "Later." } },
     { name: "nothing", fields: [], want: { summary: "Sends an order", description: "Soon.", tags: ["Shop"] } },
-  ] as const)("with $name leaves the rest to the comment", ({ fields, want }) => {
+  ] as const)("with $name leaves other members to the RPC's comment", ({ fields, want }) => {
     expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
   });
 
-  test("with the id of another operation gets a number", () => {
+  test("with another operation's id gets a number in its operationId", () => {
     const { operations } = describeShop({ methods: [undefined, [[5, "send0"]], [[5, "send0"]]] });
     expect(operations.map((operation) => operation?.operationId)).toEqual(["send0", "send0_2", "send0_3"]);
   });
 });
 
-test("openapiv2_tag names and describes the tag of a service", () => {
+test("openapiv2_tag sets the name and description of a service's tag", () => {
   const { document, operations } = describeShop({
     service: [
       [1, "shopping"],
@@ -143,7 +143,7 @@ test("openapiv2_tag names and describes the tag of a service", () => {
   expect(operations[0]?.tags).toEqual(["shopping"]);
 });
 
-test("openapiv2_schema, openapiv2_field and openapiv2_enum describe schemas", () => {
+test("openapiv2_schema, openapiv2_field and openapiv2_enum set descriptions and externalDocs", () => {
   const { document } = describeShop({
     message: [
       [1, [[6, "An order."]]],
@@ -162,7 +162,7 @@ test("openapiv2_schema, openapiv2_field and openapiv2_enum describe schemas", ()
   });
 });
 
-test("ignored fields are listed with the descriptors that set them", () => {
+test("unreadOpenApiOptions lists ignored option fields with their descriptors", () => {
   const service = serviceOf({
     file: [
       [2, [[1, "Title"]]],
@@ -192,7 +192,7 @@ test("ignored fields are listed with the descriptors that set them", () => {
   });
 });
 
-test("malformed options are listed, and the document is created without them", () => {
+test("a malformed option is listed, and the document is created without it", () => {
   const service = serviceOf({ methods: [[[2, "Send"]]] });
   const [method] = service.methods;
   // The option's length exceeds its bytes.

@@ -19,7 +19,7 @@ function requirementsOf(options: Partial<OpenApiOptions>): object {
   };
 }
 
-describe("the security of a description", () => {
+describe("the security of a document", () => {
   test.each<{ name: string; options: Partial<OpenApiOptions>; want: object }>([
     { name: "is empty without securitySchemes", options: {}, want: { document: [], operations: {} } },
     {
@@ -28,12 +28,12 @@ describe("the security of a description", () => {
       want: { document: [{ bearer: [], key: [] }], operations: {} },
     },
     {
-      name: "has the alternatives of the option security",
+      name: "contains the alternatives of the option security",
       options: { securitySchemes, security: [{ bearer: ["orders"] }, { key: [] }, {}] },
       want: { document: [{ bearer: ["orders"] }, { key: [] }, {}], operations: {} },
     },
     {
-      name: "has an empty array for a public RPC, and scopes of another",
+      name: "contains an empty array for a public RPC",
       options: {
         securitySchemes,
         security: [{ bearer: [] }],
@@ -46,7 +46,7 @@ describe("the security of a description", () => {
       },
     },
     {
-      name: "is not repeated for an operation that requires the same",
+      name: "is not repeated for an operation with the same requirement",
       options: { securitySchemes, security: [{ bearer: [] }], describeSecurity: () => [{ bearer: [] }] },
       want: { document: [{ bearer: [] }], operations: {} },
     },
@@ -65,7 +65,7 @@ describe("the security of a description", () => {
       options: { securitySchemes, describeSecurity: () => [{ oauth: [] }] },
       message: '"oauth" is not a name of securitySchemes; accepted are bearer, key',
     },
-  ])("with an unknown credential $name is refused", ({ options, message }) => {
+  ])("is refused if it names an unknown scheme $name in the options", ({ options, message }) => {
     expect(() => requirementsOf(options)).toThrow(message);
   });
 });

@@ -126,7 +126,7 @@ const all = {
 
 test.each([
   {
-    name: "no label",
+    name: "no visibility label",
     allow: [],
     described: {
       tags: ["Parcels"],
@@ -138,7 +138,7 @@ test.each([
     },
   },
   {
-    name: "PREVIEW",
+    name: "the label PREVIEW",
     allow: ["PREVIEW"],
     described: {
       tags: ["Parcels"],
@@ -150,13 +150,13 @@ test.each([
     },
   },
   {
-    name: "INTERNAL",
+    name: "the label INTERNAL",
     allow: ["INTERNAL"],
     described: { ...all, paths: all.paths.filter((path) => path !== "/track") },
   },
   { name: "both labels", allow: ["INTERNAL", "PREVIEW"], described: all },
-  { name: "everything", allow: undefined, described: all },
-])("a document for callers with $name has their definition parts", ({ allow, described }) => {
+  { name: "access to everything", allow: undefined, described: all },
+])("a document for callers with $name contains only what they may see", ({ allow, described }) => {
   const services = allow === undefined ? servicesOf() : visibleServices(servicesOf(), { allow });
   const { tags, paths, components } = createOpenApi(services, { info: { title: "t", version: "1" } });
   const schemas = JSON.parse(JSON.stringify(components?.schemas));

@@ -279,7 +279,7 @@ test("a handler that never responds is cancelled at its deadline", async () => {
   expect(garden.faults).toEqual([]);
 });
 
-test.each(methods)("an error of %s with a throwing message getter is sent as UNKNOWN", async (method) => {
+test.each(methods)("an error of %s that cannot be read is sent as UNKNOWN", async (method) => {
   const unreadable = Object.defineProperty(new Error("secret"), "message", { get: failing });
   await using garden = await startGarden(allHandlers(() => Promise.reject(unreadable)));
   for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(unknown);

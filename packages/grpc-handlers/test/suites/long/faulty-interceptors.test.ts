@@ -64,7 +64,7 @@ test.each(methods)("a grpc-js interceptor that throws when %s starts results in 
 
 type Listener = Parameters<ServerInterceptingCall["start"]>[0];
 
-test.each(methods)("the %s handler is not called after the deadline by a slow interceptor", async (method) => {
+test.each(methods)("a slow interceptor does not call the %s handler after the deadline", async (method) => {
   const passed: string[] = [];
   const called: string[] = [];
   const handlers = allHandlers((call) => void called.push(call.getPath()));
@@ -113,7 +113,7 @@ test.each(
     ),
   ),
 )(
-  "an exception in $part of interceptor $outer results in INTERNAL if $method responds $when (timing)",
+  "an exception in interceptor $outer's $part is INTERNAL if $method responds $when (timing)",
   async ({ part, when, method, outer }) => {
     const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
     const handlers = allHandlers((call, callback) =>

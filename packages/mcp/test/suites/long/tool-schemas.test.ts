@@ -143,7 +143,7 @@ describe("a tool of an RPC that refuses unknown fields", () => {
   });
 });
 
-test("a tool for a wrapper message refuses an argument that is set twice", async () => {
+test("a wrapper message's tool refuses an argument that is set twice", async () => {
   const fetch = serveDescribed([wrapped]);
   const params = '{"name":"hostile_v1_S_W","arguments":{"value":"a","other":1,"other":2}}';
   const { text } = await postTo(fetch, postMcp(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`));

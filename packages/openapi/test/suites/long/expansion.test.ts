@@ -48,7 +48,7 @@ function queryOf({ paths }: OpenApiDocument, path = "/nested"): readonly string[
   return (paths[path]?.get?.parameters ?? []).map(({ name }) => name);
 }
 
-describe("query parameters", () => {
+describe("the limit of query parameters", () => {
   // A message with more fields than may be listed, before a string.
   const messageType = [
     { name: "L0", field: [message("deep", 1, "L1"), stringField("shallow", 2)] },
@@ -56,7 +56,7 @@ describe("query parameters", () => {
     { name: "L2", field: texts(operationFieldsMax) },
   ];
 
-  test("above the limit, only the least nested fields are listed", () => {
+  test("omits the most deeply nested fields of a larger message", () => {
     const document = describeBy({ get: "/nested" }, { messageType });
     const names = queryOf(document);
     // The two messages and the first field beyond the limit count as well.
@@ -65,7 +65,7 @@ describe("query parameters", () => {
     expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(fieldsOmittedNote);
   });
 
-  test("within the limit, all fields are listed, without a note", () => {
+  test("includes all fields of a message with exactly as many fields", () => {
     const document = describeBy(
       { get: "/nested" },
       { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] },
@@ -74,14 +74,14 @@ describe("query parameters", () => {
     expect(JSON.stringify(document)).not.toContain(fieldsOmittedNote);
   });
 
-  test("long names and comments count as several fields", () => {
+  test("counts a field with a long comment as several fields", () => {
     const comment = "c".repeat(9_900);
     const comments = new Map(texts(100).map(({ name }) => [`nested.L0.${name}`, comment]));
     const document = describeBy({ get: "/nested" }, { messageType: [{ name: "L0", field: texts(100) }] }, comments);
     expect(queryOf(document).length).toBe(operationFieldsMax / 100);
   });
 
-  test("fields that are nested too deep to be listed do not count", () => {
+  test("does not count fields that are nested over 100 levels deep", () => {
     const levels = Array.from({ length: 101 }, (_, level) => ({
       name: `L${level}`,
       field: level < 100 ? [message("n", 1, `L${level + 1}`)] : texts(operationFieldsMax),
@@ -90,7 +90,7 @@ describe("query parameters", () => {
     expect(document.paths["/nested"]?.get?.description).not.toContain(fieldsOmittedNote);
   });
 
-  test("a name of more than 100 fields is not listed", async () => {
+  test("excludes a field that is nested over 100 levels deep", async () => {
     const withTexts = Array.from({ length: 110 }, (_, level) => ({
       name: `L${level}`,
       field: [...(level < 109 ? [message("next", 1, `L${level + 1}`)] : []), stringField("text", 2)],
@@ -115,7 +115,7 @@ describe("query parameters", () => {
     await gateway.close();
   });
 
-  test("all operations together stay within the limit of the document", () => {
+  test("applies to all operations of a document together", () => {
     const operations = documentFieldsMax / operationFieldsMax + 10;
     const additional = Array.from({ length: operations }, (_, at) => ({ get: `/nested/${at}` }));
     const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] };
@@ -127,8 +127,8 @@ describe("query parameters", () => {
   });
 });
 
-describe("a body", () => {
-  test("without the path's fields is limited to an operation's fields", () => {
+describe("the limit of a schema", () => {
+  test("is an operation's limit for a body without the path's fields", () => {
     const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax + 2) }] };
     const document = describeBy({ post: "/nested/{t0}", body: "*" }, file);
     const { schema = {} } = document.paths["/nested/{t0}"]?.post?.requestBody?.content["application/json"] ?? {};
@@ -138,12 +138,12 @@ describe("a body", () => {
 
   test.each([
     {
-      name: "lists all fields of a message at the limit of a component",
+      name: "includes all fields of a message with exactly as many fields",
       count: componentFieldsMax,
       comment: undefined,
     },
     {
-      name: "notes the omission for a message above the limit of a component",
+      name: "adds a note to a message with one more field",
       count: componentFieldsMax + 1,
       comment: fieldsOmittedNote,
     },
@@ -155,8 +155,8 @@ describe("a body", () => {
   });
 
   test.each([
-    { name: "lists all values of an enum at the limit of a component", count: componentFieldsMax },
-    { name: "omits the values of an enum above the limit of a component", count: componentFieldsMax + 1 },
+    { name: "includes all values of an enum with exactly as many values", count: componentFieldsMax },
+    { name: "omits the values of an enum with one more value", count: componentFieldsMax + 1 },
   ])("$name", ({ count }) => {
     const enumType = [
       { name: "Kind", value: Array.from({ length: count }, (_, number) => ({ name: `K${number}`, number })) },
@@ -182,12 +182,20 @@ describe("an example", () => {
   }
 
   test.each([
-    { name: "three levels if they fit", widths: [1, 1, 1, exampleFieldsMax - 4], deepest: "next.next.next.t0" },
-    { name: "two levels if the third does not fit", widths: [1, 1, 1, exampleFieldsMax], deepest: "next.next.t0" },
-    { name: "one level if the second does not fit", widths: [1, 1, exampleFieldsMax, 1], deepest: "next.t0" },
-    { name: "only its own fields if no level fits", widths: [1, exampleFieldsMax, 1, 1], deepest: "t0" },
     {
-      name: "all its own fields, even above the limit",
+      name: "three nested levels if they fit into the limit",
+      widths: [1, 1, 1, exampleFieldsMax - 4],
+      deepest: "next.next.next.t0",
+    },
+    {
+      name: "two nested levels if the third does not fit",
+      widths: [1, 1, 1, exampleFieldsMax],
+      deepest: "next.next.t0",
+    },
+    { name: "one nested level if the second does not fit", widths: [1, 1, exampleFieldsMax, 1], deepest: "next.t0" },
+    { name: "only the message's fields if no nested level fits", widths: [1, exampleFieldsMax, 1, 1], deepest: "t0" },
+    {
+      name: "all of the message's fields, even above the limit",
       widths: [exampleFieldsMax * 2],
       deepest: `t${exampleFieldsMax * 2 - 1}`,
     },

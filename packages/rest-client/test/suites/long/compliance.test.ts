@@ -98,7 +98,7 @@ test.each([
     want: "/Hello/-1/-290000/true/ANIMALIA:simplepath?fInt32=-10",
   },
   {
-    name: "zero values for fields other than strings",
+    name: "zero values in the path",
     rpc: "RepeatDataSimplePath",
     request: { info: { fString: "Hello" } },
     want: "/Hello/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath",
@@ -110,18 +110,18 @@ test.each([
     want: "/Hello%20%22You%22%20100%25/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath",
   },
   {
-    name: "the first binding",
+    name: "a match of the first binding",
     rpc: "RepeatDataPathResource",
     request: { info: { fString: "first/hello", fChild: { fString: "second/greetings" } } },
     want: "/first/hello/second/greetings/bool/false:pathresource",
   },
   {
-    name: "the additional binding",
+    name: "a match of the additional binding",
     rpc: "RepeatDataPathResource",
     request: { info: { fString: "second/greetings", fChild: { fString: "first/hello" } } },
     want: "/first/hello/second/greetings/bool/false:childfirstpathresource",
   },
-])("for the compliance suite's $name, $want is requested", async ({ rpc, request, want }) => {
+])('a compliance suite request with $name has the target "$want"', async ({ rpc, request, want }) => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const method = methodOf(rpc);
   const transport = createRestTransport({ baseUrl: server.baseUrl });

@@ -31,19 +31,19 @@ describe("an error record", () => {
       },
     },
     {
-      name: "the gateway's own, with the name of the code",
+      name: "the gateway's record, which has status and code",
       status: 409,
       body: { code: 6, status: "ALREADY_EXISTS", message: "there", details: [] },
       want: { code: Code.AlreadyExists, rawMessage: "there" },
     },
     {
-      name: "Google's APIs",
+      name: "the record of Google's APIs",
       status: 403,
       body: { error: { code: 403, message: "no", status: "PERMISSION_DENIED" } },
       want: { code: Code.PermissionDenied, rawMessage: "no" },
     },
     {
-      name: "a stream of Google's APIs",
+      name: "the array that streams of Google's APIs send",
       status: 429,
       body: [{ error: { code: 429, message: "slowly", status: "RESOURCE_EXHAUSTED" } }],
       want: { code: Code.ResourceExhausted, rawMessage: "slowly" },
@@ -55,7 +55,7 @@ describe("an error record", () => {
       want: { code: Code.NotFound, rawMessage: "no order" },
     },
     {
-      name: "Connect",
+      name: "a Connect error",
       status: 412,
       body: {
         code: "failed_precondition",
@@ -79,31 +79,31 @@ describe("an error record", () => {
       want: { code: Code.InvalidArgument, rawMessage: "Bad" },
     },
     {
-      name: "a code that is an HTTP status",
+      name: "an HTTP status as code",
       status: 404,
       body: { code: 404, message: "gone" },
       want: { code: Code.NotFound, rawMessage: "gone" },
     },
     {
-      name: "a code of success",
+      name: "the code 0 (OK)",
       status: 503,
       body: { code: 0, message: "later" },
       want: { code: Code.Unavailable, rawMessage: "later" },
     },
     {
-      name: "a detail of bytes with an unknown type",
+      name: "a detail in bytes with an unknown type",
       status: 400,
       body: { code: 3, details: [{ "@type": "x/unknown.Type", value: "CgF0" }] },
       want: { code: Code.InvalidArgument, details: [{ type: "unknown.Type", value: detail.value }] },
     },
     {
-      name: "a detail whose URL has a path",
+      name: "a detail with a path in its type URL",
       status: 400,
       body: { code: 3, details: [{ "@type": "types.example/v1/kitchensink.v1.Nested", text: "t" }] },
       want: { code: Code.InvalidArgument, details: [detail] },
     },
     {
-      name: "a detail of google/rpc/error_details.proto",
+      name: "a detail from google/rpc/error_details.proto",
       status: 400,
       body: { code: 3, details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "STOP" }] },
       want: {
@@ -112,7 +112,7 @@ describe("an error record", () => {
       },
     },
     {
-      name: "the same detail as bytes",
+      name: "a detail from google/rpc/error_details.proto as bytes",
       status: 400,
       body: { code: 3, details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", value: "CgRTVE9Q" }] },
       want: {
@@ -121,7 +121,7 @@ describe("an error record", () => {
       },
     },
     {
-      name: "a detail of JSON that looks like bytes",
+      name: "a detail in JSON that looks like bytes",
       status: 400,
       body: { code: 3, details: [{ "@type": "x/google.protobuf.StringValue", value: "CgF0" }] },
       want: { code: Code.InvalidArgument, details: [] },
@@ -133,7 +133,7 @@ describe("an error record", () => {
       want: { code: Code.InvalidArgument, rawMessage: "m", details: [] },
     },
     {
-      name: "JSON that is not a record",
+      name: "JSON that is not an error record",
       status: 500,
       body: [1],
       want: { code: Code.Unknown, rawMessage: "HTTP status 500" },
@@ -145,14 +145,14 @@ describe("an error record", () => {
       want: { code: Code.ResourceExhausted, rawMessage: "HTTP status 429" },
     },
     {
-      name: "HTML, which is not in the error",
+      name: "HTML, without its text,",
       status: 502,
       type: "text/html",
       body: "<h1>secret</h1>",
       want: { code: Code.Unavailable, rawMessage: "HTTP status 502" },
     },
     {
-      name: "text whose content type has JSON in a parameter",
+      name: "a text content type with JSON in a parameter",
       status: 502,
       type: "text/plain; of=a/json",
       body: { code: 5, message: "gone" },
@@ -164,7 +164,7 @@ describe("an error record", () => {
       body: { message: "x".repeat(100_000) },
       want: { code: Code.Unauthenticated, rawMessage: "HTTP status 401" },
     },
-  ])("is read from $name", async ({ status, body, type, want }) => {
+  ])("is read from a response with $name in the body", async ({ status, body, type, want }) => {
     const error = await ask((response) => answerWith(response, status, body, type));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(
@@ -176,17 +176,17 @@ describe("an error record", () => {
   });
 
   test.each<{ name: string; details: unknown }>([
-    { name: "bytes that are not base64", details: [{ type: "kitchensink.v1.Nested", value: "!" }] },
-    { name: "bytes of an unknown type that are not base64", details: [{ "@type": "x/unknown.Type", value: "!" }] },
-    { name: "bytes of a known type that are not base64", details: [{ "@type": typeUrl, value: "!" }] },
-    { name: "JSON of a wrong type", details: [{ "@type": typeUrl, text: 7 }] },
-    { name: "JSON that is not an object of its type", details: [{ "@type": "x/google.protobuf.Duration", value: 7 }] },
-    { name: "a URL without a type", details: [{ "@type": "type.googleapis.com/" }] },
-    { name: "a URL that is not a string", details: [{ "@type": 7 }] },
-    { name: "neither a type nor a URL", details: [{}, [], null, true, "text", 7] },
+    { name: "invalid base64", details: [{ type: "kitchensink.v1.Nested", value: "!" }] },
+    { name: "invalid base64 for an unknown type", details: [{ "@type": "x/unknown.Type", value: "!" }] },
+    { name: "invalid base64 for a known type", details: [{ "@type": typeUrl, value: "!" }] },
+    { name: "a field with a wrong JSON type", details: [{ "@type": typeUrl, text: 7 }] },
+    { name: "invalid JSON for a Duration", details: [{ "@type": "x/google.protobuf.Duration", value: 7 }] },
+    { name: "a type URL without a type", details: [{ "@type": "type.googleapis.com/" }] },
+    { name: "a type URL that is not a string", details: [{ "@type": 7 }] },
+    { name: "values without a type", details: [{}, [], null, true, "text", 7] },
     { name: "a string instead of an array", details: "text" },
     { name: "an object instead of an array", details: { "@type": typeUrl, text: "t" } },
-  ])("with $name as details keeps its code and message", async ({ details }) => {
+  ])("keeps its code and message despite $name in details", async ({ details }) => {
     const readable = { "@type": typeUrl, text: "t" };
     const allDetails = Array.isArray(details) ? [...details, readable] : details;
     const header = { "content-type": "application/json", "x-why": "drought" };
@@ -216,18 +216,18 @@ describe("an error record", () => {
     [503, Code.Unavailable],
     [504, Code.DeadlineExceeded],
     [599, Code.Internal],
-  ] as const)("HTTP status %i becomes code %i without a record", async (status, code) => {
+  ] as const)("without a body, HTTP status %i becomes code %i in the error", async (status, code) => {
     expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
   });
 
-  test("a custom record is read by readErrorBody", async () => {
+  test("is read by the option readErrorBody from a custom record", async () => {
     const own = await ask((response) => answerWith(response, 418, { fault: "tea" }), { readErrorBody });
     expect(own).toMatchObject({ code: Code.DataLoss, rawMessage: '"tea" 418' });
     const other = await ask((response) => answerWith(response, 404, { code: 5, message: "gone" }), { readErrorBody });
     expect(other).toMatchObject({ code: Code.NotFound, rawMessage: "gone" });
   });
 
-  test("an error's header fields become metadata, which is not forwarded", async () => {
+  test("has the response's header fields as metadata", async () => {
     const error = await ask((response) => response.writeHead(503, { "retry-after": "7" }).end());
     expect(asError(error).metadata.get("retry-after")).toBe("7");
     expect(error).toMatchObject({ isWireError: true });

@@ -83,25 +83,25 @@ test.each([
   { name: "slashes", others: ["/x/{a}/{b}", "/x/{a}/{b}:peek"], value: "y/:peek", read: "/x/{a}/{b}" },
   { name: "colons", others: ["/x/{a}:peek"], value: "y/z:peek", read: "/x/{a}:peek" },
   { name: "slashes and colons", others: ["/x/{a}/{b}:peek"], value: "y/z:peek", read: "/x/{a}/{b}:peek" },
-])("a value is refused if its decoded $name is another RPC's path", ({ others, value, read }) => {
+])("a value is refused if decoding its $name gives another RPC's path", ({ others, value, read }) => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}", ...others]);
   expect(targetOf(one, { a: "y:z" })).toBe("/x/y%3Az");
   const path = `/x/${encodeURIComponent(value)}`;
   expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could also match GET ${read}`);
 });
 
-test("a value that would change when its slashes are decoded is refused", () => {
+test("a value is refused if decoding its slashes gives another value", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}/{b=**}"]);
   expect(targetOf(one, { a: "y", b: "z/w" })).toBe("/x/y/z/w");
   expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could also match GET /x/{a}/{b=**}");
 });
 
-test("literals are sent without unnecessary escapes, also inside a variable", () => {
+test("path literals are sent without unnecessary percent escapes", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/caf%c3%a9/a%40b/{a=x@y/**/$(z)/*}/{b}:p%65ek"]);
   expect(targetOf(one, { a: "x@y/1@/2/$(z)/$", b: "@" })).toBe("/caf%C3%A9/a@b/x@y/1%40/2/$(z)/%24/%40:peek");
 });
 
-test("a bodyless HEAD response is the empty message, even with response_body", () => {
+test("a HEAD response is read as the empty message despite response_body", () => {
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
   const [rule] = one === undefined ? [] : compileRestRules(one);
   if (rule === undefined) throw new Error("the rule is missing");
@@ -115,15 +115,15 @@ test("a bodyless HEAD response is the empty message, even with response_body", (
 });
 
 test.each([
-  { name: "leads to another field", names: { a: "inner.text", inner: "inner", text: "text" } },
+  { name: "is the path of another field", names: { a: "inner.text", inner: "inner", text: "text" } },
   { name: "is the name of another field", names: { a: "text", text: "other" } },
-  { name: "has a bracket", names: { a: "text[b]", text: "text" } },
-])("a field whose JSON name $name has its proto name in queries", ({ names }) => {
+  { name: "contains a bracket", names: { a: "text[b]", text: "text" } },
+])("a query uses the proto name if the JSON name $name (ambiguous)", ({ names }) => {
   const [list] = defineRpcs(names, ["/x"]);
   expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
 });
 
-test("a field whose names are all ambiguous is refused in a query", () => {
+test("a field with two ambiguous names is refused in a query", () => {
   const [list] = defineRpcs({ a: "text", text: "a" }, ["/x"]);
   expect(targetOf(list, {})).toBe("/x");
   expect(targetOf(list, { a: "1" })).toBe("a: each of its names is ambiguous with another field");
@@ -145,17 +145,17 @@ test.each<StreamRow>([
   ["a field named error in lines", ndjson, [{ error: "a" }, { result: "b" }], [{ error: "a" }, { result: "b" }]],
   ["a field named error in an array", json, [[{ error: "a" }]], [{ error: "a" }]],
   ["a field named result in a wrapper", json, [{ result: { result: "a" } }], [{ result: "a" }]],
-  ["an error in consecutive values", json, [{ error: gone }], ["gone"]],
+  ["an error between concatenated values", json, [{ error: gone }], ["gone"]],
   ["an error in lines", ndjson, [{ "@error": gone }], ["gone"]],
   ["a message with an unknown member error", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
-  ["an error in lines of a type without such a field", ndjson, [{ error: gone }], ["gone"], NestedSchema],
-  ["any JSON", ndjson, [{ result: 1 }], [{ result: 1 }], StructSchema],
-  ["any value", ndjson, [{ "@error": 1 }], [{ "@error": 1 }], ValueSchema],
+  ["an error in lines of a message without the field error", ndjson, [{ error: gone }], ["gone"], NestedSchema],
+  ["Struct messages", ndjson, [{ result: 1 }], [{ result: 1 }], StructSchema],
+  ["Value messages", ndjson, [{ "@error": 1 }], [{ "@error": 1 }], ValueSchema],
   ["an error instead of an Any", ndjson, [{ error: gone }], ["gone"], AnySchema],
-  ["a map with the key result", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
-  ["lists", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
+  ["a map field with the key result", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
+  ["list fields as lines", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
   ["an error instead of a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
-])("with %s, a stream distinguishes messages, wrappers and errors", async (_, type, body, want, output, field = "") => {
+])("a stream with %s is read as messages or an error", async (_, type, body, want, output, field = "") => {
   const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
   const [found] = method === undefined ? [] : compileRestRules(method);
   if (found === undefined) throw new Error("the rule is missing");
@@ -181,7 +181,7 @@ test.each<StreamRow>([
   expect(results).toEqual(want);
 });
 
-test("a string named value only in JSON is not read as bytes", () => {
+test("a string field named value in JSON is not read as bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
   const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
   const errors = { readErrorBody: undefined, registry: createRegistry(...types) };
@@ -192,19 +192,19 @@ test("a string named value only in JSON is not read as bytes", () => {
 // The RPCs are not streams, but their messages are written as in a stream.
 test.each([
   {
-    name: "a Value that is not set",
+    name: "a missing Value in the first message",
     body: "value",
     write: "writeFirstMessage",
     want: "value: must be set in a stream",
   },
   {
-    name: "a later Value that is not set",
+    name: "a missing Value in a later message",
     body: "value",
     write: "writeLater",
     want: "value: must be set in a stream",
   },
   {
-    name: "a later path variable, although empty",
+    name: "an empty path variable in a later message",
     body: "*",
     write: "writeLater",
     want: "choice_text: may be set only in the first",
@@ -220,7 +220,7 @@ test.each([
   );
 });
 
-test("a message that no query can hold is sent by a later binding", () => {
+test("a message that no query can represent uses another binding", () => {
   const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
   const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
   if (desc === undefined) throw new Error("the RPC is missing");

@@ -36,7 +36,7 @@ const requests: readonly Row[] = [
   ["a variable", types, { fInt64: 9_007_199_254_740_993n }, "GET /v1/int64/9007199254740993"],
   ["a zero variable with presence", types, { maybeInt64: 0n }, "GET /v1/maybe/0"],
   [
-    "a message that several bindings match, from the first",
+    "several matching bindings (by the first)",
     types,
     { fBool: true, maybeInt64: 1n },
     "GET /v1/bool/true?maybeInt64=1",
@@ -52,29 +52,29 @@ const requests: readonly Row[] = [
     "GET /v1/string/a%20b%3Fc%23d%26e%27%28%21%29%2A%C3%A9~",
   ],
   ["an escaped percent sign", types, { fString: "%2F" }, "GET /v1/string/%252F"],
-  ["a value of several segments", segments, { fString: "shelves/1/books/a b" }, "GET /v1/shelves/1/books/a%20b"],
-  ["a value of any number of segments", segments, { fString: "a/b/c" }, "GET /v1/files/a/b/c"],
+  ["a value with two wildcards", segments, { fString: "shelves/1/books/a b" }, "GET /v1/shelves/1/books/a%20b"],
+  ["a value for a ** wildcard", segments, { fString: "a/b/c" }, "GET /v1/files/a/b/c"],
   ["a nested field", segments, { nested: { text: "trees/x/y" } }, "GET /v1/trees/x/y"],
   ["two variables", segments, { fString: "only", nested: { text: "x" } }, "GET /v1/files/only?nested.text=x"],
-  ["a colon that is escaped", segments, { fString: ":x" }, "GET /v1/files/%3Ax"],
+  ["a colon", segments, { fString: ":x" }, "GET /v1/files/%3Ax"],
   [
-    "a value that other servers could parse as a verb, with the next binding",
+    "a value that could be read as a verb (by the next binding)",
     plain,
     { fString: "x:peek" },
     "GET /v1/archive/x%3Apeek",
   ],
   [
-    "a value that matches a verb if colons are decoded, with the next binding",
+    "a value that could match a verb after decoding (by the next binding)",
     plain,
     { fString: "x/y:peek" },
     "GET /v1/archive/x/y%3Apeek",
   ],
-  ["a zero, if no other binding matches", remove, {}, "DELETE /v1/sinks/0"],
-  ["a verb", close, { fString: "door" }, "POST /v1/verbs/door:close {}"],
+  ["a zero value and no other matching binding", remove, {}, "DELETE /v1/sinks/0"],
+  ["a custom verb", close, { fString: "door" }, "POST /v1/verbs/door:close {}"],
   ["a colon before a verb", close, { fString: "a:b" }, "POST /v1/verbs/a%3Ab:close {}"],
   ["a custom HTTP method", custom, { fString: "x" }, "PROPFIND /v1/custom/x"],
-  ["a rule for every method", any, { fString: "x" }, "GET /v1/any/x"],
-  ["the root", root, {}, "GET /"],
+  ["a rule for the method *", any, { fString: "x" }, "GET /v1/any/x"],
+  ["a rule for the path /", root, {}, "GET /"],
   ["a repeated field", query, { ids: [1n, 2n], tags: ["", "a&b"] }, "GET /v1/query?ids=1&ids=2&tags=&tags=a%26b"],
   [
     "repeated enums, bytes, times and wrappers",
@@ -105,13 +105,13 @@ const requests: readonly Row[] = [
   ["a null", query, { choice: { case: "choiceNull", value: 0 } }, "GET /v1/query?choiceNull=NULL_VALUE"],
   ["a JSON name", query, { oddName: "x" }, "GET /v1/query?customName=x"],
   [
-    "a body without the fields of the path",
+    "the body * without the path's fields",
     replace,
     { fInt64: 7n, fString: "x", labels: { a: "b" } },
     'PUT /v1/sinks/7 {"fString":"x","labels":{"a":"b"}}',
   ],
   [
-    "a body without a field inside",
+    "the body * without a nested field of the path",
     replace,
     { nested: { text: "n", number: 3n } },
     'PUT /v1/nested/n/sinks {"nested":{"number":"3"}}',
@@ -128,24 +128,19 @@ const requests: readonly Row[] = [
     { nested: { text: "n", number: 3n }, fBool: true },
     'PATCH /v1/nested/n?fBool=true {"number":"3"}',
   ],
-  ["a list as body", update, { tags: ["a", "b"] }, 'PATCH /v1/body/tags ["a","b"]'],
-  ["a body that is not set", update, { fString: "x" }, "PATCH /v1/children/x"],
+  ["a list as the body", update, { tags: ["a", "b"] }, 'PATCH /v1/body/tags ["a","b"]'],
+  ["an unset field as the body", update, { fString: "x" }, "PATCH /v1/children/x"],
   ["a rule without a body", remove, { fInt64: 5n }, "DELETE /v1/sinks/5"],
 ];
 
-test.each(requests)("a request is built for %s", async (_, method, sink, want) => {
+test.each(requests)("a message with %s is sent as its HTTP rule defines", async (_, method, sink, want) => {
   const { sent, error } = await requestOf(method, create(SinkSchema, sink), "/api/");
   expect([sent, error]).toEqual([[want.replace(" /", " /api/")], undefined]);
 });
 
 const refusals: readonly Row[] = [
-  ["an empty message", matchRest, {}, "f_string: must be set and not empty"],
-  [
-    "a message that no binding accepts, with one reason",
-    matchOne,
-    { nested: { text: "" } },
-    "f_string: must be set and not empty",
-  ],
+  ["an unset path variable", matchRest, {}, "f_string: must be set and not empty"],
+  ["a message that no binding accepts", matchOne, { nested: { text: "" } }, "f_string: must be set and not empty"],
   ...[".", "..", "a/../b", "a/..", "./a", "a//b", "/a", "a/"].flatMap((text): readonly Row[] => {
     const bad = text.split("/").find((piece) => piece === "" || piece === "." || piece === "..");
     const want = `f_string: must not contain the path segment "${bad}"`;
@@ -177,24 +172,34 @@ const refusals: readonly Row[] = [
     { fString: "me" },
     "f_string: the path /v1/match/me could also match GET /v1/match/me",
   ],
-  ["a map", query, { labels: { a: "b" } }, "labels: maps cannot be sent in a query"],
-  ["repeated messages", query, { nesteds: [{ text: "a" }] }, "nesteds: repeated messages cannot be sent in a query"],
-  ["an empty message", query, { nested: { inner: {} } }, "nested.inner: empty messages cannot be sent in a query"],
-  ["a google.protobuf.Empty", query, { empty: {} }, "empty: empty messages cannot be sent in a query"],
-  ["a Struct", query, { struct: { a: 1 } }, "struct: google.protobuf.Struct cannot be sent in a query"],
+  ["a map in a query", query, { labels: { a: "b" } }, "labels: maps cannot be sent in a query"],
   [
-    "a Value",
+    "a list of messages in a query",
+    query,
+    { nesteds: [{ text: "a" }] },
+    "nesteds: repeated messages cannot be sent in a query",
+  ],
+  [
+    "an empty message in a query",
+    query,
+    { nested: { inner: {} } },
+    "nested.inner: empty messages cannot be sent in a query",
+  ],
+  ["a google.protobuf.Empty in a query", query, { empty: {} }, "empty: empty messages cannot be sent in a query"],
+  ["a Struct in a query", query, { struct: { a: 1 } }, "struct: google.protobuf.Struct cannot be sent in a query"],
+  [
+    "a Value in a query",
     query,
     { value: { kind: { case: "nullValue", value: 0 } } },
     "value: google.protobuf.Value cannot be sent in a query",
   ],
-  ["an Any", query, { any: {} }, "any: google.protobuf.Any cannot be sent in a query"],
+  ["an Any in a query", query, { any: {} }, "any: google.protobuf.Any cannot be sent in a query"],
   ["a number out of range", query, { fInt32: 2 ** 31 }, 'f_int32: "2147483648" is not an int32'],
   ["an integer with a fraction", query, { fInt32: 1.5 }, 'f_int32: "1.5" is not an int32'],
   ["a time out of range", query, { time: { seconds: 10n ** 12n } }, expect.stringMatching(/^time: /)],
 ];
 
-test.each(refusals)("%s is refused with the field's name, and not sent", async (_, method, sink, want) => {
+test.each(refusals)("the client refuses %s with an error, and sends no request", async (_, method, sink, want) => {
   const { sent, error } = await requestOf(method, create(SinkSchema, sink));
   expect(sent).toEqual([]);
   if (!(error instanceof ConnectError)) throw error;
@@ -238,12 +243,12 @@ describe("resource names (AIP-122, AIP-131 to AIP-136)", () => {
       input: create(lendBook.input, { name: book, reader: "me" }),
       want: 'POST /v1/shelves/1/books/2:lend {"reader":"me"}',
     },
-  ])("calling $method.name sends $want to the server", async ({ method, input, want }) => {
+  ])("$method.name is sent as $want to the server", async ({ method, input, want }) => {
     expect(await requestOf(method, input)).toEqual({ sent: [want], error: undefined });
   });
 
   test.each(["shelves/1", "shelves/1/books", "shelves/1/books/2/pages", "books/1/books/2", "shelves/1/books/", "2"])(
-    "%s is refused as a book's name",
+    'the name "%s" is refused for a book',
     async (name) => {
       const { sent, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
       expect([sent, error]).toMatchObject([
@@ -254,7 +259,7 @@ describe("resource names (AIP-122, AIP-131 to AIP-136)", () => {
   );
 });
 
-test("a body has the names and numbers selected by jsonOptions", async () => {
+test("a body is written with the transport's jsonOptions", async () => {
   const { sent } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
     useProtoFieldName: true,
     enumAsInteger: true,
@@ -262,7 +267,7 @@ test("a body has the names and numbers selected by jsonOptions", async () => {
   expect(sent).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
 });
 
-test("a known extension is refused in a query", () => {
+test("an extension in the registry is refused in a query", () => {
   const legacy = create(LegacySchema, { name: "n" });
   legacy.$unknown = [{ no: 100, wireType: 2, data: Uint8Array.of(1, 0x61) }];
   const write = (registry: Registry | undefined) =>
@@ -276,7 +281,7 @@ function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promi
   return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
 }
 
-test("an RPC without a rule fails, or is called with Connect's protocol", async () => {
+test("an RPC without a rule fails or uses Connect, by onUnbound", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { choice: {} }));
   const { baseUrl } = server;
   const call = (onUnbound: "fail" | "connect") =>
@@ -296,7 +301,7 @@ const namesProgram: Interceptor = (next) => async (request) => {
   return await next(request);
 };
 
-test("a Connect call uses the transport's options and follows no redirect", async () => {
+test("a Connect call uses the options of the REST transport", async () => {
   await using server = await startRestServer((response, { body }) => {
     if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
     else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
@@ -314,7 +319,7 @@ test("a Connect call uses the transport's options and follows no redirect", asyn
   expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
 });
 
-test("the caller's Accept is sent, and no content type without body", async () => {
+test("the caller's Accept is sent, but no Content-Type without body", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });
@@ -332,7 +337,7 @@ test.each([
   "trailer",
   "transfer-encoding",
   "upgrade",
-])("the header field %s is not sent when the caller sets it", async (name) => {
+])("the caller cannot set the header field %s of a request", async (name) => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.create({ fBool: true }, { headers: { [name]: "7", "x-a": "1" } });
@@ -349,6 +354,6 @@ test.each([
   "http://host/api/#",
   "http://host/#a",
   "nothing",
-])("%s is refused as a base URL", (baseUrl) => {
+])('the base URL "%s" is refused', (baseUrl) => {
   expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
 });

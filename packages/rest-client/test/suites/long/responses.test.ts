@@ -45,7 +45,7 @@ test.each([0, -1])("a call with the timeout %i ms has no deadline", async (timeo
 test.each([
   { timeoutMs: 2 ** 31, sent: "2147484S" },
   { timeoutMs: Number.POSITIVE_INFINITY, sent: "2147484S" },
-])("a call with the timeout $timeoutMs ms does not fail immediately", async ({ timeoutMs, sent }) => {
+])("a call with the timeout $timeoutMs ms does not time out immediately", async ({ timeoutMs, sent }) => {
   await using server = await startRestServer((response) => setImmediate(answerNewer, response));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
@@ -84,7 +84,7 @@ describe("createRestTransport", () => {
       want: { code: Code.Unavailable, rawMessage: expect.stringContaining("cannot get a response from the server") },
     },
     {
-      name: "an announced length of 100 MB",
+      name: "a Content-Length of 100 MB",
       answer: (response: ServerResponse) => response.writeHead(200, { "content-length": 100_000_000 }).write("{"),
       want: { code: Code.ResourceExhausted },
     },
@@ -101,23 +101,23 @@ describe("createRestTransport", () => {
       want: { code: Code.ResourceExhausted, rawMessage: "the response is larger than 4194304 bytes" },
     },
     ...[301, 302, 303, 307, 308].map((status) => ({
-      name: `a redirect, ${status}`,
+      name: `a redirect with status ${status}`,
       answer: (response: ServerResponse) =>
         response.writeHead(status, { location: "https://elsewhere.example/" }).end(),
       want: { code: Code.Unknown, rawMessage: redirect },
     })),
     {
-      name: "304",
+      name: "status 304",
       answer: (response: ServerResponse) => response.writeHead(304).end(),
       want: { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" },
     },
-  ])("when the server sends $name, a call fails", async ({ answer, want }) => {
+  ])("a call fails if the server sends $name instead of the message", async ({ answer, want }) => {
     const error = await ask(answer);
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(want);
   });
 
-  test("a redirect whose target a web page hides is an error", async () => {
+  test("a call fails if fetch returns an opaque redirect", async () => {
     const properties = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
     const hidden = Object.defineProperties(new Response(), properties);
     expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
@@ -126,7 +126,7 @@ describe("createRestTransport", () => {
     });
   });
 
-  test("responses above readMaxBytes are refused, and smaller ones are read", async () => {
+  test("a call fails if the response is larger than readMaxBytes", async () => {
     expect(await ask(answerNewer, { readMaxBytes: 23 })).toMatchObject({ rpc: "x" });
     expect(await ask(answerNewer, { readMaxBytes: 22 })).toMatchObject({ code: Code.ResourceExhausted });
   });
@@ -138,27 +138,27 @@ describe("createRestTransport", () => {
     await expect(client.query({})).rejects.toMatchObject({ code: Code.Unavailable });
   });
 
-  test("an int64 number beyond 2^53 is read exactly", async () => {
+  test("an int64 above 2^53 is read exactly, even as a JSON number", async () => {
     const answer = await ask((response) => answerWith(response, 200, '{"sink":{"fInt64":9007199254740993}}'));
     expect(answer).toMatchObject({ sink: { fInt64: 9_007_199_254_740_993n } });
   });
 
-  test("unknown fields are ignored, or refused with ignoreUnknownFields: false", async () => {
+  test("unknown fields are ignored unless ignoreUnknownFields is false", async () => {
     expect(await ask(answerNewer)).toMatchObject({ rpc: "x" });
     const strict = await ask(answerNewer, { jsonOptions: { ignoreUnknownFields: false } });
     expect(strict).toMatchObject({ code: Code.Internal, rawMessage: expect.stringContaining("newer") });
   });
 });
 
-describe.each([200, 201, 204])("a %i without a body", (status) => {
-  test("is the empty message, even if its type has fields", async () => {
+describe.each([200, 201, 204])("a %i response without a body", (status) => {
+  test("is read as the empty message", async () => {
     await using server = await startRestServer((response) => response.writeHead(status).end());
     const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
     expect(await client.remove({ fInt64: 1n })).toEqual(create(EmptySchema));
     expect(await client.query({})).toEqual(create(KitchenSink.method.query.output));
   });
 
-  test("is an error if the type has a required field", async () => {
+  test("is an error if the message has a required field", async () => {
     await using server = await startRestServer((response) => response.writeHead(status).end());
     const client = createClient(LegacySink, createRestTransport({ baseUrl: server.baseUrl }));
     await expect(client.keep({ name: "x" })).rejects.toMatchObject({
@@ -168,19 +168,19 @@ describe.each([200, 201, 204])("a %i without a body", (status) => {
   });
 });
 
-test("an HTML page is an error, even for an empty message", async () => {
+test("an HTML response is an error, even for google.protobuf.Empty", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, "<p>Log in", "text/html"));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await expect(client.remove({ fInt64: 1n })).rejects.toMatchObject({ code: Code.Unknown });
 });
 
-test("a response_body field is read", async () => {
+test("a response is read into the rule's response_body field", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { text: "t", number: "5" }));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect(await client.responseNested({})).toMatchObject({ nested: { text: "t", number: 5n }, fString: "" });
 });
 
-test("an Any may have types from jsonOptions.registry", async () => {
+test("an Any is read with the types in jsonOptions.registry", async () => {
   await using server = await startRestServer((response, { body }) =>
     answerWith(response, 200, { sink: JSON.parse(body) }),
   );
@@ -189,7 +189,7 @@ test("an Any may have types from jsonOptions.registry", async () => {
   expect(sink?.any && anyUnpack(sink.any, registry)).toEqual(nested);
 });
 
-test("interceptors see the header fields, the path template and the call's options", async () => {
+test("an interceptor receives the path template and context values of a call", async () => {
   await using server = await startRestServer((response, { header }) => {
     response.setHeader("x-answer", String(header["x-request"]));
     answerWith(response, 200, {});
@@ -220,7 +220,7 @@ test("interceptors see the header fields, the path template and the call's optio
   expect(server.seen[0]?.header).not.toHaveProperty("content-type");
 });
 
-test("a deadline is sent, and cancels the call", async () => {
+test("a deadline is sent as grpc-timeout, and cancels the call", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startRestServer(() => void vi.advanceTimersByTime(200));
@@ -232,9 +232,15 @@ test("a deadline is sent, and cancels the call", async () => {
 
 test.each(
   (["query", "unbound"] as const).flatMap((rpc) => [
-    { rpc, title: "after 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
-    { rpc, title: "never with defaultTimeoutMs: 0", options: { defaultTimeoutMs: 0 }, call: {}, code: Code.Canceled },
-    { rpc, title: "never with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
+    { rpc, title: "after the default 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
+    {
+      rpc,
+      title: "only when cancelled with defaultTimeoutMs: 0",
+      options: { defaultTimeoutMs: 0 },
+      call: {},
+      code: Code.Canceled,
+    },
+    { rpc, title: "only when cancelled with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
   ]),
 )("a call to $rpc with only interim responses fails $title", async ({ rpc, options, call, code }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -273,7 +279,7 @@ async function* once(parent: string) {
   yield create(WatchBooksRequestSchema, { parent });
 }
 
-test("a call that fails after its signal aborted has the signal's reason", async () => {
+test("a call that its signal aborts fails with the signal's reason", async () => {
   await using server = await startRestServer((response, { line }) => {
     if (line.includes("shelves/1/books:watch"))
       response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");
@@ -300,7 +306,7 @@ test("a call that fails after its signal aborted has the signal's reason", async
   for (const end of ends) await expect(end).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
 
-test("a signal cancels the call and its request", async () => {
+test("an aborted signal cancels the call and its HTTP request", async () => {
   await using server = await startRestServer(() => undefined);
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   const controller = new AbortController();
@@ -312,7 +318,7 @@ test("a signal cancels the call and its request", async () => {
 });
 
 describe("google.api.HttpBody", () => {
-  test("is sent unchanged, with or without a content type", async () => {
+  test("is sent as the raw body, with its content type", async () => {
     await using server = await startRestServer((response, { body }) => answerWith(response, 200, body, "image/x"));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
@@ -337,7 +343,7 @@ describe("google.api.HttpBody", () => {
       file: { extensions: [{}] },
       want: "file.extensions: must be empty, because a raw body cannot contain extensions",
     },
-  ])("that $name is refused", async ({ file, want }) => {
+  ])("is refused if it $name in the message", async ({ file, want }) => {
     await using server = await startRestServer((response) => answerWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const call = client.putFile({ name: "n", ...(file && { file }) });

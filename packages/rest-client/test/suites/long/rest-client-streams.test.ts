@@ -95,9 +95,9 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     { name: "lines with CR LF", body: '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', want: ["a:0", "b:0"] },
     { name: "blank lines", body: '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ', want: ["a:0", "b:0"] },
     { name: "text beyond ASCII", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
-    { name: "zero bytes", body: "", want: [] },
+    { name: "no bytes", body: "", want: [] },
     { name: "only blank lines", body: "\n\r\n ", want: [] },
-  ])("accepts $name in its body", async ({ body, want }) => {
+  ])("accepts a body with $name in it", async ({ body, want }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const response = await post(greenhouse, "/readings", body);
@@ -115,7 +115,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect(received).toEqual(want);
   });
 
-  test("validates its URL without a body only if the handler reads", async () => {
+  test("ignores an invalid query if the handler reads no message", async () => {
     await using greenhouse = await start({ recordReadings: async () => ({}) });
     const response = await post(greenhouse, "/degrees?nope=1", "");
     expect([response.httpStatus, response.body.toString()]).toEqual([200, "{}"]);
@@ -143,7 +143,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         want: /^line 4: not valid JSON: expected an object, got "x"/,
       },
       {
-        name: "is not JSON, after blank lines",
+        name: "is not JSON (blank lines count)",
         path: "/readings",
         body: "\n\n{}\n\n\n\nx\n",
         want: /^line 7: not valid JSON: expected an object, got "x"/,
@@ -176,7 +176,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         want: /^line 1: sensor: is already set by the path/,
       },
       {
-        name: "overrides the path later",
+        name: "overrides the path in a later message",
         path: "/sensors/s/readings",
         body: '{}\n{"sensor":"t"}',
         want: /^line 2: sensor: is already set by the path/,
@@ -192,7 +192,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         want: /^line 2: the message is lar/,
       },
     ]),
-  )("is refused with the line number when a line $name", async ({ path, body, want }) => {
+  )("is refused with the number of the line that $name", async ({ path, body, want }) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const response = await post(greenhouse, path, body);
     const { message } = JSON.parse(response.body.toString());
@@ -200,7 +200,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect(response.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
   });
 
-  test("is refused if it repeats the path, even with sameValueAsPath", async () => {
+  test("is refused if a line repeats the path, even with sameValueAsPath", async () => {
     await using greenhouse = await start(
       { recordReadings },
       { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
@@ -222,14 +222,14 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       { type: "text/plain", status: 415 },
       { type: "application/jsonl\t+json", status: 415 },
     ]),
-  )("with the type $type gets a $status response", async ({ type, status }) => {
+  )("with the content type $type gets a $status response", async ({ type, status }) => {
     await using greenhouse = await start({ recordReadings });
     const header: Field[] = type === undefined ? [] : [["content-type", type]];
     expect((await post(greenhouse, "/readings", "{}\n", header)).httpStatus).toBe(status);
     expect((await post(greenhouse, "/climate", "{}\n", header)).httpStatus).toBe(status === 200 ? 501 : status);
   });
 
-  test("gets an error that does not suggest application/json for curl -d's type", async () => {
+  test("is refused without suggesting application/json for curl's default content type", async () => {
     await using greenhouse = await start({ recordReadings });
     const form = "application/x-www-form-urlencoded";
     const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
@@ -238,14 +238,14 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     });
   });
 
-  test("is refused in a custom coding that cannot be decoded in pieces", async () => {
+  test("is refused with a custom content coding that has no streaming decoder", async () => {
     const own = { name: "own", compress: unchanged, decompress: unchanged };
     await using greenhouse = await start({ recordReadings }, { acceptCompression: [own] });
     const response = await post(greenhouse, "/readings", "{}\n", [ndjson, ["content-encoding", "own"]]);
     expect([response.httpStatus, fieldValue(response.header, "accept-encoding")]).toEqual([415, "identity"]);
   });
 
-  test("is accepted as application/json if the service emulates grpc-gateway", async () => {
+  test("is accepted as application/json with streamInResults", async () => {
     await using greenhouse = await start(
       { recordReadings },
       { rest: { rules, service: () => ({ streamInResults: true }) } },
@@ -254,7 +254,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect(response.body.toString()).toBe('{"count":2}');
   });
 
-  test("gets its handler's header fields and error, like a unary call", async () => {
+  test("gets the header fields and error that its handler sets", async () => {
     await using greenhouse = await start({
       recordReadings: async (readings, { responseHeader, responseTrailer }) => {
         responseHeader.set("x-header", "1");
@@ -280,7 +280,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     { coding: "gzip", encode: gzipSync },
     { coding: "br", encode: brotliCompressSync },
     { coding: "zstd", encode: zstdCompressSync },
-  ])("is read in $coding, as it arrives", async ({ coding, encode }) => {
+  ])("is decompressed from $coding as it arrives", async ({ coding, encode }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const encoded = encode(Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n'));
@@ -303,7 +303,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   test.each([
     { coding: "identity", encode: (line: string) => Buffer.from(line) },
     { coding: "gzip", encode: (line: string) => gzipSync(line, { finishFlush: constants.Z_SYNC_FLUSH }) },
-  ])("gets its response early in $coding when the handler stops reading", async ({ coding, encode }) => {
+  ])("gets an early response in $coding if the handler stops reading", async ({ coding, encode }) => {
     await using greenhouse = await start({
       recordReadings: async (readings) => {
         for await (const { sensor } of readings) if (sensor === "last") break;
@@ -315,14 +315,14 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readResponse()).body.toString()).toBe('{"count":1}');
   });
 
-  test("is aborted if it decompresses to more than gzip could", async () => {
+  test("is refused if its decompressed size is over 1032 times larger", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const bomb = zstdCompressSync(Buffer.alloc(16 * 1024 * 1024, "\n"));
     const response = await post(greenhouse, "/readings", bomb, [ndjson, ["content-encoding", "zstd"]]);
     expect([response.httpStatus, response.body.toString()]).toEqual([413, expect.stringContaining("1032 times")]);
   });
 
-  test("is aborted at its deadline", async () => {
+  test("fails with 504 at its deadline", async () => {
     let reason: Promise<unknown> | undefined;
     const end = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
@@ -341,9 +341,9 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   });
 
   test.each([
-    { how: "goes away", reset: false },
-    { how: "resets it", reset: true },
-  ])("fails for its handler when the client $how, after any byte", async ({ reset }) => {
+    { how: "disconnects", reset: false },
+    { how: "resets the stream", reset: true },
+  ])("fails in its handler if the client $how after any byte", async ({ reset }) => {
     const text = '{"sensor":"a"}\n{}\n';
     let read = -1;
     const ends: unknown[] = [];
@@ -409,7 +409,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readResponse()).body.toString()).toBe(`{"count":${lines}}`);
   });
 
-  test("ends with its handler's error when it is bidirectional", async () => {
+  test("gets an error line for an invalid line if it is bidirectional", async () => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -431,7 +431,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       accept: "text/event-stream",
       want: 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n',
     },
-  ])("gets the format for Accept: $accept when it is bidirectional", async ({ accept, want }) => {
+  ])('responds in the format of "Accept: $accept" if it is bidirectional', async ({ accept, want }) => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -446,7 +446,7 @@ function check(rule: Rules[number]): () => void {
   return () => createGateway({ routes: (router) => router.service(LegacySink, {}), rest: { rules: [rule] } });
 }
 
-describe("a client stream's rule", () => {
+describe("an HTTP rule for a client stream", () => {
   const selector = "kitchensink.v1.LegacySink.KeepAll";
 
   test.each<{ readonly name: string; readonly rule: Rules[number]; readonly problem: string }>([
@@ -456,25 +456,25 @@ describe("a client stream's rule", () => {
       problem: "a client-streaming RPC must have a body",
     },
     {
-      name: "its path has a field that each message must have",
+      name: "its path contains a required field",
       rule: { selector, pattern: { case: "post", value: "/all/{name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
     {
-      name: "its body lacks a field that each message must have",
+      name: "its body excludes a required field",
       rule: { selector, pattern: { case: "post", value: "/all" }, body: "child" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
     {
-      name: "its path has a nested message's required field",
+      name: "its path contains a nested required field",
       rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
-  ])("if $name, is refused at start", ({ rule, problem }) => {
+  ])("is refused at the start if $name in proto2", ({ rule, problem }) => {
     expect(check(rule)).toThrow(problem);
   });
 
-  test("is accepted at start if later messages can be complete", () => {
+  test("is accepted at the start if its path has only optional fields", () => {
     expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
   });
 });

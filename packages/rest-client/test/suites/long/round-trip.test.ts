@@ -137,7 +137,7 @@ const echoing = unary
   .filter(({ parent }) => parent === KitchenSink)
   .filter(({ name }) => !["Fail", "Remove", "Unbound", "ResponseNested"].includes(name));
 
-test.each(echoing)("$name: a message arrives unchanged, or is not sent", async (method) => {
+test.each(echoing)("$name: a random KitchenSink message arrives unchanged or is refused", async (method) => {
   const outcomes = { sent: 0, refused: 0 };
   const property = fc.asyncProperty(fc.integer(), async (seed) => {
     outcomes[await outcomeOf(method, rollSink(new Dice(seed)))] += 1;
@@ -147,7 +147,7 @@ test.each(echoing)("$name: a message arrives unchanged, or is not sent", async (
 });
 
 test.each(unary.filter(({ name }) => ["Create", "Keep", "GetShelf", "UpdateShelf"].includes(name)))(
-  "$name: any message arrives as it was, or is not sent",
+  "$name: a random message of any type arrives unchanged or is refused",
   async (method) => {
     const outcomes = { sent: 0, refused: 0 };
     const property = fc.asyncProperty(fc.integer(), async (seed) => {

@@ -45,11 +45,16 @@ const events = "text/event-stream";
 describe("a server stream", () => {
   test.each([
     { name: "lines", type: ndjson, body: '{"title":"a"}\n\n{"title":"b"}\r\n{"title":"c"}', want: ["a", "b", "c"] },
-    { name: "lines of another name", type: "application/jsonl; charset=utf-8", body: '{"title":"a"}\n', want: ["a"] },
+    {
+      name: "lines with the type application/jsonl",
+      type: "application/jsonl; charset=utf-8",
+      body: '{"title":"a"}\n',
+      want: ["a"],
+    },
     { name: "lines without a content type", type: "", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
     { name: "lines of plain text", type: "text/plain", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
     {
-      name: "values with an old content type",
+      name: "concatenated values with the type text/json",
       type: "text/json",
       body: '{"title":"a"}{"title":"b"}',
       want: ["a", "b"],
@@ -58,13 +63,13 @@ describe("a server stream", () => {
     { name: "an empty array", type: json, body: "[]", want: [] },
     { name: "an empty body", type: ndjson, body: "", want: [] },
     {
-      name: "results, as grpc-gateway sends them",
+      name: "lines that grpc-gateway wraps in result",
       type: json,
       body: '{"result":{"title":"a"}}\n{"result":{"title":"b"}}\n',
       want: ["a", "b"],
     },
     {
-      name: "events",
+      name: "server-sent events",
       type: events,
       body: 'retry: 3\ndata: {"title":"a"}\n\n: beat\n\ndata: {"title":\ndata: "b"}\r\n\r\nevent: ping\ndata: 1\n\nevent: end\ndata: {}\n\ndata: {"title":"c"}\n\n',
       want: ["a", "b"],
@@ -127,7 +132,7 @@ describe("a server stream", () => {
     ]);
   });
 
-  test.each([ndjson, json, events])("is aborted when a message of the type %s does not end", async (type) => {
+  test.each([ndjson, json, events])("is aborted if a message in %s exceeds the size limit", async (type) => {
     const [error] = await watch((response) => {
       response.writeHead(200, { "content-type": type }).write(type === events ? "data: " : '{"title":"');
       const more = (): void => {
@@ -161,7 +166,7 @@ describe("a server stream", () => {
     expect(received).toEqual(["a", "Unavailable: the response is incomplete"]);
   });
 
-  test("arrives message by message, and is cancelled by its signal", async () => {
+  test("delivers each message when it arrives, until its signal aborts", async () => {
     const responses: ServerResponse[] = [];
     await using server = await startRestServer((response) => {
       responses.push(response.writeHead(200, { "content-type": ndjson }));
@@ -178,7 +183,7 @@ describe("a server stream", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
-  test("is read from the gateway", async () => {
+  test("is read from a gateway in this project", async () => {
     await using gateway = await startCatalog();
     const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
     const client = createClient(Catalog, createRestTransport({ baseUrl }));
@@ -235,7 +240,7 @@ function file(text: string, contentType = "") {
 }
 
 describe("a client stream", () => {
-  test("arrives unchanged, and its response is returned", async () => {
+  test("is sent with all its messages, and its response is returned", async () => {
     const received: string[] = [];
     await using served = await startGreenhouse(
       {
@@ -277,7 +282,7 @@ describe("a client stream", () => {
       readings: [{ sensor: "a" }, { sensor: "a" }],
       want: expect.stringContaining("sensor: may be set only in the first message of a stream"),
     },
-  ])("if $name, is refused", async ({ readings, want }) => {
+  ])("is refused if $name in a RecordReadings call", async ({ readings, want }) => {
     let isComplete = false;
     await using served = await startGreenhouse(
       {
@@ -298,7 +303,7 @@ describe("a client stream", () => {
     expect(isComplete).toBe(false);
   });
 
-  test("is refused if a later message sets a query field", async () => {
+  test("is refused if a later message sets a field of the query", async () => {
     await using served = await startGreenhouse({}, { rest: { rules } });
     const client = createClient(
       greenhouse,
@@ -311,14 +316,14 @@ describe("a client stream", () => {
     });
   });
 
-  test("accepts JSON if the response is one message", async () => {
+  test('sends "Accept: application/json" for a single response message', async () => {
     await using server = await startRestServer((response) => answerWith(response, 200, { count: 1 }));
     const client = createClient(greenhouse, createRestTransport({ baseUrl: server.baseUrl }));
     expect((await client.recordReadings(each({ sensor: "a" }))).count).toBe(1);
     expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
   });
 
-  test("a download has the content type only in its first message", async () => {
+  test("a download sets content_type only in its first message", async () => {
     let send: (() => void) | undefined;
     await using server = await startRestServer((response) => {
       response.writeHead(200, { "content-type": "text/x" }).write("a");
@@ -333,7 +338,7 @@ describe("a client stream", () => {
     expect(types).toEqual(["text/x", ""]);
   });
 
-  test("bytes are uploaded and downloaded in pieces", async () => {
+  test("uploads and downloads raw bodies in several messages", async () => {
     await using files = await startFiles("listening", {
       async upload(pieces) {
         let [name, contentType, length] = ["", "", 0];
@@ -367,7 +372,7 @@ describe("a client stream", () => {
   });
 });
 
-test("a call fails with a late error from the client's messages", async () => {
+test("a call fails with the error that the client's message stream throws", async () => {
   await using files = await startFiles("listening", {
     async *pipe(pieces) {
       for await (const { data } of pieces) yield { data };
@@ -392,7 +397,7 @@ test.each([
   { count: 0, code: Code.InvalidArgument, ended: 0 },
   { count: 1, code: Code.Unavailable, ended: 0 },
   { count: 2, code: Code.InvalidArgument, ended: 1 },
-])("an input of $count messages for one is closed early $ended times", async ({ count, code, ended }) => {
+])("a server stream's input with $count messages is closed early $ended times", async ({ count, code, ended }) => {
   const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
   let [remaining, ends] = [count, 0];
   const end = { done: true, value: undefined } as const;
@@ -411,7 +416,7 @@ test.each([
   expect(ends).toBe(ended);
 });
 
-test("events are read identically however their bytes are split", () => {
+test("EventSplitter reads events identically however their bytes are split", () => {
   const text =
     "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: 2\n\ndata: cut";
   const bytes = Buffer.from(text);
@@ -433,7 +438,7 @@ test("events are read identically however their bytes are split", () => {
   }
 });
 
-test("only an event's data counts towards the limit", () => {
+test("EventSplitter applies its limit only to an event's data", () => {
   const splitter = new EventSplitter(10);
   splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
   expect(splitter.take()).toEqual({ name: "message", data: "1" });

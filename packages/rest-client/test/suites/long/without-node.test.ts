@@ -24,7 +24,7 @@ afterAll(async () => {
  */
 const gzippedBytesMax = 28 * 1024;
 
-test("the bundle is 28 KB gzipped, without peers", async () => {
+test("the minified, gzipped client without peer dependencies is below 28 KB", async () => {
   const { output } = await build({
     input: join(projectFolder, "packages/rest-client/src/index.ts"),
     platform: "browser",
@@ -68,12 +68,12 @@ async function openPage(more: object): Promise<typeof import("../../../../testin
   return runInContext("page", context);
 }
 
-test("the client needs only web globals, and no code generation", async () => {
+test("the client runs with only web globals and without code generation", async () => {
   const page = await openPage({});
   expect(await page.replaceSink(`http://127.0.0.1:${gateway.address.port}`)).toBe("Replace 9007199254740993 tree");
 });
 
-test("a web page sends no deadline to another origin", async () => {
+test("a web page sends no grpc-timeout field to another origin", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { rpc: "x", length: "7" }));
   const { baseUrl, seen } = server;
   const elsewhere = await openPage({
