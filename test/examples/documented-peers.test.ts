@@ -112,7 +112,7 @@ describe("the documented response to DELETE /plants/{id}", () => {
     expect(cell?.(response) ?? plain).toBe(ownCell(about));
   });
 
-  test("has a test case in every row", () => {
+  test("has a test case for every row", () => {
     expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
   });
 });
@@ -155,7 +155,7 @@ describe("the documented response with other rules", () => {
     expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
   });
 
-  test("has a test case in every row", () => {
+  test("has a test case for every row", () => {
     expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
   });
 });

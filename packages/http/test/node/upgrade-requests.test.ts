@@ -116,7 +116,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     expect(beds.watered).toEqual(["2!"]);
   });
 
-  test("prevents that the body of a later request is served as a request", async () => {
+  test("does not serve a later request's body as a request", async () => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     const inBody = water(4);

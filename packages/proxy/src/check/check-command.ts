@@ -18,7 +18,7 @@ import {
   switchNames,
   toRestOptions,
 } from "./rest-switches.ts";
-import { type CheckResult, checkServices } from "./survey.ts";
+import { type CheckResult, checkServices } from "./check-services.ts";
 import { describeUnusedRules } from "./unused-names.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 

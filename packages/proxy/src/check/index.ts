@@ -1,8 +1,8 @@
 /**
  * Would the gateway start with this definition? `npx @plantstore/proxy check set.binpb`.
  *
- * Flow: the file → services (read-services) → the problems that `createGateway` throws (survey) → a report. Nothing is
- * served and no socket is opened.
+ * Flow: the file → services (read-services) → the problems that `createGateway` throws (check-services) → a report.
+ * Nothing is served, and no socket is opened.
  */
 export { checkCommand } from "./check-command.ts";
 export { InputError } from "./input-error.ts";

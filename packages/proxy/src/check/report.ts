@@ -1,7 +1,7 @@
-import type { ToolSurvey } from "./survey-tools.ts";
-import type { CheckResult } from "./survey.ts";
+import type { CheckedTools } from "./check-tools.ts";
+import type { CheckResult } from "./check-services.ts";
 
-/** Formats a survey's result. */
+/** Formats the result of a check. */
 export function writeReport(file: string, { services, bindings, problems, unreadOptions, tools }: CheckResult): string {
   const rpcs = services.flatMap((service) => service.methods);
   const lines = [`${file}: ${count(services.length, "service")}, ${count(rpcs.length, "RPC")}`, ""];
@@ -27,7 +27,7 @@ export function writeReport(file: string, { services, bindings, problems, unread
   return lines.join("\n");
 }
 
-function describeTools({ names, clientStreams, collisions, unmatched }: ToolSurvey): readonly string[] {
+function describeTools({ names, clientStreams, collisions, unmatched }: CheckedTools): readonly string[] {
   return [
     `${count(names.size, "RPC")} would be tools of AI agents.`,
     ...clientStreams.map((rpc) => `  ${rpc} is not a tool: its client sends a stream`),

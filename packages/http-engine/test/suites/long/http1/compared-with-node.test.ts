@@ -254,7 +254,7 @@ test.each([
   ["chunked \t", false],
   ["chunked\t ", false],
   ["chunked,", false],
-])("Transfer-Encoding: %j is accepted only if node:http accepts it", async (coding, isAccepted) => {
+])("Transfer-Encoding: %j is accepted if and only if node:http accepts it", async (coding, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\nTransfer-Encoding:${coding}\r\n\r\n0\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });
@@ -267,7 +267,7 @@ test.each([
   ["3;a", true],
   ["3;a=b;c", true],
   ['3;a="b \\" \xe9"', true],
-])("the chunk size line %j is accepted only if node:http accepts it", async (size, isAccepted) => {
+])("the chunk size line %j is accepted if and only if node:http accepts it", async (size, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n0\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });
@@ -290,7 +290,7 @@ test.each([
   ["Transfer-Encoding: gzip", false],
   ["connection: close", true],
   ["x: y", true],
-])("a trailer section with %s is accepted only if node:http accepts it", async (field, isAccepted) => {
+])("a trailer section with %s is accepted if and only if node:http accepts it", async (field, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n${field}\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });

@@ -469,7 +469,7 @@ describe("the retry decision for a failed call", () => {
   );
 
   test.each(combinations.filter(({ hasBudget, hasAttempts }) => hasBudget && hasAttempts))(
-    "a failure with pushback $pushback (retryable $isRetryable, allowed $isAllowed) uses the budget as expected",
+    "a retryable failure or forbidding pushback uses the budget (retryable $isRetryable, allowed $isAllowed, pushback $pushback)",
     ({ pushback, allowsRetry, isRetryable, isAllowed }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       retries.failed({

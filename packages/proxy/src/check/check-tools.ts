@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 
 /** The tools for AI agents that `--mcp` selects. RPCs are `package.Service.Method`. */
-export interface ToolSurvey {
+export interface CheckedTools {
   /** The tool names, by RPC. */
   readonly names: ReadonlyMap<string, string>;
   /** The selected RPCs that are not tools, because the client sends a stream. */
@@ -13,8 +13,8 @@ export interface ToolSurvey {
   readonly unmatched: readonly string[];
 }
 
-/** Surveys the RPCs' tools. */
-export async function surveyTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<ToolSurvey> {
+/** Returns the tools for the selected RPCs, and what prevents others. */
+export async function checkTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<CheckedTools> {
   // A dynamic import, as in the gateway.
   const { createMcp } = await import("@plantstore/mcp");
   const tools = createMcp({ tools: selectors }).toolNamesOf(methods);

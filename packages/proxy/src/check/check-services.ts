@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { unreadOpenApiOptions } from "@plantstore/protobuf";
 import { messageOf } from "@plantstore/http";
 import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstore/protocols";
-import { surveyTools, type ToolSurvey } from "./survey-tools.ts";
+import { checkTools, type CheckedTools } from "./check-tools.ts";
 
 /** The routes and problems that a gateway with some services would have. */
 export interface CheckResult {
@@ -14,7 +14,7 @@ export interface CheckResult {
   /** The `openapiv2_*` fields that descriptions do not use, each with the descriptors that set it. */
   readonly unreadOptions: ReadonlyMap<string, readonly string[]>;
   /** `undefined` without tool selectors. */
-  readonly tools: ToolSurvey | undefined;
+  readonly tools: CheckedTools | undefined;
 }
 
 /** Checks services with these options. @param selectors - for the RPCs that are tools for AI agents */
@@ -26,7 +26,7 @@ export async function checkServices(
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = surveyRestRoutes(methods, rest).routes;
   const unreadOptions = unreadOpenApiOptions(services);
-  const tools = selectors.length === 0 ? undefined : await surveyTools(selectors, methods);
+  const tools = selectors.length === 0 ? undefined : await checkTools(selectors, methods);
   return { services, bindings, problems: await problemsOf(services, rest), unreadOptions, tools };
 }
 
