@@ -162,7 +162,7 @@ test.each([
   'process.binding("tcp_wrap")',
   'import { setFlagsFromString } from "node:v8";',
   'process.getBuiltinModule("node:v8").setFlagsFromString("--no-opt");',
-])("%s is found as private access to Node.js", (line) => {
+])("%s is reported as access to Node.js internals", (line) => {
   expect(privateAccessIn(line)).not.toEqual([]);
 });
 
@@ -171,7 +171,7 @@ test.each([
   'attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"',
   'name.slice(0, -"_total".length)',
   "(flags, _operands, terminal) => run(flags, terminal)",
-])("%s is not found as private access to Node.js", (line) => {
+])("%s is not reported as access to Node.js internals", (line) => {
   expect(privateAccessIn(line)).toEqual([]);
 });
 

@@ -27,7 +27,7 @@ test("a false property fails with its smallest input and the cause", () => {
   expect(failing).toThrow(expect.objectContaining({ cause }));
 });
 
-test("a hanging property fails before any other time limit", async () => {
+test("a property that hangs fails at its own time limit before all others", async () => {
   expect(fc.readConfigureGlobal().timeout).toBeLessThan(waitLimitMs);
   const property = fc.asyncProperty(fc.constant(7), () => new Promise<void>(() => {}));
   await expect(fc.assert(property, { timeout: 5 })).rejects.toThrow(/Counterexample: \[7\]/);

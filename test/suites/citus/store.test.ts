@@ -270,7 +270,7 @@ describe("on Citus", () => {
     expect(strays).toEqual([]);
   });
 
-  test("a plant search for a worker with a single hash is bounded", async () => {
+  test("the search for plants on a worker with one hash value is bounded", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);

@@ -100,7 +100,7 @@ test.each(channels)("a subscriber of only the channel %s gets its message", asyn
   await expect.poll(() => recorder.published.map(({ channel }) => channel)).toEqual([name]);
 });
 
-test("a request is published without a finish if the client disconnects", async () => {
+test("a client that disconnects causes a start event without a finish event", async () => {
   const called = Promise.withResolvers<AbortSignal>();
   await using greenhouse = await startGreenhouse({
     getReading: async (_, { signal }) => {

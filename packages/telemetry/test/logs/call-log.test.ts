@@ -198,7 +198,7 @@ describe("with logs for the audit trail", () => {
     expect([log, auditLog, deletionLog].map(({ lines }) => lines().map(({ msg }) => msg))).toEqual(want);
   });
 
-  test("a deletion is logged in the audit log without a deletion log", () => {
+  test("the audit log contains a deletion even if no deletion log is set", () => {
     const [log, auditLog] = [openLogLines("info"), openLogLines("info")];
     createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ trail: "deletions", fields: {} }) })?.(
       requestWith({}),

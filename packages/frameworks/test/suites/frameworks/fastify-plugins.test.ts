@@ -60,7 +60,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
   }
 
   describe.each(Object.entries(ways))("the gateway %s", (_way, { prefixes, mount }) => {
-    test.each(plugins)("serves calls if mounted after @fastify/$name, whose hooks run for them", async (plugin) => {
+    test.each(plugins)("serves calls through @fastify/$name if mounted after it", async (plugin) => {
       using files = createTempFolder();
       writeFileSync(files.file("file.txt"), "a file");
       const app = create();

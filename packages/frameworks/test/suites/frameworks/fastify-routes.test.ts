@@ -158,7 +158,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/")).toBe("a page");
   });
 
-  test("the application can serve other methods of a path of the gateway", async () => {
+  test("the application can serve other HTTP methods on a gateway path", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, greenhouse({ waterBed: ({ bed }) => ({ bed }) }));
     app.register(async (child: Application) => child.get("/beds/:bed", page));

@@ -147,7 +147,7 @@ describe.each([
       expect(await callWith(tool, edgesOf(tool.fields, required))).toBeGreaterThan(edgesMin);
     });
 
-    test("accepts each mutation of a random message that its schema accepts", async () => {
+    test("accepts a mutated message if its schema accepts the message", async () => {
       expect(await callWith(tool, mutantsOf(desc, required))).toBeGreaterThan(50);
     });
   });

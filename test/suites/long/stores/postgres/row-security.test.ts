@@ -34,11 +34,11 @@ const forceSql = (table: string): string => `ALTER TABLE ${table} FORCE ROW LEVE
 
 describe("a store with row security", () => {
   test.each([
-    { name: "plants from their owner with FORCE", table: "plants", user: "gardener", force: true },
-    { name: "deletions from their owner with FORCE", table: "deletions", user: "gardener", force: true },
+    { name: "plants from their owner (FORCE)", table: "plants", user: "gardener", force: true },
+    { name: "deletions from their owner (FORCE)", table: "deletions", user: "gardener", force: true },
     { name: "plants from another role", table: "plants", user: "clerk", force: false },
     { name: "deletions from another role", table: "deletions", user: "clerk", force: false },
-  ])("that hides $name is refused by each command", async ({ table, user, force }) => {
+  ])("is refused by each command if it hides $name", async ({ table, user, force }) => {
     await runSql(admin, hideSql(table, force ? forceSql(table) : ""));
     const of = admin.replace("user=tester", `user=${user}`);
     const message = new RegExp(`: row security may hide rows of the table ${table} from the user, `);

@@ -222,7 +222,7 @@ describe("synchronous_commit at a deletion's commit", () => {
   });
 });
 
-test("a deletion that skipped its plant finds another process's new record", async () => {
+test("a deletion that skips a locked plant finds the record of another process", async () => {
   const url = await server.createPlants([8n]);
   const session = new Session(readServerUrl(url));
   const usual = singleServer(schemaOf(session));

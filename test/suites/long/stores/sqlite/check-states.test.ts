@@ -205,7 +205,7 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, conten
 
 describe("check", () => {
   test.each(states)(
-    "when $name, agrees with a server",
+    "when $name, reports what a server would report at its start",
     async ({ enter, isReady, isDamaged = false, words = valid }) => {
       using folder = createTempFolder();
       await using state = new AsyncDisposableStack();

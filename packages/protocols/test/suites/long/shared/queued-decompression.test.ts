@@ -131,7 +131,7 @@ describe.each([
       waits: false,
     },
     {
-      name: "does not hold a message above a limit of 64 KiB, which is refused",
+      name: "refuses a message above the limit of 64 KiB",
       packed: zeros(smallBytes + 1),
       limit: smallBytes,
       waits: false,

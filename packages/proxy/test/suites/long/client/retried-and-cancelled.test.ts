@@ -342,7 +342,7 @@ test("a cancelled call yields no more messages of the response", async () => {
   await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
 });
 
-test("an error of the request stream after the response is ignored", async () => {
+test("a request stream's error is ignored once the response has arrived", async () => {
   const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {

@@ -157,7 +157,7 @@ test("a connection has at most callsPerConnection concurrent calls", async () =>
   await Promise.all(calls);
 });
 
-test("a connection gets streamsBeforeSettings calls before SETTINGS arrives", async () => {
+test("before SETTINGS arrives, a connection gets as many calls as streamsBeforeSettings allows", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
   const client = clientOf(server.baseUrl, { limits: { streamsBeforeSettings: 3 } });

@@ -73,7 +73,7 @@ describe("a batch that fails", () => {
     { sqlState: "57P03", results: away, server: "unavailable" },
     { sqlState: "25P04", results: away, server: "unavailable" },
     { sqlState: "XX000", results: unknown, server: "unavailable" },
-  ])('with $sqlState on each retry reports "$results" after its deadline', async ({ sqlState, ...failure }) => {
+  ])('reports "$results" after its deadline if each retry fails with $sqlState', async ({ sqlState, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
