@@ -104,7 +104,7 @@ const rows: readonly (readonly [string, Rules, RegExp])[] = [
     { repeated: true, ofField: { type: { case: "repeated", value: { items: { celExpression: [")"] } } } } },
     /^- notes\.Note\.text: /m,
   ],
-  ["a rule of another type", { ofField: { type: { case: "int32", value: {} } } }, /^- notes\.Note: /m],
+  ["a rule for another field type", { ofField: { type: { case: "int32", value: {} } } }, /^- notes\.Note: /m],
   ["a oneof of an unknown field", { ofMessage: { oneof: [{ fields: ["title"] }] } }, /^- notes\.Note: .*title/m],
 ];
 
@@ -121,24 +121,24 @@ const typeErrors: readonly (readonly [string, Rules, RegExp])[] = [
   ["calls an unknown function", { ofField: { celExpression: ["this.isNice()"] } }, /Note: unbound function: isNice/],
   ["uses an unknown name", { ofField: { celExpression: ["that == 'x'"] } }, /Note: unresolved attribute/],
   [
-    "reads a missing field only if another field is set",
+    "reads a missing field if another field is set",
     { ofMessage: { celExpression: ["this.text == '' || this.title == 'x'"] } },
     /Note: field not found: title/,
   ],
   [
-    "reads a missing field only if another field is not set",
+    "reads a missing field if another field is not set",
     { ofMessage: { celExpression: ["this.text != '' || this.title == 'x'"] } },
     /Note: field not found: title/,
   ],
 ];
 
-test.for(typeErrors)("an expression that %s prevents the gateway's start", ([, rules, problem]) => {
+test.for(typeErrors)("the gateway does not start if an expression %s in a rule", ([, rules, problem]) => {
   expect(() => start(rules)).toThrow(
     expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(problem) }),
   );
 });
 
-test("a nested message's type error is listed once, with its name", () => {
+test("a type error in a nested message is listed once", () => {
   const celExpression = ["this.title == 'x'"];
   const text = "cannot use the validation rules:\n- notes.Note: field not found: title";
   expect(() => start({ ofMessage: { celExpression }, isNested: true })).toThrow(
@@ -155,7 +155,7 @@ const dependingOnMessages: readonly (readonly [string, Rules])[] = [
   ["compares a value of any type", { ofMessage: { celExpression: ["this.any_value > 3"] } }],
 ];
 
-test.for(dependingOnMessages)("an expression that %s does not prevent the gateway's start", ([, rules]) => {
+test.for(dependingOnMessages)("the gateway starts if an expression %s in a rule", ([, rules]) => {
   expect(() => start(rules)).not.toThrow();
 });
 

@@ -15,7 +15,7 @@ function isReported(
   return takeFault(rules.errorFor(type, new Error(text))) !== undefined;
 }
 
-test("a rule's failure is reported once in each minute", () => {
+test("the same rule's evaluation error is reported once per minute", () => {
   const rules = new FailedRules();
   for (let minute = 0; minute < 3; minute++) {
     expect([isReported(rules, "a"), isReported(rules, "a")]).toEqual([true, false]);
@@ -25,7 +25,7 @@ test("a rule's failure is reported once in each minute", () => {
   }
 });
 
-test("the failures of two rules and of two types are reported separately", () => {
+test("evaluation errors of two rules or two types are reported separately", () => {
   const rules = new FailedRules();
   expect([isReported(rules, "a"), isReported(rules, "b"), isReported(rules, "a", TimestampSchema)]).toEqual([
     true,
@@ -34,7 +34,7 @@ test("the failures of two rules and of two types are reported separately", () =>
   ]);
 });
 
-test("at most 64 failures are reported in each minute", () => {
+test("at most 64 evaluation errors are reported per minute", () => {
   const rules = new FailedRules();
   const reportedOf100 = (): number =>
     Array.from({ length: 100 }, (_, at) => isReported(rules, `failure ${at}`)).filter(Boolean).length;

@@ -8,7 +8,7 @@ import {
   BookSchema,
 } from "../../testing/src/gen/library/v1/library_pb.ts";
 
-test("a type that several input types contain is evaluated once", () => {
+test("findTypeErrors evaluates a type in several input types only once", () => {
   const counts = new Map<string, number>();
   const validator = createValidator();
   const validate: Validator["validate"] = (type, message) => {

@@ -10,7 +10,7 @@ const rules = {
   expressions: new Map<string, string>(),
 };
 
-test("a message is checked again if the process did not run meanwhile", async () => {
+test("a check that exceeds its time limit without CPU time is repeated", async () => {
   const limit = openTimeLimit();
   let checks = 0;
   const checkOf = prepareLimited(rules, limit, () => () => () => {
@@ -32,9 +32,9 @@ function work(ms: number): void {
 }
 
 test.each([
-  { name: "that uses the processor", workMs: 160, attempts: 1 },
-  { name: "of a process that does not run", workMs: 0, attempts: 4 },
-])("a check $name is interrupted $attempts times, then refused", ({ workMs, attempts }) => {
+  { name: "that uses CPU time", workMs: 160, attempts: 1 },
+  { name: "without CPU time", workMs: 0, attempts: 4 },
+])("a check $name is refused after $attempts attempts over the limit", ({ workMs, attempts }) => {
   let checks = 0;
   // Only the rules are prepared in time.
   const limit = (run: () => void): boolean => {

@@ -15,7 +15,7 @@ function schemasOf(openApiOptions: OpenApiOptions): Readonly<Record<string, Open
   return createOpenApi([SignupService], openApiOptions).components?.schemas ?? expect.unreachable("no schemas");
 }
 
-test("the schema of a message has its rules", () => {
+test("a message's schema contains keywords for its rules", () => {
   expect(schemasOf({ ...options, validation })).toMatchObject({
     Account: {
       required: ["name", "email", "age"],
@@ -33,7 +33,7 @@ test("the schema of a message has its rules", () => {
   });
 });
 
-test("the input schema of a tool has the rules", async () => {
+test("a tool's input schema contains keywords for the rules", async () => {
   const mcp = createMcp({ tools: ["signup.v1.SignupService.Register"], validation });
   await using signup = await startSignup(validation, { mcp });
   const { body } = await exchangeHttp1(signup.address, statelessRequest("tools/list", {}));
@@ -44,13 +44,13 @@ test("the input schema of a tool has the rules", async () => {
   });
 });
 
-test("without validation, the schema has no rules", () => {
+test("without the option validation, the schema has no keywords for rules", () => {
   const { Account: account } = schemasOf(options);
   expect(account).not.toHaveProperty("required");
   expect(account).toMatchObject({ properties: { name: { type: "string" }, email: { type: "string" } } });
 });
 
-test("the gateway accepts the example of the document", async () => {
+test("the gateway accepts the example in the document", async () => {
   const { Account: account } = schemasOf({ ...options, validation });
   const [example] = expectArray(account?.["examples"]);
   await using signup = await startSignup(validation);

@@ -25,7 +25,7 @@ test.each<{ readonly name: string; readonly rules: Rules; readonly want: object 
     want: { exclusiveMinimum: 1, exclusiveMaximum: 9 },
   },
   {
-    name: "bounds in reverse order",
+    name: "bounds in reverse order (a gap)",
     rules: number({ ...gt(9), ...lt(1) }),
     want: { anyOf: [{ exclusiveMinimum: 9 }, { exclusiveMaximum: 1 }] },
   },
@@ -38,7 +38,7 @@ test.each<{ readonly name: string; readonly rules: Rules; readonly want: object 
   },
   { name: "refused values", rules: number({ notIn: [1, 2] }), want: { not: { enum: [1, 2] } } },
   { name: "examples", rules: number({ example: [7] }), want: { examples: [7] } },
-])("a number with $name is described", ({ rules, want }) => {
+])("number rules with $name become schema keywords", ({ rules, want }) => {
   expect(keywordsOfField("fInt32", rules)?.value).toEqual(want);
 });
 
@@ -60,7 +60,7 @@ test.each<{ readonly name: string; readonly value: object; readonly want: object
     want: {},
   },
   { name: "a pattern that only RE2 reads like this", value: { pattern: String.raw`\Aab` }, want: {} },
-])("a string with $name is described", ({ value, want }) => {
+])("string rules with $name become keywords that ECMAScript supports", ({ value, want }) => {
   expect(keywordsOfField("fString", string(value))?.value).toEqual(want);
 });
 
@@ -95,7 +95,7 @@ test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: R
     { minProperties: 1 },
   ],
   ["a field with presence", "maybeInt64", {}, {}],
-])("the rule required for %s refuses only its zero value", (_, name, rules, value) => {
+])("the rule required excludes the zero value of %s in the schema", (_, name, rules, value) => {
   expect(keywordsOfField(name, { required: true, ...rules })?.value).toEqual(value);
 });
 
@@ -118,42 +118,42 @@ test.each<{
     want: { value: {}, key: { maxLength: 3 }, element: { minLength: 2 } },
   },
   {
-    name: "number keys, which are strings in JSON",
+    name: "integer keys of a map",
     field: "nestedById",
     rules: { type: { case: "map", value: { keys: { type: { case: "int64", value: { in: [1n, 2n] } } } } } },
     want: { value: {}, key: { enum: ["1", "2"] } },
   },
   {
-    name: "names of enum values",
+    name: "an enum",
     field: "fEnum",
     rules: { type: { case: "enum", value: { in: [1, 2] } } },
     want: { value: { enum: ["COLOR_RED", "COLOR_GREEN"] } },
   },
   {
-    name: "names of enum values in a list",
+    name: "enums in a list",
     field: "colors",
     rules: { type: { case: "repeated", value: { items: { type: { case: "enum", value: { in: [1] } } } } } },
     want: { value: {}, element: { enum: ["COLOR_RED"] } },
   },
   {
-    name: "names of enum values in a map",
+    name: "enums in a map",
     field: "palette",
     rules: { type: { case: "map", value: { values: { type: { case: "enum", value: { in: [1] } } } } } },
     want: { value: {}, element: { enum: ["COLOR_RED"] } },
   },
   {
-    name: "a 64-bit integer that no JSON number has",
+    name: "a 64-bit integer above 2^53",
     field: "fInt64",
     rules: { type: { case: "int64", value: { in: [2n ** 53n + 1n] } } },
     want: { value: { enum: ["9007199254740993"] } },
   },
   {
-    name: "both forms of a 64-bit integer",
+    name: "a 64-bit integer below 2^53",
     field: "fInt64",
     rules: { type: { case: "int64", value: { in: [5n] } } },
     want: { value: { enum: ["5", 5] } },
   },
-])("the rules of $name are described", ({ field, rules, want }) => {
+])("rules for $name become schema keywords", ({ field, rules, want }) => {
   expect(keywordsOfField(field, rules)).toEqual(want);
 });
 
@@ -179,7 +179,7 @@ test.each<readonly [place: string, name: keyof typeof SinkSchema.field, rules: R
       { value: {}, element: {} },
     ],
   ],
-)("rules of %s that exempt some values are left out", (_, name, rules, want) => {
+)("rules for %s with the option ignore have no schema keywords", (_, name, rules, want) => {
   const ignored = create(FieldRulesSchema, rules);
   const { type } = ignored;
   const nested =

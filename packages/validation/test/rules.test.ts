@@ -34,7 +34,7 @@ const places: readonly (readonly [place: string, at: (rules: Given) => Given])[]
   ["the values of a map", (values) => ({ type: { case: "map", value: { values } } })],
 ];
 
-test.each(places)("the pattern of %s counts once", (_, at) => {
+test.each(places)("the pattern of %s is counted once by findRules", (_, at) => {
   const pattern: Given = { type: { case: "string", value: { pattern: "abc" } } };
   expect(rulesWith(at(pattern)).patternCharacters).toBe(3);
 });
@@ -47,7 +47,7 @@ test.each(places)("the expressions of %s name the field as their owner", (_, at)
   ]);
 });
 
-test("patterns of keys, values and bytes are added to field patterns", () => {
+test("findRules adds up the pattern lengths of strings, bytes and map keys", () => {
   const string: Given = { type: { case: "string", value: { pattern: "ab" } } };
   const bytes: Given = { type: { case: "bytes", value: { pattern: "c" } } };
   const map: Given = { type: { case: "map", value: { keys: string, values: bytes } } };
@@ -71,7 +71,7 @@ test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
       for (const field of note.field) field.oneofIndex = 0;
     },
   ],
-])("a message with a rule of only %s is a type with rules", (_, add) => {
+])("a message type with only a rule for %s is in ruledTypes", (_, add) => {
   const file = create(FileDescriptorProtoSchema, notesWith({}));
   const [note = expect.unreachable("no message")] = file.messageType;
   for (const field of note.field) delete field.options;

@@ -48,12 +48,12 @@ async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
   );
 }
 
-describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("over %s", (protocol) => {
-  test("a valid request reaches the handler", async () => {
+describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("validation over %s", (protocol) => {
+  test("passes a valid request to the handler", async () => {
     await expect(clientOf(protocol).register(validAccount)).resolves.toMatchObject({ count: expect.any(Number) });
   });
 
-  test("an RPC without rules is served", async () => {
+  test("does not affect an RPC without rules", async () => {
     await expect(clientOf(protocol).ping({ count: 3 })).resolves.toMatchObject({ count: 3 });
   });
 
@@ -63,7 +63,7 @@ describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("over %s", (protocol) => 
     ["the second message of a client stream", (client) => client.import(stream(validAccount, short))],
     ["the second message of a bidirectional stream", (client) => collect(client.exchange(stream(validAccount, short)))],
   ];
-  test.for(calls)("%s that violates a rule gets the violation", async ([, call]) => {
+  test.for(calls)("refuses %s that violates a rule with the violation in details", async ([, call]) => {
     const error = await errorOf(call(clientOf(protocol)));
     expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: "name: must be at least 2 characters" });
     const [{ violations } = expect.unreachable("no violations")] = error.findDetails(ViolationsSchema);
@@ -72,7 +72,7 @@ describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("over %s", (protocol) => 
     expect(server.received).not.toContain("A");
   });
 
-  test("all violations of a request are listed", async () => {
+  test("lists all of a request's violations", async () => {
     const error = await errorOf(
       clientOf(protocol).register({ ...validAccount, name: "", age: 9, addresses: [{ zip: "x" }] }),
     );
@@ -101,8 +101,8 @@ const badRequest = (...fieldViolations: readonly object[]): object =>
 const addresses = (length: number): object[] => Array.from({ length }, () => ({}));
 const labels = (length: number): object => Object.fromEntries(Array.from({ length }, (_, at) => [`key${at}`, ""]));
 
-describe("on REST", () => {
-  test("a violation is 400 with BadRequest and Violations", async () => {
+describe("validation over REST", () => {
+  test("responds to a violation with 400, BadRequest and Violations", async () => {
     const description = "must be at least 2 characters";
     await expect(post(short)).resolves.toEqual([
       400,
@@ -122,12 +122,12 @@ describe("on REST", () => {
     [{ ...validAccount, name: validAccount.email }, "signup.v1.Account: the name must differ from the email address"],
     [{ ...validAccount, addresses: [{ zip: "12345" }, { zip: "1" }] }, /^addresses\[1\]\.zip: /],
     [{ ...validAccount, divisor: 1 }, /^a validation rule cannot be evaluated: /],
-  ] as const)("%j gets 400 with %s as its message", async ([body, message]) => {
+  ] as const)("responds to %j with 400 and the message %s in JSON", async ([body, message]) => {
     const text = typeof message === "string" ? message : expect.stringMatching(message);
     await expect(post(body)).resolves.toEqual([400, expect.objectContaining({ code: 3, message: text })]);
   });
 
-  test("a rule that fails to evaluate is reported once for many calls", async () => {
+  test("reports a rule that fails to evaluate once for several calls", async () => {
     const faults: unknown[] = [];
     const onFault: OnFault = (_, what, request, errorCode) =>
       void faults.push({ what, errorCode, procedure: request?.procedure });
@@ -141,11 +141,11 @@ describe("on REST", () => {
     ]);
   });
 
-  test("interceptors run before rules are evaluated", async () => {
+  test("evaluates rules after interceptors have run", async () => {
     await expect(post(short, { guest: "1" })).resolves.toEqual([403, expect.objectContaining({ code: 7 })]);
   });
 
-  test("at most 20 violations are listed", async () => {
+  test("lists at most 20 violations", async () => {
     const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 99 }, () => ({})) });
     expect(status).toBe(400);
     expect(body).toMatchObject({ message: expect.stringMatching(/\(and 98 more\)$/) });
@@ -153,13 +153,13 @@ describe("on REST", () => {
     expect(body).toMatchObject({ details: [{ violations: twenty }, { fieldViolations: twenty }] });
   });
 
-  test("a violation at a long map key is not listed", async () => {
+  test("does not list a violation at a map key of 500 KB", async () => {
     const [status, body] = await post({ ...validAccount, labels: { ["x".repeat(500_000)]: "" } });
     expect([status, JSON.stringify(body).length]).toEqual([400, expect.toSatisfy((length) => length < 1_000)]);
     expect(body).toMatchObject({ message: expect.stringMatching(/^labels\["xxx/), details: [{}, {}] });
   });
 
-  test("a violation after twenty at long map keys is listed", async () => {
+  test("lists a violation after twenty violations at long map keys", async () => {
     const long = Array.from({ length: 20 }, (_, at) => [`${"x".repeat(500)}${at}`, ""]);
     const [, body] = await post({ ...validAccount, labels: Object.fromEntries([...long, ["y", ""]]) });
     const one = { length: 1, 0: { field: 'labels["y"]' } };
@@ -174,12 +174,12 @@ describe("on REST", () => {
       elements: { addresses: addresses(50), labels: labels(51) },
       message: /^addresses\[0\]\.zip: [^(]*$/,
     },
-  ])("in $name with over 100 elements, only the first violation is collected", async ({ elements, message }) => {
+  ])("reports only the first violation in $name with over 100 elements", async ({ elements, message }) => {
     const [status, body] = await post({ ...validAccount, ...elements });
     expect([status, body]).toMatchObject([400, { message: expect.stringMatching(message) }]);
   });
 
-  test("all violations in 100 elements are collected", async () => {
+  test("reports all violations in 100 elements", async () => {
     const [status, body] = await post({ ...validAccount, addresses: addresses(50), labels: labels(50) });
     expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/ \(and 99 more\)$/) }]);
   });

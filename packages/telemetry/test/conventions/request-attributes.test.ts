@@ -43,7 +43,7 @@ const outcomes: readonly Outcome[] = [
   { name: "a call whose deadline was exceeded", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
   { name: "a failed probe", httpStatus: 503, want: "503" },
   { name: "an unknown path", httpStatus: 404, code: Code.NotFound },
-  { name: "a method that the path does not have", httpStatus: 405, code: Code.Unimplemented },
+  { name: "an HTTP method that the path does not accept", httpStatus: 405, code: Code.Unimplemented },
   { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
   { name: "an RPC that failed with UNKNOWN", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
   {
@@ -80,7 +80,7 @@ function outcomeOf({ code, ...rest }: Outcome): CompletedRequest {
   return { ...baseRequest, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
 }
 
-test.each(outcomes)("$name has $want as its error.type", (outcome) => {
+test.each(outcomes)("$name has the error.type $want in httpAttributes", (outcome) => {
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
@@ -90,17 +90,17 @@ test.each([
   { protocol: "grpc", code: undefined, want: "OK" },
   { protocol: "connect", code: Code.Canceled, want: "canceled" },
   { protocol: "connect", code: undefined, want: undefined },
-] as const)("a call over $protocol has $want, the protocol's spelling, as its status", ({ protocol, code, want }) => {
+] as const)("a call over $protocol has the status $want in the protocol's spelling", ({ protocol, code, want }) => {
   const error = code === undefined ? undefined : new ConnectError("", code);
   expect(rpcAttributes({ ...baseRequest, protocol, error })["rpc.response.status_code"]).toBe(want);
 });
 
-test("a request has its response status, or none without a response", () => {
+test("a request without a response has no status attribute", () => {
   const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
   expect(statuses).toEqual(outcomes.map(({ httpStatus }) => (httpStatus === 0 ? undefined : httpStatus)));
 });
 
-test("requests share a series if and only if their attributes are equal", () => {
+test("httpSeriesKey is equal exactly for requests with equal attributes", () => {
   const requests = outcomes.flatMap((outcome) =>
     ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>
       (["2.0", "1.1", "1.0", undefined] as const).flatMap((httpVersion) =>
@@ -113,7 +113,7 @@ test("requests share a series if and only if their attributes are equal", () => 
   );
 });
 
-test("calls to one method share a series only with equal attributes", () => {
+test("rpcSeriesKey is equal exactly for calls with equal attributes", () => {
   const calls = outcomes
     .map((outcome) => ({ ...outcomeOf(outcome), procedure }))
     .flatMap((call) => (["grpc", "grpc-web", "connect"] as const).map((protocol) => ({ ...call, protocol })));

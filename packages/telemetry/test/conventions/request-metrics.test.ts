@@ -18,7 +18,7 @@ const baseRequest: CompletedRequest = {
   peer: { address: "127.0.0.1", port: 1 },
 };
 
-test("createRequestMetrics without refusalOf records durations, and no refusals", async () => {
+test("createRequestMetrics without refusalOf creates no refusal counter", async () => {
   const metrics = new Metrics();
   const gateway = createGateway({ routes: () => undefined, onResponse: createRequestMetrics(metrics) });
   const { port } = await gateway.listen();
@@ -51,7 +51,7 @@ test.each<{ metric: string; requests: readonly Partial<CompletedRequest>[] }>([
   expect(family?.points).toEqual(requests.map(() => expect.objectContaining({ sum: 2 })));
 });
 
-test("refusals are counted by kind, and also as requests", () => {
+test("a refusal is counted by its kind and as a request", () => {
   const metrics = new Metrics();
   const record = createRequestMetrics(metrics, { refusalOf: ({ path }) => (path === "/" ? undefined : path) });
   const error = new ConnectError("", Code.PermissionDenied);
@@ -66,7 +66,7 @@ test("refusals are counted by kind, and also as requests", () => {
   expect(requests.reduce((total, point) => total + ("sum" in point ? point.sum : 0), 0)).toBe(5);
 });
 
-test("each series is created once, with any Instruments implementation", () => {
+test("each series is created once for equal attributes", () => {
   const created: unknown[] = [];
   const instrument = {
     with: (attributes: Attributes) => {

@@ -54,7 +54,7 @@ test("a call is logged as one line with all fields", () => {
   ]);
 });
 
-test("an error is logged with its code and any errorCode", () => {
+test("an error is logged with its code and its errorCode, if any", () => {
   const withErrorCode = Object.assign(new ConnectError("no such order", Code.NotFound), {
     errorCode: "ERR_ORDER_NOT_FOUND",
   });
@@ -67,7 +67,7 @@ test("an error is logged with its code and any errorCode", () => {
   }
 });
 
-test("an error is logged with any option that accepts the request", () => {
+test("an error is logged with the option that would accept the request", () => {
   const error = problem("ERR_BODY_TOO_LARGE", "the message is too large", { option: "readMaxBytes" });
   expect(linesOf(requestWith({ error }))).toMatchObject([{ option: "readMaxBytes" }]);
   expect(linesOf(requestWith({ error: problem("ERR_NO_ROUTE", "no route") }))[0]).not.toHaveProperty("option");
@@ -78,14 +78,14 @@ test.each([
   { name: "a health check over gRPC", changes: { procedure: "/grpc.health.v1.Health/Check" }, want: 0 },
   { name: "another endpoint", changes: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
   { name: "an unknown path", changes: { procedure: undefined, httpRoute: undefined }, want: 1 },
-  { name: "a call", changes: {}, want: 1 },
-])("$name leaves $want lines if isSilent is true for probes", ({ changes, want }) => {
+  { name: "an RPC", changes: {}, want: 1 },
+])("$name is logged in $want lines if isSilent is true for probes", ({ changes, want }) => {
   const { log, lines } = openLogLines("info");
   createCallLog({ log, auditOf, isSilent: isProbe })?.(requestWith(changes));
   expect(lines()).toHaveLength(want);
 });
 
-test("a failed probe's line has a status and no code", () => {
+test("a failed probe is logged with a status and without a code", () => {
   const [line] = linesOf(requestWith({ procedure: undefined, httpMethod: "GET", path: "/readyz", httpStatus: 503 }));
   expect(line).toMatchObject({ path: "/readyz", httpStatus: 503 });
   expect(line).not.toHaveProperty("code");
@@ -115,11 +115,11 @@ test("a call without a principal has no subject", () => {
   expect(lines()).toEqual([expect.not.objectContaining({ subject: expect.anything() })]);
 });
 
-test("createCallLog returns undefined at level silent", () => {
+test("createCallLog returns undefined if the level is silent", () => {
   expect(createCallLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined();
 });
 
-test("at level warn, a success is not logged", () => {
+test("a success is not logged if the level is warn", () => {
   const { log, lines } = openLogLines("warn");
   let calls = 0;
   createCallLog({ log, auditOf: () => ({ trail: "refusals", fields: { calls: (calls += 1) } }) })?.(requestWith({}));
@@ -129,56 +129,56 @@ test("at level warn, a success is not logged", () => {
 const none: readonly string[] = [];
 const call: readonly string[] = ["call"];
 
-describe("with logs for the audit trail", () => {
+describe("a call log with audit log and deletion log", () => {
   test.each([
-    { name: "a refusal is logged only in the audit log", level: "info", trail: "refusals", want: [none, call, none] },
+    { name: "writes a refusal only to the audit log", level: "info", trail: "refusals", want: [none, call, none] },
     {
-      name: "a deletion is logged only in the deletion log",
+      name: "writes a deletion only to the deletion log",
       level: "info",
       trail: "deletions",
       want: [none, none, call],
     },
-    { name: "any other call is logged only in the log", level: "info", trail: undefined, want: [call, none, none] },
+    { name: "writes any other call only to the main log", level: "info", trail: undefined, want: [call, none, none] },
     {
-      name: "a refusal is logged when the level of the log is warn",
+      name: "writes a refusal even if the main log's level is warn",
       level: "warn",
       trail: "refusals",
       want: [none, call, none],
     },
     {
-      name: "a deletion is logged when the level of the log is warn",
+      name: "writes a deletion even if the main log's level is warn",
       level: "warn",
       trail: "deletions",
       want: [none, none, call],
     },
     {
-      name: "any other call is not logged when the level of the log is warn",
+      name: "writes no other call if the main log's level is warn",
       level: "warn",
       trail: undefined,
       want: [none, none, none],
     },
     {
-      name: "a deletion is logged when the level of the log is silent",
+      name: "writes a deletion even if the main log is silent",
       level: "silent",
       trail: "deletions",
       want: [none, none, call],
     },
     {
-      name: "a deletion is logged when the levels of the log and the audit log are silent",
+      name: "writes a deletion even if main log and audit log are silent",
       level: "silent",
       refusals: "silent",
       trail: "deletions",
       want: [none, none, call],
     },
     {
-      name: "a refusal is logged when the levels of the log and the deletion log are silent",
+      name: "writes a refusal even if main log and deletion log are silent",
       level: "silent",
       deletions: "silent",
       trail: "refusals",
       want: [none, call, none],
     },
     {
-      name: "any other call is logged when the levels of both audit logs are silent",
+      name: "writes any other call even if audit log and deletion log are silent",
       level: "info",
       refusals: "silent",
       deletions: "silent",
@@ -198,7 +198,7 @@ describe("with logs for the audit trail", () => {
     expect([log, auditLog, deletionLog].map(({ lines }) => lines().map(({ msg }) => msg))).toEqual(want);
   });
 
-  test("the audit log contains a deletion even if no deletion log is set", () => {
+  test("writes a deletion to the audit log even if no deletion log is set", () => {
     const [log, auditLog] = [openLogLines("info"), openLogLines("info")];
     createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ trail: "deletions", fields: {} }) })?.(
       requestWith({}),
@@ -206,7 +206,7 @@ describe("with logs for the audit trail", () => {
     expect([log.lines().length, auditLog.lines().length]).toEqual([0, 1]);
   });
 
-  test("an audited call that failed with a fault is logged as error", () => {
+  test("writes an audited call that failed with INTERNAL at the level error", () => {
     const log = openLogLines("error");
     const auditLog = openLogLines("info");
     createCallLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(

@@ -6,7 +6,7 @@ import { LineOutput } from "../../src/logs/line-output.ts";
 const kibibyte = (start: string): string => `${start}${"x".repeat(1018)}\n`;
 const formatDropped = (lines: number): string => `dropped ${String(lines)}\n`;
 
-test("lines from one event loop turn are written together, in order", async () => {
+test("lines from one event loop turn are written in one batch", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   using scheduled = vi.spyOn(globalThis, "setImmediate");
@@ -17,7 +17,7 @@ test("lines from one event loop turn are written together, in order", async () =
   expect(String(stream.read())).toBe("one\ntwo\n");
 });
 
-test("lines from different turns are written separately", async () => {
+test("lines from different event loop turns are written separately", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   for (const line of ["one\n", "two\n"]) {
@@ -27,7 +27,7 @@ test("lines from different turns are written separately", async () => {
   }
 });
 
-test("flush calls back when all lines are written", async () => {
+test("flush calls its callback after all lines are written", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   output.write("one\n");
@@ -35,7 +35,7 @@ test("flush calls back when all lines are written", async () => {
   expect(String(stream.read())).toBe("one\n");
 });
 
-test("lines above the buffer limit are dropped and later reported", async () => {
+test("lines above the buffer limit are dropped, and their number is reported", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   const line = `${"x".repeat(1023)}\n`;
@@ -54,7 +54,7 @@ test("lines above the buffer limit are dropped and later reported", async () => 
   expect(lines.slice(-4)).toEqual([`dropped ${String(written - writtenLines)}`, "the next", "another", ""]);
 });
 
-test("lines that are dropped after a report are reported separately", async () => {
+test("each report counts only the lines dropped since the previous report", async () => {
   const received: string[] = [];
   const pendingWrites: (() => void)[] = [];
   // This reader reads only when readAll is called.
@@ -84,7 +84,7 @@ test("lines that are dropped after a report are reported separately", async () =
   expect(received).toEqual(["dropped 100", "the next", "dropped 7", "the next"]);
 });
 
-test("reserve lines are written while others are dropped, up to a limit", async () => {
+test("reserve.write has a separate buffer limit from write", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   const written = 10_000;
@@ -104,7 +104,7 @@ test("reserve lines are written while others are dropped, up to a limit", async 
   expect(lines.slice(-3)).toEqual([expect.stringMatching(/^dropped \d+$/), "the next", ""]);
 });
 
-test("a destroyed stream causes no exception, and flush calls back", async () => {
+test("write and flush to a destroyed stream do not throw", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   stream.destroy(new Error("EPIPE"));

@@ -3,7 +3,7 @@ import { runProgram } from "../../../testing/src/process/child-program.ts";
 import { openLog, openReserveLog } from "../../src/logs/log.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-test("a line is a JSON object with level and UTC time", () => {
+test("a log line is a JSON object with level and UTC time", () => {
   const { log, lines } = openLogLines("info");
   log.info({ orders: 3 }, "hello");
   expect(lines()).toEqual([
@@ -11,7 +11,7 @@ test("a line is a JSON object with level and UTC time", () => {
   ]);
 });
 
-test("an error is logged with its causes, but without other properties", () => {
+test("an error is logged with its causes, but without additional properties", () => {
   const { log, lines, text } = openLogLines("info");
   const cause = Object.assign(new Error("connection refused"), {
     headers: { authorization: "Bearer s3cret-s3cret-s3cret" },
@@ -57,7 +57,7 @@ test("dropped lines are reported in a log line", async () => {
   expect(JSON.parse(next ?? "")).toMatchObject({ msg: "the next" });
 });
 
-test("a line just before process.exit is written", async () => {
+test("a line that is logged just before process.exit is written", async () => {
   const module = new URL("../../src/logs/log.ts", import.meta.url).href;
   const program = `
     const { openLog } = await import(${JSON.stringify(module)});
@@ -71,7 +71,7 @@ function listeners(): number {
   return process.stderr.listenerCount("error") + process.listenerCount("exit");
 }
 
-test("logs share one set of stderr and process listeners", () => {
+test("several logs share the same stderr and process listeners", () => {
   openLog("silent");
   const ofOne = listeners();
   openLog("silent");

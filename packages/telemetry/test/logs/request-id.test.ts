@@ -12,6 +12,6 @@ test("requestIdOf returns a different id for each request", () => {
   expect(new Set(ids).size).toBe(10_000);
 });
 
-test("an id has 16 hex digits and a counter in base 36", () => {
+test("a request id consists of 16 hex digits and a counter", () => {
   expect(requestIdOf(createContextValues())).toMatch(/^[0-9a-f]{16}-[0-9a-z]+$/);
 });

@@ -53,7 +53,7 @@ test.each([
   { name: "a ConnectError with the code Internal", reason: new ConnectError("SQLITE_CORRUPT", Code.Internal) },
   { name: "a ConnectError with the code Unknown", reason: new ConnectError("SQLITE_CORRUPT", Code.Unknown) },
   { name: "a ConnectError with the code DataLoss", reason: new ConnectError("SQLITE_CORRUPT", Code.DataLoss) },
-])("$name becomes Internal and is logged with the request id", ({ reason }) => {
+])("$name is converted to Internal, and logged with the request id", ({ reason }) => {
   const { error, requestId, lines } = outcomeOf(reason);
   expect({ code: error.code, message: error.rawMessage }).toEqual({ code: Code.Internal, message: "internal error" });
   expect(errorCodeOf(error)).toBe("ERR_HANDLER_FAILED");
@@ -69,7 +69,7 @@ test.each([
 });
 
 // The error interceptor and the gateway's toError get the same error, even after the call was aborted.
-test("an already converted error is returned unchanged and logged once", () => {
+test("an already converted error is returned unchanged and not logged again", () => {
   const { log, lines } = openLogLines("info");
   const controller = new AbortController();
   const context = contextWith(controller.signal);
@@ -94,12 +94,12 @@ test.each([
   },
   { name: "an abort without a reason", abort: undefined, want: Code.Canceled, errorCode: "ERR_CALL_CANCELLED" },
   {
-    name: "an abort with a fault",
+    name: "an abort with an Internal error",
     abort: new ConnectError("SQLITE_CORRUPT", Code.Internal),
     want: Code.Canceled,
     errorCode: "ERR_CALL_CANCELLED",
   },
-])("$name determines the error, whatever the handler threw", ({ abort, want, errorCode }) => {
+])("$name determines the code instead of the handler's error", ({ abort, want, errorCode }) => {
   const controller = new AbortController();
   controller.abort(abort);
   const { error, lines } = outcomeOf(new Error("socket hang up"), controller.signal);

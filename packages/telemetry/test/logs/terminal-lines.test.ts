@@ -29,12 +29,12 @@ test.each<{ name: string; given: object; want: string }>([
     want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /orders/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
   },
   {
-    name: "a probe, which has no code",
+    name: "a probe without a code",
     given: { ...call, code: undefined, httpMethod: "GET", path: "/livez", httpStatus: 200 },
     want: "12:34:56.789 info  200 -                   1.2 ms GET /livez requestId=abc-1 protocol=rest peer=192.0.2.1\n",
   },
   {
-    name: "an error and its cause, with their stacks",
+    name: "an error with its cause and stack",
     given: {
       ...line,
       level: "error",
@@ -50,11 +50,11 @@ test.each<{ name: string; given: object; want: string }>([
   },
   { name: "an unknown level", given: { ...line, level: "harvest" }, want: "12:34:56.789 harvest listening\n" },
   {
-    name: "a string of a client with control and bidirectional characters",
+    name: "a field with control and bidirectional characters",
     given: { ...line, subject: "\u001b[2J\u009b\u202e", reason: "a\nb" },
     want: '12:34:56.789 info  listening subject=\\u001b[2J\\u009b\\u202e reason="a\\nb"\n',
   },
-])("$name is formatted in columns", ({ given, want }) => {
+])("toTerminalLine formats $name in columns", ({ given, want }) => {
   expect(toTerminalLine(`${JSON.stringify(given)}\n`, false)).toBe(want);
 });
 
@@ -65,13 +65,13 @@ test.each([
   { level: "info", painted: "\u001b[32minfo \u001b[39m" },
   { level: "debug", painted: "\u001b[36mdebug\u001b[39m" },
   { level: "trace", painted: "\u001b[90mtrace\u001b[39m" },
-])("the level $level is coloured, and the text is unchanged", ({ level, painted }) => {
+])("toTerminalLine colours the level $level without changing the text", ({ level, painted }) => {
   const coloured = toTerminalLine(JSON.stringify({ ...line, level, port: 1 }), true);
   expect(coloured).toContain(painted);
   // oxlint-disable-next-line no-control-regex
   expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(`12:34:56.789 ${level.padEnd(5)} listening port=1\n`);
 });
 
-test("an empty column is not coloured", () => {
+test("toTerminalLine does not colour an empty column", () => {
   expect(toTerminalLine(JSON.stringify(line), true)).toMatch(/ listening\n$/);
 });

@@ -26,7 +26,7 @@ function familiesOf(metrics: Metrics): string[] {
   return metrics.collect().map(({ kind, name, unit }) => `${kind} ${name} ${unit}`);
 }
 
-test("measureGateway exports its metrics in order, with kinds, units and attributes", () => {
+test("measureGateway exports load, bad requests and HTTP/2 errors", () => {
   const metrics = new Metrics();
   measureGateway(metrics, { load });
   expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
@@ -44,7 +44,7 @@ test("measureGateway exports its metrics in order, with kinds, units and attribu
   expect(new Set(metrics.collect().map(({ description }) => description)).size).toBe(5);
 });
 
-test("measureFiles exports the last reload's success and time per file", () => {
+test("measureFiles exports the success and time of each file's last reload", () => {
   const metrics = new Metrics();
   measureFiles(metrics, [
     { path: "/a", problem: undefined, lastSuccessMs: 2_500 },
@@ -65,7 +65,7 @@ test.each([
   { name: "ready", obstacles: [], aborted: false, want: [1, 0] },
   { name: "not ready", obstacles: ["the store is down"], aborted: false, want: [0, 0] },
   { name: "draining", obstacles: ["the server is stopping"], aborted: true, want: [0, 1] },
-])("a $name server has $want as gateway.ready and gateway.draining", ({ obstacles, aborted, want }) => {
+])("a server that is $name has $want as gateway.ready and gateway.draining", ({ obstacles, aborted, want }) => {
   const metrics = new Metrics();
   const draining = aborted ? AbortSignal.abort() : new AbortController().signal;
   const readiness: MeasuredReadiness = { draining, obstacles: () => obstacles };
@@ -74,7 +74,7 @@ test.each([
   expect(metrics.collect().map((family) => family.points)).toEqual(want.map((value) => series([{}, value])));
 });
 
-test("measureProcess exports its metrics in order, each with a description", () => {
+test("measureProcess exports ten metrics, each with a description", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   expect(familiesOf(metrics)).toEqual([

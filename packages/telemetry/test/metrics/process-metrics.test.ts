@@ -30,7 +30,7 @@ test("measureProcess exports CPU time, memory, uptime and event loop time", () =
   expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
 });
 
-test("measureProcess exports heap spaces, and collections by kind until disposed", async () => {
+test("measureProcess exports heap spaces and garbage collections until it is disposed", async () => {
   const metrics = new Metrics();
   const seriesOf = (metricName: string): MetricFamily["points"] =>
     metrics.collect().find(({ name }) => name === metricName)?.points ?? [];
@@ -52,7 +52,7 @@ test("measureProcess exports heap spaces, and collections by kind until disposed
   expect(majorCollections()).toBe(before);
 });
 
-test("histograms have the bounds that the conventions define, and lower ones", () => {
+test("histograms have the bounds that OpenTelemetry defines and lower bounds", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const collections = metrics.collect().find(({ name }) => name === "v8js.gc.duration");
@@ -62,7 +62,7 @@ test("histograms have the bounds that the conventions define, and lower ones", (
   expect(durationBounds).toEqual([0.0005, 0.001, 0.0025, ...ofRequests]);
 });
 
-test("event loop delays are measured over the last 10 s", async () => {
+test("event loop delays are reset every 10 s", async () => {
   using started = vi.spyOn(globalThis, "setInterval");
   using cleared = vi.spyOn(globalThis, "clearInterval");
   const metrics = new Metrics();
@@ -87,7 +87,7 @@ test("event loop delays are measured over the last 10 s", async () => {
   expect(cleared.mock.calls).toEqual([[timer]]);
 });
 
-test("readDelays subtracts the sampling interval, 10 ms, and returns seconds", () => {
+test("readDelays subtracts the sampling interval, 10 ms, from the delays", () => {
   const histogram = createHistogram();
   for (const [times, betweenSamplesMs] of [
     [900, 9],

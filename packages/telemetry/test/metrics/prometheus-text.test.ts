@@ -33,7 +33,7 @@ const families: readonly MetricFamily[] = [
   { name: "a.absent.seconds", unit: "s", description: "Nothing", kind: "gauge", points: [] },
 ];
 
-test("the Prometheus format has cumulative buckets, unit suffixes and escaped labels", () => {
+test("formatPrometheus writes cumulative buckets, unit suffixes and escaped labels", () => {
   const labels = 'http_route="/a\\\\\\"\\n",http_response_status_code="204"';
   expect(formatPrometheus(families, "prometheus")).toBe(
     `# HELP http_server_request_duration_seconds How long
@@ -61,7 +61,7 @@ a_size_count 1
   );
 });
 
-test("OpenMetrics omits a counter family's suffix, has units, and ends in # EOF", () => {
+test("formatPrometheus for OpenMetrics writes units and # EOF", () => {
   const lines = formatPrometheus(families, "openmetrics").split("\n");
   expect(lines).toEqual(expect.arrayContaining(["# TYPE a_refusals counter", "a_refusals_total 3"]));
   expect(lines).toContain("# UNIT a_backlog_bytes bytes");
@@ -94,7 +94,7 @@ describe("the content type of /metrics", () => {
     { accept: `${"application/openmetrics-text;q=x,".repeat(100)};;,=`, want: plain },
     { accept: "application/openmetrics-text;q=1.5", want: plain },
     { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
-  ])("is $want if $accept is accepted", async ({ accept, want }) => {
+  ])('is $want for "Accept: $accept"', async ({ accept, want }) => {
     const endpoint = createMetricsEndpoint(() => families);
     const response = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
     expect(response).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });
@@ -105,7 +105,7 @@ describe("the content type of /metrics", () => {
 describe("a metric", () => {
   const metric = { name: "a", unit: "", description: "A" };
 
-  test("counts a value in the first bucket that includes it", () => {
+  test("counts a value in the first bucket whose bound is not lower", () => {
     const metrics = new Metrics();
     const series = metrics.histogram(metric, [1, 2]).with({});
     for (const value of [0, 1, 1.5, 2, 2.1, 1e9]) series.record(value);
@@ -113,7 +113,7 @@ describe("a metric", () => {
     expect(family?.points).toEqual([{ attributes: {}, counts: [2, 2, 2], sum: 1e9 + 6.6 }]);
   });
 
-  test("has one series per attribute set, up to a thousand", () => {
+  test("has at most a thousand series and one for the overflow", () => {
     const metrics = new Metrics();
     const counter = metrics.counter(metric);
     for (let at = 0; at < 1_500; at++) counter.with({ at }).add(1);

@@ -5,7 +5,7 @@ import { durationBounds } from "../../src/conventions/index.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { measureDescriptors, measureUpstreams } from "../../src/metrics/upstream-metrics.ts";
 
-test("measureUpstreams exports metrics per upstream, and refusals by reason", () => {
+test("measureUpstreams exports connections, requests and refusals per upstream", () => {
   const metrics = new Metrics();
   const refusals = { queue_full: 4, queue_timeout: 5 };
   measureUpstreams(metrics, [
@@ -32,7 +32,7 @@ test("measureUpstreams exports metrics per upstream, and refusals by reason", ()
   ]);
 });
 
-test("a call that ends after its upstream was replaced keeps the upstream's name", () => {
+test("a call is counted for the upstream at the call's start", () => {
   const metrics = new Metrics();
   const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
   const [before, after] = ["dns:a:1", "dns:a:1#2"].map((name) => ({ name, upstream: { authority: "a:1", load } }));
@@ -49,7 +49,7 @@ test("a call that ends after its upstream was replaced keeps the upstream's name
   expect(retries?.points).toMatchObject(series([{ upstream: before.name }, 2], [{ upstream: after.name }, 1]));
 });
 
-test("measureDescriptors exports reloads and conflicts per upstream", () => {
+test("measureDescriptors exports descriptor reloads and conflicts per upstream", () => {
   const metrics = new Metrics();
   const descriptorReloads = [
     { problem: undefined, lastSuccessMs: 2_500, successes: 3, failures: 1, conflicts: [] },
@@ -78,7 +78,7 @@ test("measureDescriptors exports reloads and conflicts per upstream", () => {
   ]);
 });
 
-test("measureUpstreams records calls by upstream, method and code, with waits and retries", () => {
+test("measureUpstreams records call durations, queue times and retries", () => {
   const metrics = new Metrics();
   const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
   const measured = { name: "dns:a:1", upstream: { authority: "a:1", load } };

@@ -112,7 +112,7 @@ async function* readings(): AsyncGenerator<object> {
 }
 
 describe("the active context", () => {
-  test.each(callings)("every callback of a call over $name has the request's context", async (calling) => {
+  test.each(callings)("is the request's in every callback during a $name call", async (calling) => {
     const { activeSpans, options, implementation } = recordActiveSpans();
     using sdk = registerSdk();
     await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });
@@ -163,7 +163,7 @@ describe("the active context", () => {
     expect(trace.getActiveSpan()).toBe(undefined);
   });
 
-  test("endpoints and the hooks of unmatched requests have the request's context", async () => {
+  test("is the request's in endpoints and in hooks of unmatched requests", async () => {
     const { activeSpans, options } = recordActiveSpans();
     using sdk = registerSdk();
     const gateway = createGateway(withOpenTelemetry({ routes: () => {}, ...options }));

@@ -21,89 +21,81 @@ function processor(parts: Partial<SpanProcessor>): Partial<NodeSDKConfiguration>
   return { spanProcessors: [{ ...quiet, ...parts }] };
 }
 
-describe("an SDK", () => {
+describe("an OpenTelemetry SDK that throws", () => {
   const exporter = new InMemorySpanExporter();
   exporter.export = broken;
   const cases: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isReported: boolean, active: string])[] =
     [
-      [
-        "propagator throws",
-        { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } },
-        true,
-        "no span",
-      ],
-      ["sampler throws", { sampler: { shouldSample: broken, toString: () => "broken" } }, true, "no span"],
-      ["id generator throws", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
-      ["span processor throws in onStart", processor({ onStart: broken }), true, "no span"],
-      ["span processor throws in onEnd", processor({ onEnd: broken }), true, "a span"],
-      ["exporter throws", { spanProcessors: [new SimpleSpanProcessor({ exporter })] }, false, "a span"],
-      ["context manager throws", { contextManager: brokenWith }, false, "no span"],
+      ["propagator", { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } }, true, "no span"],
+      ["sampler", { sampler: { shouldSample: broken, toString: () => "broken" } }, true, "no span"],
+      ["id generator", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
+      ["span processor's onStart", processor({ onStart: broken }), true, "no span"],
+      ["span processor's onEnd", processor({ onEnd: broken }), true, "a span"],
+      ["exporter", { spanProcessors: [new SimpleSpanProcessor({ exporter })] }, false, "a span"],
+      ["context manager", { contextManager: brokenWith }, false, "no span"],
     ];
 
-  test.each(cases)(
-    "when the %s, a call succeeds and calls every hook once",
-    async (_name, parts, isReported, active) => {
-      using _ = registerSdk(parts);
-      const called: string[] = [];
-      const call = (name: string): void => void called.push(name);
-      const activeSpans = new Set<string>();
-      await using greenhouse = await startTraced(
-        {
-          getReading: () => {
-            call("handler");
-            activeSpans.add(trace.getActiveSpan() === undefined ? "no span" : "a span");
-            return {};
-          },
-          async *watchReadings() {
-            call("handler");
-            yield {};
-          },
+  test.each(cases)("in its %s does not fail a call or repeat a hook", async (_name, parts, isReported, active) => {
+    using _ = registerSdk(parts);
+    const called: string[] = [];
+    const call = (name: string): void => void called.push(name);
+    const activeSpans = new Set<string>();
+    await using greenhouse = await startTraced(
+      {
+        getReading: () => {
+          call("handler");
+          activeSpans.add(trace.getActiveSpan() === undefined ? "no span" : "a span");
+          return {};
         },
-        {
-          options: {
-            onRequest: () => call("onRequest"),
-            admit: () => call("admit"),
-            interceptors: [
-              (next) => (request) => {
-                call("interceptor");
-                return next(request);
-              },
-            ],
-            onResponse: () => call("onResponse"),
-          },
+        async *watchReadings() {
+          call("handler");
+          yield {};
         },
+      },
+      {
+        options: {
+          onRequest: () => call("onRequest"),
+          admit: () => call("admit"),
+          interceptors: [
+            (next) => (request) => {
+              call("interceptor");
+              return next(request);
+            },
+          ],
+          onResponse: () => call("onResponse"),
+        },
+      },
+    );
+    const all = ["onRequest", "admit", "interceptor", "handler", "onResponse"];
+    const watchingByGrpc = rpcRequest(
+      wireFormats.grpc,
+      new Uint8Array(0),
+      [],
+      "/greenhouse.v1.GreenhouseService/WatchReadings",
+    );
+    const requests = [
+      reading,
+      rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure),
+      watchingByGrpc,
+    ];
+    for (const [index, request] of requests.entries()) {
+      called.length = 0;
+      const { httpStatus, trailer } = await exchange(greenhouse.address, "2", {
+        ...request,
+        header: [...request.header, traceparent],
+      });
+      expect([httpStatus, ...trailer.filter(([name]) => name === "grpc-status")].flat()).toEqual(
+        index === 0 ? [200] : [200, "grpc-status", "0"],
       );
-      const all = ["onRequest", "admit", "interceptor", "handler", "onResponse"];
-      const watchingByGrpc = rpcRequest(
-        wireFormats.grpc,
-        new Uint8Array(0),
-        [],
-        "/greenhouse.v1.GreenhouseService/WatchReadings",
-      );
-      const requests = [
-        reading,
-        rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure),
-        watchingByGrpc,
-      ];
-      for (const [index, request] of requests.entries()) {
-        called.length = 0;
-        const { httpStatus, trailer } = await exchange(greenhouse.address, "2", {
-          ...request,
-          header: [...request.header, traceparent],
-        });
-        expect([httpStatus, ...trailer.filter(([name]) => name === "grpc-status")].flat()).toEqual(
-          index === 0 ? [200] : [200, "grpc-status", "0"],
-        );
-        await greenhouse.completed(index + 1);
-        expect(called).toEqual(all);
-      }
-      expect([...activeSpans]).toEqual([active]);
-      const reported = greenhouse.faults.map((fault) => (fault instanceof Error ? fault.message : fault));
-      expect(new Set(reported)).toEqual(new Set(isReported ? ["the SDK is broken"] : []));
-    },
-  );
+      await greenhouse.completed(index + 1);
+      expect(called).toEqual(all);
+    }
+    expect([...activeSpans]).toEqual([active]);
+    const reported = greenhouse.faults.map((fault) => (fault instanceof Error ? fault.message : fault));
+    expect(new Set(reported)).toEqual(new Set(isReported ? ["the SDK is broken"] : []));
+  });
 
-  test("a call succeeds when the meter throws", async () => {
+  test("in its meter does not fail a call", async () => {
     using sdk = registerSdk();
     metrics.setGlobalMeterProvider({ getMeter: broken });
     await using greenhouse = await startTraced({ getReading: () => ({}) });
@@ -113,8 +105,8 @@ describe("an SDK", () => {
   });
 });
 
-describe("an error of the application", () => {
-  test.each(["interceptor", "admit", "handler"])("an error from the %s does not cause a second call", async (place) => {
+describe("an application error with OpenTelemetry", () => {
+  test.each(["interceptor", "admit", "handler"])("in the %s does not cause a second call", async (place) => {
     using _ = registerSdk();
     let calls = 0;
     const fail = (at: string) => (): void => {
@@ -146,7 +138,7 @@ describe("an error of the application", () => {
     expect(greenhouse.faults).toEqual([]);
   });
 
-  test("a hook's rejected promise is reported", async () => {
+  test("in a hook's promise is passed to onFault", async () => {
     const failure = new Error("the hook failed");
     const reject = (): unknown => Promise.reject(failure);
     await using greenhouse = await startTraced({ getReading: () => ({}) }, { options: { onRequest: reject } });

@@ -10,7 +10,7 @@ import { reading, startTraced } from "../../../testing/src/telemetry/traced-gree
 // An SDK may be registered after the gateway was created. Until then, the API returns proxy tracers, which switch to an
 // SDK that is registered with the same copy of the API.
 
-test("spans go to the first SDK registered after the gateway's creation", async () => {
+test("spans are sent to the first SDK registered after the gateway's creation", async () => {
   await using greenhouse = await startTraced({ getReading: () => ({}) });
   await exchange(greenhouse.address, "1.1", reading);
   using first = registerSdk();
@@ -22,7 +22,7 @@ test("spans go to the first SDK registered after the gateway's creation", async 
   expect(greenhouse.faults).toEqual([]);
 });
 
-test("a call has its baggage only with an SDK, even without traces", async () => {
+test("a call's baggage is active with an SDK, even without traces", async () => {
   const contexts: unknown[] = [];
   const record = (_: unknown, { values }: HandlerContext): object => {
     const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;

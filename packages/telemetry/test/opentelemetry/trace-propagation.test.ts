@@ -59,7 +59,7 @@ test("the proxy passes its client span and the caller's baggage upstream", async
   expect(received).toMatchObject({ traceparent: `00-${caller.traceId}-${spanId}-01`, baggage: "a=b" });
 });
 
-test("requestHeader.set takes precedence over propagator fields, and other rules still apply", async () => {
+test("requestHeader.set takes precedence over propagator fields", async () => {
   using sdk = registerSdk();
   const received = await forward({ deny: ["baggage"], set: () => ({ traceparent: "mine", "x-a": "1" }) });
   expect(received).toMatchObject({ traceparent: "mine", "x-a": "1" });
@@ -75,7 +75,7 @@ test("the span is propagated even if an interceptor replaces the context values"
   expect(forwarded).toContain(sdk.spans[0]?.spanContext().spanId);
 });
 
-test("the caller's fields are forwarded without an SDK", async () => {
+test("the caller's traceparent and baggage are forwarded without an SDK", async () => {
   expect(await forward()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" });
 });
 
@@ -110,7 +110,7 @@ const spreadingPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]
   fields: () => [],
 };
 
-test("a caller's baggage does not become header fields", async () => {
+test("a propagator cannot add header fields from the caller's baggage", async () => {
   using sdk = registerSdk({ textMapPropagator: spreadingPropagator });
   const received = await forward(undefined, [["baggage", "a%0Ab=c"]]);
   expect(Object.keys(received).filter((name) => name.startsWith("uberctx"))).toEqual([]);
@@ -140,7 +140,7 @@ test("requestHeader.set that returns a promise is rejected", () => {
   expect(() => upstream?.requestHeader.set?.(request)).toThrow("requestHeader.set must be synchronous, got a promise");
 });
 
-test("a failed call's client span has the code and the status ERROR", async () => {
+test("a failed call's client span has its code and status ERROR", async () => {
   using sdk = registerSdk();
   const descriptors = descriptorSetOf(GreenhouseService.file);
   const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors }];
@@ -157,7 +157,7 @@ test("a failed call's client span has the code and the status ERROR", async () =
   expect(call?.status.code).toBe(SpanStatusCode.ERROR);
 });
 
-test("the application's onUpstreamCall is called too", async () => {
+test("the application's onUpstreamCall is also called", async () => {
   using sdk = registerSdk();
   const ended: string[] = [];
   await forward(undefined, undefined, {
@@ -169,7 +169,7 @@ test("the application's onUpstreamCall is called too", async () => {
   expect([ended, sdk.spans.length]).toEqual([["GetReading"], 2]);
 });
 
-test("the messages of a traced stream are forwarded as they were received", async () => {
+test("a traced stream's messages are forwarded without decoding", async () => {
   using sdk = registerSdk();
   // Decoding and encoding the message would remove the first sensor.
   const received = envelope(Buffer.from("\n\u0001a\n\u0001b"));

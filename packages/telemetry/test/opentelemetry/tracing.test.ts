@@ -16,7 +16,7 @@ const traceId = "0af7651916cd43dd8448eb211c80319c";
 const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: "shelf=3" };
 
 describe.each(callings)("the active span over $name", (calling) => {
-  test("interceptors and handlers have the request's span, also after an await", async () => {
+  test("is the request's span in interceptors and handlers, even after an await", async () => {
     using sdk = registerSdk();
     const tracing = createTracing();
     const activeSpans: string[] = [];
@@ -118,17 +118,17 @@ describe("a span", () => {
       want: { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } },
     },
     {
-      name: "an unknown path",
+      name: "a request to an unknown path",
       request: () => ({ httpMethod: "GET", path: "/secret", header: [] }),
       want: { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } },
     },
     {
-      name: "an unknown HTTP method",
+      name: "a request with an unknown HTTP method",
       request: () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
       want: { name: "HTTP", attributes: { "http.request.method": "_OTHER" } },
     },
     {
-      name: "an unknown RPC",
+      name: "a call of an unknown RPC",
       request: () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
       want: { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } },
     },
@@ -141,11 +141,11 @@ describe("a span", () => {
       },
     },
     {
-      name: "a malformed traceparent",
+      name: "a request with a malformed traceparent",
       request: () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }),
       want: {},
     },
-  ])("a request with $name has a span with its name and attributes", async ({ request, want }) => {
+  ])("of $name has the expected name, attributes and status", async ({ request, want }) => {
     using sdk = registerSdk();
     const tracing = createTracing({ anonymous: true });
     await using greenhouse = await startGreenhouse(
@@ -162,7 +162,7 @@ describe("a span", () => {
     expect(JSON.stringify(exported).toLowerCase()).not.toContain("secret");
   });
 
-  test("an unsampled caller's request has no recorded span, and its trace continues", async () => {
+  test("of an unsampled caller is not recorded, but continues the trace", async () => {
     using sdk = registerSdk();
     const tracing = createTracing();
     const contexts: unknown[] = [];
@@ -190,7 +190,7 @@ describe("a span", () => {
     expect(sdk.spans).toEqual([]);
   });
 
-  test("admit has the span, which has no trace without an SDK", async () => {
+  test("is available in admit only with an SDK", async () => {
     const contexts: unknown[] = [];
     const call = async (): Promise<void> => {
       const tracing = createTracing();
@@ -213,7 +213,7 @@ describe("a span", () => {
     expect(contexts).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
   });
 
-  test("the active span of another request is not the parent", () => {
+  test("is not a child of another request's active span", () => {
     using _ = registerSdk();
     const contextValues = createContextValues();
     const other = trace.getTracer("application").startSpan("of another request");
@@ -248,30 +248,27 @@ describe("startShared", () => {
       status: SpanStatusCode.ERROR,
       attributes: { batch: 2, "error.type": "_OTHER" },
     },
-  ])(
-    "links the span to all requests, with the first recorded one as parent, when the work $name",
-    ({ error, status, attributes }) => {
-      using sdk = registerSdk();
-      const { tracing, requests } = beginRequests([false, true, true]);
-      tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);
-      const recorded = requests.slice(1).map((values) => traceIdsOf(values));
-      const [span] = sdk.spans;
-      expect(sdk.spans.length).toBe(1);
-      expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
-      expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
-      expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
-      expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
-    },
-  );
+  ])("creates a span that links all recorded requests if work $name", ({ error, status, attributes }) => {
+    using sdk = registerSdk();
+    const { tracing, requests } = beginRequests([false, true, true]);
+    tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);
+    const recorded = requests.slice(1).map((values) => traceIdsOf(values));
+    const [span] = sdk.spans;
+    expect(sdk.spans.length).toBe(1);
+    expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
+    expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
+    expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
+    expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
+  });
 
-  test("creates no span when no request is recorded", () => {
+  test("creates no span if no request is recorded", () => {
     using sdk = registerSdk();
     const { tracing, requests } = beginRequests([false, false]);
     tracing.startShared({ name: "work", attributes: {}, requests })();
     expect(sdk.spans).toEqual([]);
   });
 
-  test("creates at most 128 links", () => {
+  test("creates at most 128 links in a span", () => {
     using sdk = registerSdk();
     const { tracing, requests } = beginRequests([true]);
     tracing.startShared({ name: "work", attributes: {}, requests: Array(200).fill(requests[0]) })();

@@ -34,8 +34,8 @@ async function spanOf(anonymous: boolean, request: HttpRequest): Promise<Registe
   return sdk.spans[0];
 }
 
-describe("the parent span", () => {
-  test("a mounted gateway's spans have the server's recording span as parent", async () => {
+describe("the parent", () => {
+  test("of a mounted gateway's span is the server's active span", async () => {
     using sdk = registerSdk();
     const tracer = trace.getTracer("server");
     const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
@@ -68,7 +68,7 @@ describe("the parent span", () => {
     ]);
   });
 
-  test("the span that was active at listen is not the parent", async () => {
+  test("is not the span that was active during listen", async () => {
     using sdk = registerSdk();
     const startUp = trace.getTracer("application").startSpan("start-up");
     await using greenhouse = await context.with(trace.setSpan(ROOT_CONTEXT, startUp), () =>
@@ -99,7 +99,7 @@ describe("span attributes", () => {
       request: { ...wateringOverGrpc, header: [...wateringOverGrpc.header, ...agent] },
       want: {},
     },
-  ])("addresses, user agent and $name are recorded unless anonymous is set", async ({ request, want }) => {
+  ])("include addresses, user agent and $name unless anonymous is set", async ({ request, want }) => {
     const span = await spanOf(false, request);
     const anonymous = await spanOf(true, request);
     expect(span?.attributes).toEqual({ ...anonymous?.attributes, ...connection, ...want });
@@ -109,11 +109,11 @@ describe("span attributes", () => {
   });
 
   test.each([
-    { code: Code.NotFound, status: SpanStatusCode.UNSET },
-    { code: Code.InvalidArgument, status: SpanStatusCode.UNSET },
-    { code: Code.Internal, status: SpanStatusCode.ERROR },
-    { code: Code.Unavailable, status: SpanStatusCode.ERROR },
-  ])("code $code sets span status ERROR only for a server error", async ({ code, status }) => {
+    { code: Code.NotFound, expected: "UNSET", status: SpanStatusCode.UNSET },
+    { code: Code.InvalidArgument, expected: "UNSET", status: SpanStatusCode.UNSET },
+    { code: Code.Internal, expected: "ERROR", status: SpanStatusCode.ERROR },
+    { code: Code.Unavailable, expected: "ERROR", status: SpanStatusCode.ERROR },
+  ])("the code $code sets the span status $expected in OpenTelemetry", async ({ code, status }) => {
     using sdk = registerSdk();
     const fail = (): never => {
       throw new ConnectError("no", code);
@@ -125,7 +125,7 @@ describe("span attributes", () => {
   });
 });
 
-test("a span has no attributes for unknown addresses", async () => {
+test("a span of a Fetch request has no client address attributes", async () => {
   using sdk = registerSdk();
   const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
   await gateway.fetch(new Request("http://orders.example/nothing"));
@@ -140,7 +140,7 @@ test("a span has no attributes for unknown addresses", async () => {
   ]);
 });
 
-test("a sampler gets the final span name, or HTTP without a route", async () => {
+test("a sampler receives the span's final name, or HTTP without a route", async () => {
   const names: string[] = [];
   const shouldSample: Sampler["shouldSample"] = (_, _id, name) => {
     names.push(name);
@@ -163,7 +163,7 @@ test("an endpoint with atRoot is served outside the prefix", async () => {
   expect((await gateway.fetch(new Request("http://orders.example/well-known"))).status).toBe(200);
 });
 
-test("getMeter is called once", async () => {
+test("getMeter is called once for several requests", async () => {
   let count = 0;
   using _ = registerSdk();
   const getMeter = (): Meter => {
@@ -181,7 +181,7 @@ class TestReader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-test("a duration goes to the meter provider registered when the request ends", async () => {
+test("a duration is recorded by the meter provider at the request's end", async () => {
   using sdk = registerSdk();
   const spanIds = new Set<string | undefined>();
   await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });

@@ -94,7 +94,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     expect(header.get("set-cookie")).toContain("connect.sid=");
   });
 
-  test("an error handler of the application gets no errors of RPC handlers", async () => {
+  test("the application's error handler gets no errors from RPC handlers", async () => {
     const app = express();
     const faults: unknown[] = [];
     app.use(async (request: Request, _response: Response, next: () => void) => {

@@ -101,7 +101,7 @@ interface Case {
 
 const guardCases: readonly Case[] = [
   {
-    name: "of the provider",
+    name: "on the provider",
     declare({ nest }) {
       const provider = createProvider();
       nest.UseGuards(RoleGuard)(provider);
@@ -109,7 +109,7 @@ const guardCases: readonly Case[] = [
     },
   },
   {
-    name: "of the provider's base class",
+    name: "on the provider's base class",
     declare({ nest }) {
       const base = createProvider();
       nest.UseGuards(RoleGuard)(base);
@@ -117,7 +117,7 @@ const guardCases: readonly Case[] = [
     },
   },
   {
-    name: "of a method",
+    name: "on a method",
     declare({ nest }) {
       const provider = createProvider();
       decorateMethod(nest.UseGuards(RoleGuard), provider, "getReading");
@@ -125,7 +125,7 @@ const guardCases: readonly Case[] = [
     },
   },
   {
-    name: "that is an object",
+    name: "given as an object",
     declare({ nest }) {
       const provider = createProvider();
       decorateMethod(nest.UseGuards(new RoleGuard()), provider, "getReading");
@@ -133,15 +133,15 @@ const guardCases: readonly Case[] = [
     },
   },
   {
-    name: "of useGlobalGuards",
+    name: "from useGlobalGuards",
     declare: () => ({ configure: (app) => app.useGlobalGuards(new RoleGuard()) }),
   },
   {
-    name: "of APP_GUARD by class",
+    name: "from APP_GUARD with useClass",
     declare: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: RoleGuard }] }),
   },
   {
-    name: "of APP_GUARD by factory",
+    name: "from APP_GUARD with useFactory",
     declare: ({ require }) => ({
       providers: [{ provide: require("@nestjs/core").APP_GUARD, useFactory: () => new RoleGuard() }],
     }),
@@ -179,7 +179,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     return start({ provider });
   }
 
-  test.each(guardCases)("$name runs for RPCs over REST and Connect, before their handler", async ({ declare }) => {
+  test.each(guardCases)("$name runs before the handler of RPCs over REST and Connect", async ({ declare }) => {
     const url = await start(declare(version));
     for (const path of ["/sensors/palm/reading", getReading]) {
       expect(await call(url, path)).toEqual([403, "Forbidden resource"]);
@@ -205,7 +205,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(seen).toEqual(["Palmhouse.watchReadings", "Palmhouse.watchReadings"]);
   });
 
-  test("does not run after one that refuses the call", async () => {
+  test("does not run after another guard has refused the call", async () => {
     class Never extends RoleGuard {}
     const url = await startWith({ canActivate: () => false }, Never);
     expect(await call(url, getReading)).toEqual([403, "Forbidden resource"]);
@@ -226,7 +226,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(handled).toBe(0);
   });
 
-  test("reads the handler's and the class's metadata", async () => {
+  test("can read the handler's and the class's metadata", async () => {
     const roles: unknown[] = [];
     const canActivate = (context: Context): boolean => {
       roles.push(roleOf(context.getHandler()), roleOf(context.getClass()));
@@ -240,7 +240,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(roles).toEqual(["of the method", "of the class"]);
   });
 
-  test("has its dependencies", async () => {
+  test("receives its injected dependencies", async () => {
     class SensorGuard {
       readonly sensors: Sensors;
       constructor(sensors: Sensors) {
@@ -269,7 +269,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(seen).toEqual(["admit", "admit", "Palmhouse.getReading"]);
   });
 
-  test("runs after the check of the RPC that the option admit returns", async () => {
+  test("runs after the function that the option admit returns", async () => {
     const provider = createProvider();
     nest.UseGuards(RoleGuard)(provider);
     const admit =
@@ -285,14 +285,14 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(seen).toEqual([procedure, procedure, "Palmhouse.getReading"]);
   });
 
-  test("for another method does not run", async () => {
+  test("on another method does not run", async () => {
     const provider = createProvider();
     for (const name of ["prune", "recordReadings"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
     expect(await call(await start({ provider }), getReading)).toEqual([200]);
     expect(seen).toEqual([]);
   });
 
-  test("from a factory that returns nothing does not run", async () => {
+  test("is ignored if its factory returns undefined", async () => {
     const provide = require("@nestjs/core").APP_GUARD;
     expect(await call(await start({ providers: [{ provide, useFactory: () => undefined }] }), getReading)).toEqual([
       200,
@@ -302,19 +302,19 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
   test.each([
     { scope: "REQUEST", error: "ConnectGateway is marked as a scoped provider" },
     { scope: "TRANSIENT", error: "singletons for RPCs: ScopedGuard of Palmhouse. Remove their scope" },
-  ])("from a provider with the scope $scope refuses the start", async ({ scope, error }) => {
+  ])("on the provider with the scope $scope prevents the start", async ({ scope, error }) => {
     class ScopedGuard extends RoleGuard {}
     nest.Injectable({ scope: require("@nestjs/common").Scope[scope] })(ScopedGuard);
     await expect(startWith(RoleGuard, ScopedGuard)).rejects.toThrow(error);
   });
 
-  test("as APP_GUARD with the scope REQUEST refuses the start", async () => {
+  test("from APP_GUARD with the scope REQUEST prevents the start", async () => {
     const provide = require("@nestjs/core").APP_GUARD;
     const providers = [{ provide, useClass: RoleGuard, scope: require("@nestjs/common").Scope.REQUEST }];
     await expect(start({ providers })).rejects.toThrow("singletons for RPCs: RoleGuard (global). Remove their scope");
   });
 
-  test("cannot be found from a mounted adapter, which is therefore refused", async () => {
+  test("requires mount with the application instead of its HTTP adapter", async () => {
     const app = await version.create({});
     expect(() => app.get(ConnectGateway).mount(app.getHttpAdapter())).toThrow(
       "mount requires the application that NestFactory.create returns",
@@ -323,7 +323,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
 });
 
 describe.each(nestVersions)("Nest, %s", (_name, version) => {
-  test("middleware that a module configures runs only for other requests", async () => {
+  test("middleware that a module configures does not run for RPCs", async () => {
     const urls: unknown[] = [];
     class LogModule {
       configure(consumer: Consumer): void {
@@ -342,7 +342,7 @@ describe.each(nestVersions)("Nest, %s", (_name, version) => {
     expect(urls).toEqual(["/echo"]);
   });
 
-  test("pipes, filters and interceptors do not run for RPCs, causing a warning", async () => {
+  test("a warning lists pipes, filters and interceptors that RPCs do not run", async () => {
     const warnings: string[] = [];
     const add = ({ message }: Error): unknown => message.startsWith("Nest runs no") && warnings.push(message);
     process.on("warning", add);

@@ -61,7 +61,7 @@ describe.each(versionsOn("Express"))("Nest, %s", (_version, { create }) => {
   const load = requireFrom(pluginFolder);
 
   describe.each(ways)("the gateway $way", ({ prefix, options, prepare }) => {
-    test.each(middlewares)("serves calls after $name, which applies to them", async (middleware) => {
+    test.each(middlewares)("serves calls if mounted after $name, which runs for them", async (middleware) => {
       const surroundings = await surround();
       const app = await create({ ...options, contextValues: noteOf }, Nursery);
       prepare(app);
@@ -73,7 +73,7 @@ describe.each(versionsOn("Express"))("Nest, %s", (_version, { create }) => {
       await middleware.checkCall?.(ask, `${prefix}/sensors/palm/reading`, surroundings);
     });
 
-    test.each(middlewares)("before $name serves calls", async (middleware) => {
+    test.each(middlewares)("serves calls if mounted before $name in the application", async (middleware) => {
       const surroundings = await surround();
       const app = await create({ ...options, contextValues: noteOf }, Nursery);
       prepare(app);
@@ -94,7 +94,7 @@ describe.each(versionsOn("Fastify"))("Nest, %s", (_version, { create, createWith
 
   describe.each(ways)("the gateway $way", ({ prefix, options, prepare }) => {
     test.each(["after", "before"].flatMap((when) => pluginsInNest.map((plugin) => ({ when, ...plugin, plugin }))))(
-      "$when @fastify/$name serves calls",
+      "serves calls if mounted $when @fastify/$name in the application",
       async ({ when, name, plugin }) => {
         using files = createTempFolder();
         writeFileSync(files.file("file.txt"), "a file");
@@ -111,7 +111,7 @@ describe.each(versionsOn("Fastify"))("Nest, %s", (_version, { create, createWith
     );
   });
 
-  test("plugin hooks do not run for calls", async () => {
+  test("Fastify plugin hooks do not run for the mounted gateway's calls", async () => {
     const app = await create();
     await app.register?.(requirePlugin("rate-limit"), { max: 1 });
     app.get(ConnectGateway).mount(app);
@@ -119,7 +119,7 @@ describe.each(versionsOn("Fastify"))("Nest, %s", (_version, { create, createWith
     expect((await ask("/sensors/palm/reading"))[0]).toBe(200);
   });
 
-  test.each(pluginsInNest)("@fastify/$name hooks run for calls that fastifyConnectPlugin serves", async (plugin) => {
+  test.each(pluginsInNest)("hooks of @fastify/$name run for calls that fastifyConnectPlugin serves", async (plugin) => {
     using files = createTempFolder();
     writeFileSync(files.file("file.txt"), "a file");
     const app = await createWithoutGateway(Nursery);

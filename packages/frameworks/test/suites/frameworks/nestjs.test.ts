@@ -16,7 +16,7 @@ class Empty {
 }
 
 describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
-  test("a provider with dependencies serves calls behind helmet and CORS", async () => {
+  test("a provider with dependencies serves calls after helmet and CORS", async () => {
     const app = await create();
     app.use(require("helmet")());
     app.enableCors({ origin });
@@ -36,15 +36,15 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
   test.each([
     { name: "a dynamic module", imported: { module: DynamicSensors, providers: [Sensors], exports: [Sensors] } },
     {
-      name: "a promise of a dynamic module",
+      name: "a promise for a dynamic module",
       imported: Promise.resolve({ module: DynamicSensors, providers: [Sensors], exports: [Sensors] }),
     },
-  ])("$name exports a provider's dependencies", async ({ imported }) => {
+  ])("$name can export a provider's dependencies", async ({ imported }) => {
     const url = await listen(await create({ imports: [imported] }));
     expect((await ask(`${url}/sensors/palm/reading`))[1]).toEqual({ sensor: "palm", degreesCelsius: 21 });
   });
 
-  test("`contextValues` gets the request, and faults go to `onFault`", async () => {
+  test("`contextValues` receives the request, and `onFault` receives faults", async () => {
     const faults: unknown[] = [];
     const app = await create({
       contextValues: (request: IncomingMessage & { role?: string }) =>
@@ -68,7 +68,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
     );
   });
 
-  test("`init` rejects if the gateway is not mounted", async () => {
+  test("`app.init` rejects if the gateway is not mounted", async () => {
     const app = await create();
     await expect(app.init()).rejects.toThrow("call app.get(ConnectGateway).mount(app) before app.init");
   });

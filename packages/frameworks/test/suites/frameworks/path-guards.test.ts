@@ -40,16 +40,16 @@ interface Reply {
 const gatewayOptions = greenhouse({ waterBed: ({ bed }) => ({ bed }), getReading: ({ sensor }) => ({ sensor }) });
 
 const rows = [
-  { name: "the path", path: "/beds/7:water", express: 403, fastify: 403 },
-  { name: "an escaped literal", path: "/b%65ds/7:water", express: 404, fastify: 404 },
-  { name: "an escaped variable", path: "/beds/%37:water", express: 403, fastify: 403 },
+  { name: "the guarded path", path: "/beds/7:water", express: 403, fastify: 403 },
+  { name: "an escaped path literal", path: "/b%65ds/7:water", express: 404, fastify: 404 },
+  { name: "an escaped path variable", path: "/beds/%37:water", express: 403, fastify: 403 },
   { name: "an escaped custom verb", path: "/beds/7:w%61ter", express: 403, fastify: 403 },
-  { name: "two slashes", path: "//beds/7:water", express: 404, fastify: 404 },
+  { name: "two leading slashes", path: "//beds/7:water", express: 404, fastify: 404 },
   { name: "an escaped slash", path: "/beds%2F7:water", express: 404, fastify: 404 },
   { name: "a trailing slash", path: "/beds/7:water/", express: 403, fastify: 403 },
   // Express compares without regard to case, the gateway does not.
-  { name: "another case", path: "/Beds/7:water", express: 403, fastify: 404 },
-  { name: "another path", path: pathOf("WaterBed"), express: 200, fastify: 200 },
+  { name: "a path in another case", path: "/Beds/7:water", express: 403, fastify: 404 },
+  { name: "the RPC's Connect path", path: pathOf("WaterBed"), express: 200, fastify: 200 },
 ];
 
 const absolute = { name: "an absolute URL", path: "http://x/beds/7:water", express: 403 };
@@ -67,7 +67,7 @@ function addressOf(baseUrl: string): Address {
   return { address: hostname, port: Number(port) };
 }
 
-describe.each(Object.entries(folders))("the guard of a path, in the %s major version", (_version, folder) => {
+describe.each(Object.entries(folders))("a guard on /beds, in the %s major version", (_version, folder) => {
   const require = requireFrom(folder);
   const express: Express = require("express");
   const fastify: () => Fastify = require("fastify");
@@ -79,7 +79,7 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
   }
 
   test.each([...rows, absolute])(
-    "in Express has a known effect on $name requests",
+    "in Express results in status $express for $name in a request",
     async ({ path, express: wanted }) => {
       const app = express();
       app.use("/beds", (_request, response) => response.sendStatus(403));
@@ -88,7 +88,7 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
     },
   );
 
-  test("in Express compares a variable after decoding it", async () => {
+  test("in Express receives decoded path variables", async () => {
     const app = express();
     app.use("/beds/:bed", ({ params }, response, next) => {
       if (params["bed"] === "7:water") response.sendStatus(403);
@@ -100,13 +100,16 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
     expect(await post(address, "/beds/8:water")).toBe(200);
   });
 
-  test.each(rows)("in a Fastify hook has a known effect on $name requests", async ({ path, fastify: wanted }) => {
-    const app = fastify();
-    onTestFinished(() => app.close());
-    app.addHook("onRequest", async ({ url }, reply) =>
-      url.startsWith("/beds/") ? reply.code(403).send("no") : undefined,
-    );
-    app.register(fastifyConnectPlugin, gatewayOptions);
-    expect(await post(addressOf(await app.listen({ host: "127.0.0.1", port: 0 })), path)).toBe(wanted);
-  });
+  test.each(rows)(
+    "in a Fastify hook results in status $fastify for $name in a request",
+    async ({ path, fastify: wanted }) => {
+      const app = fastify();
+      onTestFinished(() => app.close());
+      app.addHook("onRequest", async ({ url }, reply) =>
+        url.startsWith("/beds/") ? reply.code(403).send("no") : undefined,
+      );
+      app.register(fastifyConnectPlugin, gatewayOptions);
+      expect(await post(addressOf(await app.listen({ host: "127.0.0.1", port: 0 })), path)).toBe(wanted);
+    },
+  );
 });

@@ -97,7 +97,7 @@ test("close aborts no call before its timeout", async () => {
   expect(await afterClose({}, (mount) => mount.close())).toBe("still running");
 });
 
-test("a gateway's request prefix applies to the paths of a plugin", async () => {
+test("requestPathPrefix precedes all of a plugin's paths", async () => {
   const statuses = await observe({ requestPathPrefix: "/api" }, Object, async (baseUrl) => {
     const responses = await Promise.all([fetch(`${baseUrl}/api${reading}`), fetch(baseUrl + reading)]);
     await Promise.all(responses.map((response) => response.text()));

@@ -18,7 +18,7 @@ const readyAgain = (part: string, problem: string) => ({
   lastedMs: expect.any(Number),
 });
 
-test("a part is logged when it becomes unready, and when ready again", async () => {
+test("a component is logged when it becomes unready and when it recovers", async () => {
   const store: { problem?: string | undefined } = {};
   const credentials: { problem?: string | undefined } = {};
   const { log, lines } = openLogLines("warn");
@@ -41,7 +41,7 @@ test("a part is logged when it becomes unready, and when ready again", async () 
   stop();
 });
 
-test("a part that becomes unready again is logged with its new cause", () => {
+test("a component that becomes unready again is logged with the new cause", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const store: { problem?: string | undefined } = {};
