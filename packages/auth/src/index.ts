@@ -14,7 +14,7 @@ export { credentialRefusalOf } from "./credential-refusal.ts";
 export { issueToken, type IssuedToken, type TokenRequest } from "./issue-token.ts";
 export { isJwtAlgorithm, jwtAlgorithms, type JwtAlgorithm } from "./jwt/jwt-algorithm.ts";
 export type { JwtSource } from "./jwt/open-jwt-verifier.ts";
-export { openNameProblem } from "./open-names.ts";
+export { openOptionProblem } from "./open-names.ts";
 export { openTokenVerifier, type SourceNames, type TokenSources } from "./open-token-verifier.ts";
 export { parsePlainTokens, toStaticToken } from "./plain-tokens.ts";
 export { principalKey } from "./principal-context.ts";

@@ -2,7 +2,7 @@
  * Returns a problem with a name in `open`, or `undefined` if a service or an RPC can have the name. A name in another
  * form would match nothing, and the RPC would need a credential.
  */
-export function openNameProblem(name: unknown): string | undefined {
+export function openOptionProblem(name: unknown): string | undefined {
   if (typeof name === "string" && validName.test(name)) return undefined;
   const got = typeof name === "string" ? JSON.stringify(name) : typeof name;
   const suggested = typeof name === "string" ? suggest(name) : undefined;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { refusePromise, withCode } from "@plantstore/http";
 import type { BearerAuthOptions } from "./bearer-auth-options.ts";
-import { openNameProblem } from "./open-names.ts";
+import { openOptionProblem } from "./open-names.ts";
 import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./required-scopes.ts";
 
 /** The options that determine what procedures require. */
@@ -19,7 +19,8 @@ export interface Requirements {
    */
   scopesOf(this: void, procedure: string): readonly string[];
   /**
-   * Checks that a served RPC has the scopes read from `services`, if an RPC in its service has the option.
+   * Checks that a served RPC requires the same scopes as the RPC in `services`. Services without the option
+   * `required_scopes` are not checked.
    *
    * @throws TypeError if `services` lacks the RPC or has it with other scopes
    */
@@ -88,7 +89,7 @@ function notDefined(procedure: string): TypeError {
 }
 
 function requireOpenName(name: unknown): void {
-  const problem = openNameProblem(name);
+  const problem = openOptionProblem(name);
   if (problem === undefined) return;
   throw withCode(new TypeError(`option "open" of createBearerAuth ${problem}`), "ERR_OPTIONS");
 }

@@ -18,19 +18,20 @@ export function parseWithDigits(json: string): unknown {
 /** Writes a JSON value as YAML, in pieces like `jsonPieces`. YAML 1.1 and 1.2 parsers read it as the same value. */
 export function* yamlPieces(value: unknown): Generator<string> {
   let isFirst = true;
-  for (const piece of blockPieces(value, "", levelsInPieces)) {
+  for (const piece of memberPieces(value, "", levelsInPieces)) {
     yield isFirst ? piece.trimStart() : piece;
     isFirst = false;
   }
   yield "\n";
 }
 
-function* blockPieces(value: unknown, indent: string, levels: number): Generator<string> {
+/** Yields a value's YAML: an object member by member, down to this many levels, and any other value in one piece. */
+function* memberPieces(value: unknown, indent: string, levels: number): Generator<string> {
   const members = levels === 0 ? [] : membersOf(value);
   if (members.length === 0) yield blockOf(value, indent);
   for (const [key, each] of members) {
     yield `\n${indent}${scalarOf(key)}:`;
-    yield* blockPieces(each, `${indent}  `, levels - 1);
+    yield* memberPieces(each, `${indent}  `, levels - 1);
   }
 }
 

@@ -50,7 +50,7 @@ export interface ConnectDynamicModule {
 
 type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
 
-/** What Nest has created of a gateway. */
+/** The objects from which Nest creates a {@link ConnectGateway}. */
 interface ConnectGatewayParts {
   readonly middleware: ExpressConnectMiddleware;
   readonly providers: readonly RpcProvider[];

@@ -68,7 +68,7 @@ export class McpServer {
     return { kind: "reply", httpStatus: 200, fields: jsonFields, body };
   }
 
-  /** Returns the JSON before and after a result's members. */
+  /** Returns a JSON-RPC response's text before and after the members of its result. */
   frame(id: string, stateless: boolean): readonly [before: string, after: string] {
     const meta = `,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.#serverInfo}}`;
     return [`{"jsonrpc":"2.0","id":${id},"result":{`, `${stateless ? meta : ""}}}`];

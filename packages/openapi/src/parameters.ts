@@ -8,8 +8,8 @@ import type { PathParameter } from "./open-api-path.ts";
 import type { Schemas } from "./schemas.ts";
 import { schemaOfWellKnown } from "./value-schema.ts";
 
-const oneSegment: OpenApiSchema = { type: "string", pattern: "^[^/]+$" };
-const anySegments: OpenApiSchema = { type: "string" };
+const oneSegmentSchema: OpenApiSchema = { type: "string", pattern: "^[^/]+$" };
+const severalSegmentsSchema: OpenApiSchema = { type: "string" };
 
 /** Describes a path parameter, which is always required (OpenAPI 3.1 §4.8.12.2). */
 export function describePathParameter(
@@ -34,8 +34,8 @@ export function describePathParameter(
 }
 
 function schemaOf({ covers }: PathParameter, field: DescField | undefined, schemas: Schemas): OpenApiSchema {
-  if (covers === "segments") return anySegments;
-  return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegment;
+  if (covers === "segments") return severalSegmentsSchema;
+  return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegmentSchema;
 }
 
 /** Options for {@link describeQuery}. */

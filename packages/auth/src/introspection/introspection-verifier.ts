@@ -29,7 +29,7 @@ export const inFlightMax = 64;
 /**
  * Consecutive failures, each for a different token, after which the endpoint is considered down.
  *
- * A single failure may be caused by the token, which any client can choose.
+ * One failure is not enough, because a client could cause it by its choice of token.
  */
 export const failuresMax = 5;
 

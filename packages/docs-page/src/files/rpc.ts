@@ -1,4 +1,4 @@
-// The messages for an operation's RPC, for gRPC tools.
+// Builds the request messages that gRPC tools such as grpcurl send for an operation's RPC.
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 

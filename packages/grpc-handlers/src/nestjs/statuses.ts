@@ -16,7 +16,7 @@ interface NestError {
 /** The Nest message for a call that a guard refuses (`FORBIDDEN_MESSAGE`). */
 const forbidden = "Forbidden resource";
 
-/** Returns handlers whose errors from Nest's filter have a status. */
+/** Returns handlers that convert errors from Nest's filter to gRPC statuses. */
 export function withStatuses(handlers: UntypedServiceImplementation): UntypedServiceImplementation {
   return Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, withStatus(handler)]));
 }

@@ -1,4 +1,4 @@
-import { type JwtAlgorithm, jwtAlgorithms, openNameProblem } from "@plantstore/auth";
+import { type JwtAlgorithm, jwtAlgorithms, openOptionProblem } from "@plantstore/auth";
 import type { SettingType } from "./setting.ts";
 import { secret } from "./secret-types.ts";
 import { boolean, list, mapping, oneOf, record, text } from "./setting-types.ts";
@@ -77,7 +77,7 @@ const realm = text("text", (value) => {
 });
 
 const openName = text("text", (value) => {
-  const problem = openNameProblem(value);
+  const problem = openOptionProblem(value);
   if (problem === undefined) return value;
   throw new Error(problem);
 });

@@ -3,9 +3,9 @@ import { refuseUnknownOptions } from "@plantstore/http";
 import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
 import { httpAttributes, httpSeriesKey, isRpcProtocol, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
 
-type Counter = SeriesOf<Instruments["counter"]>;
-type Histogram = SeriesOf<Instruments["histogram"]>;
-type SeriesOf<Create extends (...about: never) => Instrument<unknown>> = ReturnType<ReturnType<Create>["with"]>;
+type Counter = InstrumentSeries<Instruments["counter"]>;
+type Histogram = InstrumentSeries<Instruments["histogram"]>;
+type InstrumentSeries<Create extends (...about: never) => Instrument<unknown>> = ReturnType<ReturnType<Create>["with"]>;
 
 /** Options for {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {

@@ -88,7 +88,7 @@ function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): 
   };
 }
 
-/** An upstream's descriptor reloads. */
+/** Counts and conflicts of an upstream's descriptor reloads. */
 interface MeasuredDescriptors extends MeasuredReload {
   readonly successes: number;
   readonly failures: number;

@@ -23,8 +23,8 @@ import { createTracing, scopeName, serverAttributes, type Tracing, type TracingO
  *
  * Spans and metrics go to the SDK that the application registers, before or after this call. Without an SDK, nothing is
  * recorded. A request's context, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers,
- * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws
- * never fails a call. The error is passed to `onFault`. A proxy's upstream calls are children of the request's span:
+ * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. A call succeeds even
+ * if the SDK throws. The SDK's error is passed to `onFault`. A proxy's upstream calls are children of the request's span:
  * the propagator's fields, such as `traceparent`, replace the caller's, unless the propagator throws.
  *
  * @example
