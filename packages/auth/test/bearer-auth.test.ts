@@ -265,7 +265,7 @@ describe("admit", () => {
     { name: "another token of the same length", authorization: "Bearer goot" },
     { name: "a longer token", authorization: "Bearer goods" },
     { name: "a malformed credential", authorization: "Bearer good, Bearer good" },
-    { name: "no credential", authorization: null },
+    { name: "a request without a credential", authorization: null },
   ])("after a valid token on the same connection, $name is refused", async ({ authorization }) => {
     const { admit } = createBearerAuth(synchronous, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };

@@ -58,12 +58,12 @@ function untyped(options: object): McpOptions {
 
 test.each([
   {
-    name: "with an async function tools",
+    name: "in which tools is an async function",
     options: { tools: async () => false },
     error: "tools of createMcp must be synchronous",
   },
   {
-    name: "with a function tools that returns nothing",
+    name: "in which tools is a function that returns nothing",
     options: { tools: () => undefined },
     error: "requires an object of options",
   },

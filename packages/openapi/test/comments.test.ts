@@ -87,7 +87,7 @@ test.each([
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
   ["Shed", "A shed."],
   ["colour", "Its colour."],
-])("the comment of %s is %j in the result", (name, want) => {
+])("readComments maps %s to the comment %j in its result", (name, want) => {
   expect(comments.get(name)).toBe(want);
 });
 

@@ -91,7 +91,7 @@ test.each<{ readonly name: string; readonly annotations: Annotations; readonly w
     annotations: { behaviors: [REQUIRED], deprecated: true },
     want: { parameter: { required: true, deprecated: true }, schema: { isRequired: false, deprecated: true } },
   },
-])("a field with $name is described identically as parameter and property", ({ annotations, want }) => {
+])("createOpenApi describes a field with $name as parameter and as property", ({ annotations, want }) => {
   expect(described(annotations)).toEqual(want);
 });
 

@@ -71,7 +71,7 @@ test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
       for (const field of note.field) field.oneofIndex = 0;
     },
   ],
-])("a message type with only a rule for %s is in ruledTypes", (_, add) => {
+])("findRules finds a message type with only a rule for %s in it", (_, add) => {
   const file = create(FileDescriptorProtoSchema, notesWith({}));
   const [note = expect.unreachable("no message")] = file.messageType;
   for (const field of note.field) delete field.options;

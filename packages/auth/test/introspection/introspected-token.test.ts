@@ -9,15 +9,15 @@ function untilMsOf(response: object): number | undefined {
   return evaluateIntrospection({ ...response }, "https://id.example", requirements)?.untilMs;
 }
 
-describe("an introspection response", () => {
+describe("the cache time of an introspection response", () => {
   test.each([
-    { name: "for an active token is cached for 30 s", response: { active: true, sub: "ada" }, seconds: 30 },
+    { name: "is 30 s for an active token", response: { active: true, sub: "ada" }, seconds: 30 },
     {
-      name: "for an active token that expires later is cached for 30 s",
+      name: "is 30 s for an active token that expires later",
       response: { active: true, sub: "ada", exp: nowS + 600 },
       seconds: 30,
     },
-    { name: "for an inactive token is cached for 10 s", response: { active: false }, seconds: 10 },
+    { name: "is 10 s for an inactive token", response: { active: false }, seconds: 10 },
   ])("$name", ({ response, seconds }) => {
     const before = performance.now();
     const untilMs = untilMsOf(response);
@@ -25,7 +25,7 @@ describe("an introspection response", () => {
     expect(untilMs).toBeLessThanOrEqual(performance.now() + seconds * 1000);
   });
 
-  test("for an active token is cached until the token expires", () => {
+  test("is at most the remaining lifetime of an active token", () => {
     // The two clocks are read one after the other, so their difference is not exact.
     const remainingMs = (untilMsOf({ active: true, sub: "ada", exp: nowS + 10 }) ?? 0) - performance.now();
     expect(remainingMs).toBeLessThanOrEqual((nowS + 10) * 1000 - Date.now() + 5);
@@ -38,7 +38,7 @@ describe("an introspection response", () => {
     { name: "has an infinite exp", response: JSON.parse('{"exp":1e999}') },
     { name: "has an nbf that is not a number", response: { nbf: "now" } },
     { name: "has an empty subject", response: { sub: "" } },
-  ])("for an active token that $name is not cached", ({ response }) => {
+  ])("is zero for an active token that $name in the response", ({ response }) => {
     expect(untilMsOf({ active: true, sub: "ada", ...response })).toBe(0);
   });
 });

@@ -318,7 +318,7 @@ describe("openJwtVerifier", () => {
     ],
     ["an issuer to discover that is not a URL", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
     ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
-    ["a key URL and file", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
+    ["two key sources", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
     ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
     [
       "a key file without keys",

@@ -67,7 +67,7 @@ function addressOf(baseUrl: string): Address {
   return { address: hostname, port: Number(port) };
 }
 
-describe.each(Object.entries(folders))("a guard on /beds, in the %s major version", (_version, folder) => {
+describe.each(Object.entries(folders))("a guard on /beds, %s major version", (_version, folder) => {
   const require = requireFrom(folder);
   const express: Express = require("express");
   const fastify: () => Fastify = require("fastify");
@@ -79,7 +79,7 @@ describe.each(Object.entries(folders))("a guard on /beds, in the %s major versio
   }
 
   test.each([...rows, absolute])(
-    "in Express results in status $express for $name in a request",
+    "as Express middleware leads to status $express for $name in a request",
     async ({ path, express: wanted }) => {
       const app = express();
       app.use("/beds", (_request, response) => response.sendStatus(403));
@@ -88,7 +88,7 @@ describe.each(Object.entries(folders))("a guard on /beds, in the %s major versio
     },
   );
 
-  test("in Express receives decoded path variables", async () => {
+  test("as Express middleware receives decoded path variables", async () => {
     const app = express();
     app.use("/beds/:bed", ({ params }, response, next) => {
       if (params["bed"] === "7:water") response.sendStatus(403);
@@ -101,7 +101,7 @@ describe.each(Object.entries(folders))("a guard on /beds, in the %s major versio
   });
 
   test.each(rows)(
-    "in a Fastify hook results in status $fastify for $name in a request",
+    "as a Fastify hook leads to status $fastify for $name in a request",
     async ({ path, fastify: wanted }) => {
       const app = fastify();
       onTestFinished(() => app.close());

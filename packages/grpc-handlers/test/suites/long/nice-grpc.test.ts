@@ -41,7 +41,7 @@ function start(kind: (typeof kinds)[number], handlers: object): Promise<Listenin
 }
 
 test.each(niceCases.flatMap((one) => kinds.map((kind) => ({ ...one, kind }))))(
-  "with a $kind definition, $name in nice-grpc",
+  "with a $kind definition, $name on the gateway",
   async ({ handlers, kind, call, outcome, deviation }) => {
     await using server = await start(kind, handlers(ServerError));
     expect(await callGarden(server.address.port, call)).toMatchObject({ ...outcome, ...deviation });

@@ -110,18 +110,18 @@ test.each([
     want: "/Hello%20%22You%22%20100%25/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath",
   },
   {
-    name: "a match of the first binding",
+    name: "values for the first binding",
     rpc: "RepeatDataPathResource",
     request: { info: { fString: "first/hello", fChild: { fString: "second/greetings" } } },
     want: "/first/hello/second/greetings/bool/false:pathresource",
   },
   {
-    name: "a match of the additional binding",
+    name: "values for the additional binding",
     rpc: "RepeatDataPathResource",
     request: { info: { fString: "second/greetings", fChild: { fString: "first/hello" } } },
     want: "/first/hello/second/greetings/bool/false:childfirstpathresource",
   },
-])('a compliance suite request with $name has the target "$want"', async ({ rpc, request, want }) => {
+])('a compliance suite request with $name has the path and query "$want"', async ({ rpc, request, want }) => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const method = methodOf(rpc);
   const transport = createRestTransport({ baseUrl: server.baseUrl });

@@ -155,31 +155,34 @@ test.each<StreamRow>([
   ["a map field with the key result", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
   ["list fields as lines", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
   ["an error instead of a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
-])("a stream with %s is read as messages or an error", async (_, type, body, want, output, field = "") => {
-  const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
-  const [found] = method === undefined ? [] : compileRestRules(method);
-  if (found === undefined) throw new Error("the rule is missing");
-  const pattern = { ...found.pattern, responseBody: field };
-  const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
-  const registry = createRegistry(NestedSchema);
-  const reader = createResponseReader(rule, { unknownFields: "ignore", registry });
-  const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
-  // Sent byte by byte, because the first bytes of a body may arrive alone.
-  const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
-  const response = new Response(pieces, {
-    headers: { "content-type": type },
-  });
-  const errors = { readErrorBody: undefined, registry: createRegistry() };
-  const results: unknown[] = [];
-  try {
-    for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
-      results.push(toJson(rule.method.output, message));
+])(
+  "a stream with %s is read without confusing messages and errors",
+  async (_, type, body, want, output, field = "") => {
+    const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
+    const [found] = method === undefined ? [] : compileRestRules(method);
+    if (found === undefined) throw new Error("the rule is missing");
+    const pattern = { ...found.pattern, responseBody: field };
+    const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
+    const registry = createRegistry(NestedSchema);
+    const reader = createResponseReader(rule, { unknownFields: "ignore", registry });
+    const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
+    // Sent byte by byte, because the first bytes of a body may arrive alone.
+    const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
+    const response = new Response(pieces, {
+      headers: { "content-type": type },
+    });
+    const errors = { readErrorBody: undefined, registry: createRegistry() };
+    const results: unknown[] = [];
+    try {
+      for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
+        results.push(toJson(rule.method.output, message));
+      }
+    } catch (error) {
+      results.push(ConnectError.from(error).rawMessage);
     }
-  } catch (error) {
-    results.push(ConnectError.from(error).rawMessage);
-  }
-  expect(results).toEqual(want);
-});
+    expect(results).toEqual(want);
+  },
+);
 
 test("a string field named value in JSON is not read as bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);

@@ -235,12 +235,18 @@ test.each(
     { rpc, title: "after the default 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
     {
       rpc,
-      title: "only when cancelled with defaultTimeoutMs: 0",
+      title: "only on cancellation, given defaultTimeoutMs: 0",
       options: { defaultTimeoutMs: 0 },
       call: {},
       code: Code.Canceled,
     },
-    { rpc, title: "only when cancelled with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
+    {
+      rpc,
+      title: "only on cancellation, given timeoutMs: 0",
+      options: {},
+      call: { timeoutMs: 0 },
+      code: Code.Canceled,
+    },
   ]),
 )("a call to $rpc with only interim responses fails $title", async ({ rpc, options, call, code }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
