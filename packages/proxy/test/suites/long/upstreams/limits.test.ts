@@ -64,7 +64,7 @@ test.each([
     sentences: [
       `${connectionsDefault} connections to each server`,
       `${text(callsPerConnection)} calls on each`,
-      `up to ${text(waitingCalls)} wait`,
+      `up to ${text(waitingCalls)} calls wait`,
       `after ${queueTimeoutMs / 1000} s with`,
       `closed after ${additionalIdleTimeoutMs / 1000} s without a call`,
       `bytes (${queuedBytes / 1024 ** 2} MiB)`,
