@@ -10,22 +10,21 @@ import { knownFile } from "./known-files.ts";
 import { sortFiles } from "./sort-files.ts";
 import { joinNames } from "./validate-files.ts";
 
-/** Files that define every type they refer to, each after the files that it imports. */
+/** The result of {@link completeFiles}. Each file in `set` comes after the files that it imports. */
 interface CompleteFiles {
   readonly set: FileDescriptorSet;
-  /** Why services cannot be served, by their full names. */
+  /** The reason why a service cannot be served, by the service's full name. */
   readonly omitted: ReadonlyMap<string, string>;
-  /** The imported files that probably declare the types that those services lack. */
+  /** The missing imported files that probably declare the missing types. */
   readonly missingFiles: ReadonlySet<string>;
 }
 
 /**
  * Turns files into a definition that registries accept, even if some imported files are missing.
  *
- * Well-known files are added. A missing type's fields are removed, and the services whose messages contain such a field
- * are omitted, because those messages would be read incompletely. Options that a missing file declares are unknown
- * descriptor.proto fields, and are ignored. The JSON field names, which servers in C++, Java and Python leave out, are
- * derived from the field names.
+ * Well-known files are added. Fields with a missing type are removed. A service is omitted if its messages contain a
+ * removed field, because the messages would be read incompletely. Options from a missing file are ignored. Missing JSON
+ * names, which servers in C++, Java and Python do not send, are derived from the field names.
  *
  * Yields after each message and service.
  *
@@ -50,8 +49,8 @@ export function* completeFiles(input: readonly FileDescriptorProto[]): Generator
 }
 
 /**
- * The maximum number of missing imports considered per file. Real files import fewer. In a hostile set, many services
- * may need each of them.
+ * The maximum number of missing imports considered per file. Real files import fewer files. In a hostile set, many
+ * services may need every missing import.
  */
 const missingImportsMax = 30;
 
@@ -61,7 +60,7 @@ interface MissingType {
   readonly user?: string;
 }
 
-/** The types that files declare, by their full names, and the missing types that messages refer to. */
+/** An index of the types that files declare, by full name. Finds the types that are missing. */
 class TypeIndex {
   readonly #files: ReadonlyMap<string, FileDescriptorProto>;
   readonly #fileOf = new Map<string, string>();
@@ -119,7 +118,7 @@ class TypeIndex {
       messageType.push(completeMessage(message, file.package));
       yield 0;
     }
-    // This also fills `needed`.
+    // Creating these lists also fills `needed`.
     const parts = {
       messageType,
       extension: completeFields(file.extension),
@@ -133,7 +132,8 @@ class TypeIndex {
   }
 
   /**
-   * Returns the services that need a missing type, each with the reason, and the files that may declare those types.
+   * Returns the services that need a missing type, each with the reason. Also returns the files that may declare the
+   * missing types.
    */
   *incompleteServices(): Generator<number, Omit<CompleteFiles, "set">> {
     const omitted = new Map<string, string>();
@@ -166,7 +166,7 @@ class TypeIndex {
     return { omitted, missingFiles };
   }
 
-  /** Searches messages, and the messages inside them, for a missing type. */
+  /** Searches messages and their fields' messages, recursively, for a missing type. */
   #findMissingType(typeNames: readonly string[]): MissingType | undefined {
     const reached = new Set(typeNames);
     // The loop also visits the types that it adds.
@@ -182,8 +182,8 @@ class TypeIndex {
   }
 
   /**
-   * Returns the first field type that no file declares. A map's entry type is always declared, because it is part of
-   * the message.
+   * Returns the first field type that no file declares. A map's entry type always counts as declared, because the
+   * message contains the entry type.
    */
   #missingIn({ field: fields }: DescriptorProto): string | undefined {
     const names = fields.map(({ typeName }) => withoutLeadingDot(typeName));
@@ -191,7 +191,7 @@ class TypeIndex {
   }
 }
 
-/** Returns whether a file is in the folder where compilers expect a type: the one for the type's package. */
+/** Returns whether a file is in the folder for a type's package, where compilers expect the type. */
 function mayDeclare(file: string, typeName: string): boolean {
   return typeName.replaceAll(".", "/").startsWith(file.slice(0, file.lastIndexOf("/") + 1));
 }

@@ -10,13 +10,13 @@ import { joinNames } from "./validate-files.ts";
 /** The full names of the services and RPCs that a descriptor set declares. */
 export interface DeclaredNames {
   readonly services: readonly string[];
-  /** As `package.Service.Method`. */
+  /** The RPCs' full names, as `package.Service.Method`. */
   readonly rpcs: readonly string[];
 }
 
 /**
- * Returns the names that a binary google.protobuf.FileDescriptorSet declares, whether or not they are visible or can be
- * served. Reads nothing else in the set.
+ * Returns the names that a binary google.protobuf.FileDescriptorSet declares, including hidden services and services
+ * that cannot be served. Reads only the names in the set.
  *
  * @throws Error if the bytes are not protobuf
  */

@@ -3,10 +3,10 @@ import { copyWith } from "./complete-files.ts";
 import type { ListPositions } from "./list-positions.ts";
 import { declaredTypes, referredTypes } from "./needed-files.ts";
 
-/** The number of the field `dependency` in paths of comments. */
+/** The number of the field `dependency` in SourceCodeInfo paths. */
 const dependencyNumber = 3;
 
-/** Removes the imports of files that only their hidden elements need. */
+/** Removes imports that only hidden elements need. */
 export class DroppedImports {
   readonly #files: ReadonlyMap<string, FileDescriptorProto>;
 
@@ -15,8 +15,9 @@ export class DroppedImports {
   }
 
   /**
-   * Returns a file's visible part without the imports whose types only its hidden elements use. Keeps files with
-   * extensions, which options may need. No import is public then, because `completeFiles` adds what other files need.
+   * Returns a file's visible part without the imports that only hidden elements need. Keeps imports that declare
+   * extensions, because options may need an extension. A reduced import list has no public imports, because
+   * `completeFiles` adds the imports that other files need.
    */
   removeFrom(file: FileDescriptorProto, visible: FileDescriptorProto, positions: ListPositions): FileDescriptorProto {
     const before = referredTypes(file);
@@ -29,7 +30,10 @@ export class DroppedImports {
     return copyWith(visible, { dependency: kept.map(([name]) => name), publicDependency: [], weakDependency: [] });
   }
 
-  /** Returns the types that an import of a file makes available, or `undefined` if it may serve another purpose. */
+  /**
+   * Returns the types that importing a file makes available. Returns `undefined` if the import may serve another
+   * purpose.
+   */
   #typesOf(name: string): readonly string[] | undefined {
     const names = new Set([name]);
     const types: string[] = [];

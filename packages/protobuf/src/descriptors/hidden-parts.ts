@@ -22,7 +22,7 @@ import { problem } from "../errors/index.ts";
 import { hasPath, type UpdateMask, updateMaskOf } from "./mask-paths.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
-/** Maximum nesting of encoded messages: the content of an Any, and extensions. Deeper messages are removed. */
+/** Maximum nesting depth of encoded messages, such as an Any's content or an extension. Deeper messages are removed. */
 const encodedDepthMax = 16;
 
 /** Matches a message type's full name. */
@@ -32,24 +32,24 @@ type Detail = ConnectError["details"][number];
 type OutgoingDetail = Extract<Detail, { readonly desc: unknown }>;
 type IncomingDetail = Exclude<Detail, OutgoingDetail>;
 
-/** A definition's visible types, and the names of its types with hidden parts. */
+/** A definition's visible types, and the names of types with hidden fields or values. */
 export type PartlyVisible = Pick<DescribedServices, "types" | "restricted">;
 
 /**
- * Removes from messages what `google.api.visibility` hides: fields, extensions and enum numbers that the visible part
- * of the definition lacks, and messages of hidden types in a google.protobuf.Any.
+ * Removes hidden fields, extensions and enum numbers from messages. Empties a google.protobuf.Any with a hidden type.
+ * Elements are hidden by `google.api.visibility` rules in the definition.
  */
 export class HiddenParts {
   readonly #definitions: readonly PartlyVisible[];
   readonly #restricted: ReadonlySet<string>;
   readonly #recursionLimit: number | undefined;
-  /** The visible extensions, by the name of the message that they extend. */
+  /** The visible extensions, by the extended message's name. */
   readonly #extensions: ReadonlyMap<string, readonly DescExtension[]>;
 
-  /** The names of messages that may have a hidden part, at any depth. */
+  /** The names of messages that may contain a hidden part at any depth. */
   readonly #partlyHidden: ReadonlySet<string>;
 
-  /** The update masks whose target may have a hidden part, by message type. */
+  /** Each message type's update mask. `"none"` if the type has no mask, or if the mask's target has no hidden part. */
   readonly #masks = new Map<DescMessage, UpdateMask | "none">();
 
   private constructor(definitions: readonly PartlyVisible[], recursionLimit: number | undefined) {
@@ -66,21 +66,21 @@ export class HiddenParts {
   }
 
   /**
-   * Returns the parts that definitions hide, or `undefined` if nothing is hidden.
+   * Creates the instance for definitions. Returns `undefined` if the definitions hide nothing.
    *
-   * @param definitions - if several have a type with the same name, the first one applies
+   * @param definitions - the first definition applies if several definitions declare a type with the same name
    */
   static of(definitions: readonly PartlyVisible[], recursionLimit: number | undefined): HiddenParts | undefined {
     if (definitions.every(({ restricted }) => restricted.size === 0)) return undefined;
     return new HiddenParts(definitions, recursionLimit);
   }
 
-  /** Returns whether these messages may have a hidden part, at any depth. */
+  /** Returns whether messages with these types may contain a hidden part at any depth. */
   mayBeIn(messages: readonly DescMessage[]): boolean {
     return messages.some(({ typeName }) => this.#partlyHidden.has(typeName));
   }
 
-  /** Returns the names of types, and of all messages that contain one at any depth. */
+  /** Returns the given type names, and the names of all messages that contain one of these types at any depth. */
   #usersOf(used: ReadonlySet<string>): ReadonlySet<string> {
     const messages = this.#definitions.flatMap(({ types }) => [...types].filter((type) => type.kind === "message"));
     const uses = [
@@ -102,14 +102,14 @@ export class HiddenParts {
   /**
    * Removes a request's hidden parts and unknown fields.
    *
-   * @throws ConnectError `InvalidArgument` if an update mask has a path that names no visible field. Without the path,
-   * the mask could mean all fields.
+   * @throws ConnectError `InvalidArgument` if an update mask has a path that names no visible field. The path is not
+   * simply removed, because an empty mask could mean all fields.
    */
   removeFromRequest(desc: DescMessage, message: Message): void {
     this.#clean(desc, message, { encodedDepth: 0, isRequest: true });
   }
 
-  /** Removes hidden parts from an error's details, and details whose type is hidden. */
+  /** Removes error details with a hidden type, and hidden parts from the other details. */
   removeFromDetails(error: ConnectError): void {
     error.details = error.details.flatMap((detail): ConnectError["details"] => {
       const { type, value } = "desc" in detail ? encodeDetail(detail) : detail;
@@ -129,7 +129,7 @@ export class HiddenParts {
     if (message.$unknown !== undefined) this.#cleanExtensions(message, inside(place));
   }
 
-  /** Removes a value's hidden parts. Returns `false` if all of it is hidden. */
+  /** Removes a value's hidden parts. Returns `false` if the complete value is hidden. */
   #cleanValue(field: DescField | DescExtension, value: unknown, place: Place): boolean {
     if (field.enum !== undefined) return this.#cleanEnums(field.enum, value);
     const { message } = field;
@@ -139,7 +139,7 @@ export class HiddenParts {
     return true;
   }
 
-  /** Removes update mask paths that name no visible field. Throws if the message is a request. */
+  /** Removes update mask paths that name no visible field. For a request, throws an error instead. */
   #cleanMask(desc: DescMessage, message: Message, { isRequest }: Place): void {
     let mask = this.#masks.get(desc);
     if (mask === undefined) {
@@ -188,12 +188,15 @@ export class HiddenParts {
     Object.assign(any, value === undefined ? { typeUrl: "", value: new Uint8Array() } : { value });
   }
 
-  /** Returns an encoded message without its hidden parts, or `undefined` if its type is hidden or not a name. */
+  /**
+   * Returns an encoded message without its hidden parts. Returns `undefined` if the type is hidden, or if its name is
+   * not valid.
+   */
   #cleanEncoded(typeName: string, bytes: Uint8Array, place: Place): Uint8Array | undefined {
-    // A reader might map another name to a hidden type, for example by removing a trailing slash.
+    // A reader might map an invalid name to a hidden type, for example by removing a trailing slash.
     if (!fullName.test(typeName)) return undefined;
     const owner = this.#ownerOf(typeName);
-    // Types that the definitions lack are not hidden by them.
+    // The definitions do not hide a type that they do not declare.
     if (owner === undefined) return bytes;
     const desc = owner.types.getMessage(typeName);
     if (desc === undefined) return undefined;
@@ -201,14 +204,17 @@ export class HiddenParts {
     return place.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, place) : new Uint8Array();
   }
 
-  /** Returns the definition that has a message type, visible or hidden, or `undefined`. */
+  /**
+   * Returns the definition that declares a message type, whether visible or hidden. Returns `undefined` if no
+   * definition does.
+   */
   #ownerOf(typeName: string): PartlyVisible | undefined {
     return this.#definitions.find(
       ({ types, restricted }) => types.getMessage(typeName) !== undefined || restricted.has(typeName),
     );
   }
 
-  /** Returns a message's bytes without its hidden parts, or none if they are not valid. */
+  /** Returns an encoded message without its hidden parts. Returns no bytes if the message is not valid. */
   #cleanBytes(desc: DescMessage, bytes: Uint8Array, place: Place): Uint8Array {
     try {
       const limit = this.#recursionLimit;
@@ -221,7 +227,7 @@ export class HiddenParts {
   }
 }
 
-/** Where a message is: how many encoded messages enclose it, and whether it is in a request. */
+/** The number of encoded messages that enclose a message, and whether the message is in a request. */
 interface Place {
   readonly encodedDepth: number;
   readonly isRequest: boolean;
@@ -231,7 +237,7 @@ function inside({ encodedDepth, isRequest }: Place): Place {
   return { encodedDepth: encodedDepth + 1, isRequest };
 }
 
-/** Encodes a handler's error detail. Returns no bytes if it cannot be encoded. */
+/** Encodes a handler's error detail. Returns no bytes if the detail cannot be encoded. */
 function encodeDetail({ desc, value }: OutgoingDetail): IncomingDetail {
   const type = desc.typeName;
   try {
@@ -249,15 +255,15 @@ function valueOf(message: Message, { localName, oneof }: DescField): unknown {
 }
 
 /**
- * Returns the enum number that an extension holds. For hidden numbers, `getExtension` returns a closed enum's default
- * value.
+ * Returns the enum number that an extension holds. For a closed enum's hidden number, `getExtension` would return the
+ * default value.
  */
 function enumNumberOf({ $unknown }: Message, { number }: DescExtension): number | undefined {
   const sent = $unknown?.findLast(({ no, wireType }) => no === number && wireType === WireType.Varint);
   return sent && new BinaryReader(sent.data).int32();
 }
 
-/** Removes a list's items for which a function returns true. The list may be too long to be passed as arguments. */
+/** Removes the items for which `isRemoved` returns true. The list may be too long to be passed as arguments. */
 function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): void {
   let length = 0;
   for (const item of list) if (!isRemoved(item)) list[length++] = item;

@@ -14,29 +14,29 @@ import { ListPositions } from "./list-positions.ts";
 import { withoutOneofFields } from "./message-rules.ts";
 import { joinNames } from "./validate-files.ts";
 
-/** Which elements with a `google.api.visibility` rule exist. */
+/** Options for hiding elements by their `google.api.visibility` rules. */
 export interface VisibilityOptions {
-  /** The labels that are visible. An element whose rule has none of them does not exist. */
+  /** The allowed labels. An element is hidden if its rule has no allowed label. */
   readonly allow: readonly string[];
 }
 
-/** The names of {@link VisibilityOptions}. */
+/** The option names in {@link VisibilityOptions}. */
 export const visibilityOptionNames: OptionNames<VisibilityOptions> = { allow: arrayOfStrings(required) };
 
 /** Files without restricted elements. */
 export interface VisibleFiles {
   readonly visible: readonly FileDescriptorProto[];
-  /** The full names of all hidden messages, and of the messages and enums that lack fields, extensions or values. */
+  /** The full names of hidden messages, and of messages and enums with hidden fields, extensions or values. */
   readonly restricted: ReadonlySet<string>;
   /** The hidden services and RPCs, as `package.Service` and `package.Service.Method`. */
   readonly hiddenRpcs: ReadonlySet<string>;
-  /** All labels that rules have. */
+  /** All labels in visibility rules. */
   readonly labels: ReadonlySet<string>;
 }
 
 /**
- * The number that belongs to the extensions `api_visibility`, `method_visibility`, `message_visibility`,
- * `field_visibility`, `enum_visibility` and `value_visibility`. Known by number, because a set may lack
+ * The number of the extensions `api_visibility`, `method_visibility`, `message_visibility`, `field_visibility`,
+ * `enum_visibility` and `value_visibility`. The extensions are found by number, because a descriptor set may lack
  * google/api/visibility.proto.
  */
 const extensionNumber = 72295727;
@@ -45,12 +45,12 @@ const extensionNumber = 72295727;
 const restrictionNumber = 1;
 
 /**
- * Returns files without the services, methods, messages, fields, enums and enum values that have a
- * `google.api.visibility` rule without an allowed label, and without everything that uses a hidden type. Imports that
- * only hidden elements need are removed, and so are hidden fields in oneof rules of `buf.validate`. Comments keep their
- * descriptors. Yields after each file.
+ * Returns files without their hidden services, methods, messages, fields, enums and enum values. An element is hidden
+ * if its `google.api.visibility` rule has no allowed label, or if the element uses a hidden type. Imports that only
+ * hidden elements need are removed. Hidden fields are also removed from `buf.validate` oneof rules. Comments stay with
+ * their descriptors. Yields after each file.
  *
- * @throws Error if an enum hides its first value, which is its fields' default
+ * @throws Error if an enum's first value is hidden, because fields have this value by default
  */
 export function* hideRestricted(
   input: readonly FileDescriptorProto[],
@@ -78,7 +78,7 @@ export function labelsOf(restriction: string): readonly string[] {
     .filter((label) => label !== "");
 }
 
-/** An element that can have a rule. */
+/** An element that can have a visibility rule. */
 interface Restrictable {
   readonly options?: Pick<Message, "$unknown"> | undefined;
 }
@@ -96,7 +96,10 @@ class Rules {
     this.#droppedImports = droppedImports;
   }
 
-  /** Adds a scope's hidden types. If `isHidden`, the scope is a hidden message, and all types in it are hidden. */
+  /**
+   * Adds a scope's hidden types. If `isHidden` is true, the scope is a hidden message, so all types in the scope are
+   * hidden.
+   */
   addHiddenTypes(
     messages: readonly DescriptorProto[],
     enums: readonly EnumDescriptorProto[],
@@ -167,7 +170,7 @@ class Rules {
     path: readonly number[],
   ): DescriptorProto {
     const entries = message.nestedType.filter(({ options }) => options?.mapEntry === true);
-    // A map without its values is hidden.
+    // A map is hidden if its values are hidden.
     for (const entry of entries)
       if (entry.field.some((field) => !this.#isFieldVisible(field)))
         this.#hiddenTypes.add(joinNames(typeName, entry.name));
@@ -217,7 +220,7 @@ class Rules {
     return copyWith(desc, { value });
   }
 
-  /** Returns whether an extension is visible. If it is hidden, the message that it extends counts as restricted. */
+  /** Returns whether an extension is visible. If the extension is hidden, the extended message counts as restricted. */
   #isExtensionVisible(field: FieldDescriptorProto): boolean {
     const isVisible = this.#isFieldVisible(field);
     if (!isVisible) this.restricted.add(field.extendee.replace(/^\./, ""));
@@ -233,7 +236,7 @@ class Rules {
     return !this.#hiddenTypes.has(name.startsWith(".") ? name.slice(1) : name);
   }
 
-  /** Returns whether an element has no rule, or one with an allowed label. */
+  /** Returns whether an element has no visibility rule, or a rule with an allowed label. */
   #isVisible(element: Restrictable): boolean {
     const labels = visibilityLabelsOf(element);
     for (const label of labels) this.labels.add(label);
@@ -241,7 +244,7 @@ class Rules {
   }
 }
 
-/** Returns the labels in an element's rule, or none if everyone sees it. @throws RangeError if it is malformed */
+/** Returns the labels in an element's visibility rule, if any. @throws RangeError if the rule is malformed */
 export function visibilityLabelsOf({ options }: Restrictable): readonly string[] {
   return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
 }
@@ -259,7 +262,7 @@ function hasOneof(field: FieldDescriptorProto): boolean {
   return Object.hasOwn(field, "oneofIndex");
 }
 
-/** Returns an encoded VisibilityRule's labels. @throws RangeError if it is malformed */
+/** Returns an encoded VisibilityRule's labels. @throws RangeError if the rule is malformed */
 function labelsOfRule({ data, wireType }: UnknownField): readonly string[] {
   if (wireType !== WireType.LengthDelimited) return [];
   const rule = new BinaryReader(new BinaryReader(data).bytes());

@@ -3,9 +3,9 @@
  *
  * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → hide what
  * is restricted (hide-restricted) → complete missing files and types (complete-files), sorted as registries require
- * (sort-files) → the registry (link-files).
- * Descriptors may come from an untrusted server, so everything is checked. Descriptors that a program passes to the
- * gateway are checked only as far as its services refer to them (validate-services).
+ * (sort-files) → the registry (link-files). Everything is checked, because descriptors may come from an untrusted
+ * server. Of the descriptors that a program passes to the gateway, only the services and the types that they use are
+ * checked (validate-services).
  */
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
 export { type DeclaredNames, declaredNames } from "./declared-names.ts";

@@ -38,10 +38,7 @@ const known: readonly DescFile[] = [
   file_google_protobuf_wrappers,
 ];
 
-/**
- * Finds a well-known file, whose content is the same everywhere. A server's reflection may lack one, even if other
- * files import it.
- */
+/** Finds a well-known file by name. A server's reflection may lack a well-known file that other files import. */
 export function knownFile(name: string): FileDescriptorProto | undefined {
   return known.find(({ proto }) => proto.name === name)?.proto;
 }

@@ -13,11 +13,11 @@ import { copyWith } from "./complete-files.ts";
 import { referredTypes } from "./needed-files.ts";
 
 /**
- * Links files to a registry. Yields after each file, unlike `createFileRegistry`.
+ * Creates a registry from files. Unlike `createFileRegistry`, the function yields after each file.
  *
  * @param protos - complete files, each after the files that it imports
- * @param isNeeded - returns whether a file must be linked, by its name; other invalid files are omitted
- * @throws Error with the message of protobuf-es
+ * @param isNeeded - returns whether the file with a name must be valid. Invalid files that are not needed are omitted
+ * @throws Error with protobuf-es' message if a needed file is invalid
  */
 export function* linkFiles(
   protos: readonly FileDescriptorProto[],
@@ -47,11 +47,11 @@ function linkFile(
   files: ReadonlyMap<string, DescFile>,
   types: ReadonlyMap<string, DescMessage | DescEnum>,
 ): DescFile {
-  // An omitted file is not imported.
+  // Imports of omitted files are removed.
   const proto = copyWith(complete, { dependency: complete.dependency.filter((name) => files.has(name)) });
   const needed = [...referredTypes(proto)].flatMap((name) => types.get(name) ?? []);
   const byFile = Map.groupBy(needed, ({ file }) => file);
-  // Returns only imports that the file uses. For each file, `createFileRegistry` adds all types in its imports.
+  // Returns an import with only the types that the file uses, because `createFileRegistry` adds all types in an import.
   const resolve = (name: string): DescFile | undefined => {
     const imported = files.get(name);
     if (imported === undefined) return undefined;

@@ -1,11 +1,11 @@
 /**
- * Where list items were before others were removed, and where they are now. SourceCodeInfo paths need both.
+ * Translates SourceCodeInfo paths after list items were removed. Maps each kept item's old index to its new index.
  *
  * A path alternates field numbers and list indexes (descriptor.proto), such as `[4, 0, 2, 3]` for the first message's
  * fourth field.
  */
 export class ListPositions {
-  /** The new index of each item that is kept, by the list's old path. */
+  /** The kept items' new indexes by old index, for each list by its old path. */
   readonly #lists = new Map<string, ReadonlyMap<number, number>>();
 
   /** Returns the items to keep, with their old indexes. @param path - the list's old path */
@@ -19,7 +19,7 @@ export class ListPositions {
     return kept;
   }
 
-  /** Returns an element's new path, or `undefined` if it was removed. */
+  /** Returns an element's new path, or `undefined` if the element was removed. */
   translate(path: number[]): number[] | undefined {
     if (this.#lists.size === 0) return path;
     const translated = [...path];

@@ -1,15 +1,15 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 
-/** A message's update mask, and the message type whose fields its paths name. */
+/** A message's update mask field, and the message type in which the mask's paths name fields. */
 export interface UpdateMask {
   readonly field: DescField;
   readonly target: DescMessage;
 }
 
 /**
- * Returns a message's update mask (AIP-134): its only google.protobuf.FieldMask, whose paths name fields in its only
- * other message. Returns `undefined` if the mask's target is unknown.
+ * Returns a message's update mask (AIP-134) and the resource that the mask refers to. Returns `undefined` unless the
+ * message has exactly one google.protobuf.FieldMask and one resource message.
  */
 export function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
   const singular = fields.filter((field) => field.fieldKind === "message");
@@ -20,7 +20,7 @@ export function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
 }
 
 /**
- * Returns whether a path names something in a message. Fields are named as in the definition or in JSON. A path may
+ * Returns whether a path names a field in a message. Fields are named as in the definition or in JSON. A path may
  * contain `*` and map keys.
  */
 export function hasPath(target: DescMessage, path: string): boolean {

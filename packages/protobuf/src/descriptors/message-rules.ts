@@ -3,7 +3,10 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { copyWith } from "./complete-files.ts";
 import { type EncodedField, fieldsOf } from "./parse-files.ts";
 
-/** The number of the extension `buf.validate.message`. Known by number, because a set may lack its file. */
+/**
+ * The number of the extension `buf.validate.message`. The extension is found by number, because a descriptor set may
+ * lack the extension's file.
+ */
 const extensionNumber = 1159;
 
 /** The numbers of `MessageRules.oneof` and `MessageOneofRule.fields`. */
@@ -11,10 +14,10 @@ const oneofNumber = 4;
 const fieldsNumber = 1;
 
 /**
- * Returns a message's options without some fields in `(buf.validate.message).oneof`, and without its rules that have no
- * other fields.
+ * Removes fields from the `(buf.validate.message).oneof` rules in a message's options. A rule without remaining fields
+ * is removed, too.
  *
- * @param names - the fields to remove
+ * @param names - the names of the fields to remove
  * @throws Error if the option is malformed
  */
 export function withoutOneofFields(options: MessageOptions, names: ReadonlySet<string>): MessageOptions {
@@ -42,7 +45,7 @@ function rulesWithout(rules: Uint8Array, names: ReadonlySet<string>): Uint8Array
   return writer.finish();
 }
 
-/** Returns an encoded `MessageOneofRule` without some fields, or `undefined` if it has no other fields. */
+/** Returns an encoded `MessageOneofRule` without some fields, or `undefined` if no fields remain. */
 function oneofRuleWithout(rule: Uint8Array, names: ReadonlySet<string>): Uint8Array | undefined {
   const isNamed = ({ number, content }: EncodedField): boolean =>
     number === fieldsNumber && names.has(new TextDecoder().decode(content));

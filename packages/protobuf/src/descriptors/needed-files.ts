@@ -2,10 +2,10 @@ import type { DescriptorProto, FileDescriptorProto } from "@bufbuild/protobuf/wk
 import { joinNames } from "./validate-files.ts";
 
 /**
- * Returns the files that services need: the files that declare services, and each file that declares a type to which a
- * needed file refers. Without a service, all files are needed. Yields after each file.
+ * Returns the files that services need. A file is needed if it declares a service, or a type that a needed file uses.
+ * If no file declares a service, all files are needed. Yields after each file.
  *
- * Other files matter only to options, so they may be invalid.
+ * Only options may use the other files, so the other files may be invalid.
  */
 export function* neededFiles(
   files: readonly FileDescriptorProto[],
@@ -28,7 +28,7 @@ export function* neededFiles(
   return needed.size === 0 ? new Set(files) : needed;
 }
 
-/** Returns the full names that a file's type references have, without a leading dot. */
+/** Returns the full names of the types that a file uses, without a leading dot. */
 export function referredTypes({ messageType, extension, service }: FileDescriptorProto): ReadonlySet<string> {
   const names = new Set<string>();
   const add = (name: string): unknown => names.add(name.startsWith(".") ? name.slice(1) : name);
@@ -48,7 +48,7 @@ export function referredTypes({ messageType, extension, service }: FileDescripto
   return names;
 }
 
-/** Returns the full names that a file's messages and enums have. */
+/** Returns the full names of a file's messages and enums. */
 export function* declaredTypes({ package: scope, messageType, enumType }: FileDescriptorProto): Generator<string> {
   const messages = messageType.map((message) => ({ message, typeName: joinNames(scope, message.name) }));
   for (const { name } of enumType) yield joinNames(scope, name);

@@ -1,8 +1,8 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-// grpc-gateway's `openapiv2_*` options (protoc-gen-openapiv2/options). Definitions have them as unknown fields, so they
-// are read by their numbers, without generated code.
+// Reads grpc-gateway's `openapiv2_*` options (protoc-gen-openapiv2/options). Descriptors contain the options as unknown
+// fields, so the options are read by field number, without generated code.
 
 /** A link to documentation, as in OpenAPI. */
 export interface ExternalDocs {
@@ -10,32 +10,32 @@ export interface ExternalDocs {
   readonly url: string;
 }
 
-/** One descriptor's options. A member is missing if it is not set. */
+/** One descriptor's `openapiv2_*` options. A member is missing if the option is not set. */
 export interface OpenApiDescOptions {
   readonly tags?: readonly string[];
-  /** A tag's name, for a service. */
+  /** The name of a service's tag. */
   readonly name?: string;
   readonly summary?: string;
   readonly description?: string;
   readonly externalDocs?: ExternalDocs;
   readonly operationId?: string;
   readonly deprecated?: boolean;
-  /** The fields that are set, but not read, such as `openapiv2_operation.responses`. */
+  /** The option fields that are set but not supported, such as `openapiv2_operation.responses`. */
   readonly unread: readonly string[];
 }
 
 /** A descriptor that can have options. */
 export type DescWithOptions = DescMethod | DescMessage | DescService | DescField | DescEnum | DescFile;
 
-/** The number that all these extensions have. Each one extends the options for another descriptor kind. */
+/** The number of all `openapiv2_*` extensions. Each extension extends the options for another kind of descriptor. */
 export const openApiExtension = 1042;
 
 const none: OpenApiDescOptions = { unread: [] };
 
-// Cached, because a description asks several times for each field.
+// Cached, because a document needs each field's options several times.
 const cache = new WeakMap<DescWithOptions, OpenApiDescOptions>();
 
-/** Returns a descriptor's `openapiv2_*` options. Malformed options count as not read. */
+/** Returns a descriptor's `openapiv2_*` options. Malformed options count as not supported. */
 export function openApiOptionsOf(desc: DescWithOptions): OpenApiDescOptions {
   const values = desc.proto.options?.$unknown?.filter(({ no }) => no === openApiExtension) ?? [];
   if (values.length === 0) return none;
@@ -60,7 +60,9 @@ interface Found extends Omit<{ -readonly [Name in keyof OpenApiDescOptions]: Ope
 /** Reads a field value. @param name - the field's full name */
 type ReadField = (reader: BinaryReader, found: Found, name: string, wireType: WireType) => void;
 
-/** An option's fields by number. The name, and how the value is read. */
+/**
+ * An option's fields by number. Each field has a name, and a function that reads the value if the field is supported.
+ */
 type Fields = Readonly<Record<number, readonly [name: string, read?: ReadField]>>;
 
 function readFields(bytes: Uint8Array, option: string, fields: Fields, found: Found): void {
@@ -108,7 +110,7 @@ const readDocs: ReadField = (reader, found, name) => {
 
 const readJsonSchema: ReadField = (reader, found, name) => readFields(reader.bytes(), name, jsonSchema, found);
 
-/** Returns fields that have a name but are not read. */
+/** Returns fields that have a name but are not supported. */
 function unread(names: Readonly<Record<number, string>>): Fields {
   return Object.fromEntries(Object.entries(names).map(([number, name]) => [number, [name]]));
 }
@@ -154,7 +156,7 @@ const enumSchema: Fields = {
 
 const skip: ReadField = (reader) => void reader.bytes();
 
-// The fields that describe a document are read by swagger-options.ts.
+// swagger-options.ts reads the fields that describe a document.
 const swagger: Fields = {
   ...unread({ 1: "swagger", 6: "consumes", 7: "produces", 10: "responses", 13: "tags", 14: "external_docs" }),
   ...unread({ 15: "extensions" }),
@@ -176,8 +178,8 @@ const optionOfKind: Readonly<Record<DescWithOptions["kind"], { readonly option: 
 };
 
 /**
- * Returns the `openapiv2_*` fields that are not read, in services and everything that they refer to. Each has the names
- * of the descriptors or files that set it.
+ * Returns the `openapiv2_*` fields that are set but not supported, in services and in all types that they use. Each
+ * field has the names of the descriptors or files that set the field.
  */
 export function unreadOpenApiOptions(services: readonly DescService[]): ReadonlyMap<string, readonly string[]> {
   const byField = new Map<string, string[]>();

@@ -2,24 +2,24 @@ import { create, mergeFromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
-/** Bytes that are parsed in one step, if no field is larger. 64 KiB: about three milliseconds of work. */
+/** Number of bytes parsed in one step, unless a field is larger. Parsing 64 KiB takes about three milliseconds. */
 const pieceBytes = 64 * 1024;
 
-/** How deep messages may be nested in a file. 99, so that a set has at most 100 levels, as in protobuf's readers. */
+/** Maximum message nesting depth in a file. With 99 levels, a set has at most 100 levels, as in protobuf's readers. */
 const recursionLimit = 99;
 
-/** The field that contains a set's files. */
+/** The number of the field that contains a set's files. */
 const filesNumber = FileDescriptorSetSchema.field.file.number;
 
-/** The field that contains a file's comments. No other field is large without being a definition. */
+/** The number of the field that contains a file's comments. All other large fields are definitions. */
 const commentsNumber = FileDescriptorProtoSchema.field.sourceCodeInfo.number;
 
 /**
- * Parses the files in a binary google.protobuf.FileDescriptorSet. Yields the bytes that each step has parsed.
+ * Parses the files in a binary google.protobuf.FileDescriptorSet. Yields the number of bytes that each step has parsed.
  *
- * A message may be parsed in pieces, because protobuf concatenates their lists and merges their other fields.
+ * A message may be parsed in pieces, because protobuf concatenates the lists in the pieces and merges the other fields.
  *
- * @throws Error if the bytes are not such a set
+ * @throws Error if the bytes are not a FileDescriptorSet
  */
 export function* parseFiles(set: Uint8Array): Generator<number, readonly FileDescriptorProto[]> {
   const files: FileDescriptorProto[] = [];
@@ -38,14 +38,14 @@ export function* parseFiles(set: Uint8Array): Generator<number, readonly FileDes
 /** A field in an encoded message. */
 export interface EncodedField {
   readonly number: number;
-  /** The offsets of its tag and of the byte after it. */
+  /** The field starts with its tag at the offset `start`, and ends before the offset `end`. */
   readonly start: number;
   readonly end: number;
-  /** Its bytes, if it is length-delimited. */
+  /** The field's content, if the field is length-delimited. */
   readonly content: Uint8Array | undefined;
 }
 
-/** Yields the fields of an encoded message. @throws Error if it is malformed */
+/** Yields the fields of an encoded message. @throws Error if the message is malformed */
 export function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) {
@@ -60,8 +60,8 @@ export function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
 /**
  * Splits an encoded message between its fields.
  *
- * @param splitNumber - a field whose message is split between its fields too. For example, the comments are split
- * between locations. Messages below it are not split, so that nesting does not multiply the work
+ * @param splitNumber - the number of a field whose message is split, too. For example, the comments are split between
+ * locations. Messages inside this field are not split, so that nesting does not multiply the work
  */
 function* piecesOf(file: Uint8Array, splitNumber?: number): Generator<Uint8Array> {
   let start = 0;

@@ -8,21 +8,19 @@ import { neededFiles } from "./needed-files.ts";
 import { parseFiles } from "./parse-files.ts";
 import { distinctFiles, validateFiles } from "./validate-files.ts";
 
-/** A set's services that can be served, and all its types. */
+/** A descriptor set's types, and the services that can be served. */
 export interface DescribedServices {
   readonly services: readonly DescService[];
   readonly types: Registry;
-  /** The omitted services by their full names, each with the reason: a type that it needs is missing. */
+  /** The services that are omitted because a type is missing, by full name. Each value is the reason. */
   readonly omitted: ReadonlyMap<string, string>;
-  /** The imported files that are missing and may declare those types. */
+  /** The missing imported files that may declare the missing types. */
   readonly missingFiles: ReadonlySet<string>;
-  /**
-   * The full names of hidden messages, and of types that lack some of their parts because of `google.api.visibility`.
-   */
+  /** The full names of messages that `google.api.visibility` rules hide, and of types with hidden fields or values. */
   readonly restricted: ReadonlySet<string>;
-  /** The services and RPCs that are hidden because of their visibility, by full name. */
+  /** The full names of services and RPCs that `google.api.visibility` rules hide. */
   readonly hiddenRpcs: ReadonlySet<string>;
-  /** All labels that visibility rules have. Empty without {@link VisibilityOptions}. */
+  /** All labels in visibility rules. Empty without {@link VisibilityOptions}. */
   readonly labels: ReadonlySet<string>;
 }
 
@@ -30,11 +28,11 @@ export interface DescribedServices {
 export class NotADescriptorSet extends Error {}
 
 /**
- * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files of google/protobuf and
- * google/api are added. If other files or types are missing, only the services that need them are omitted. Invalid
- * files are omitted if no service needs them.
+ * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files from google/protobuf and
+ * google/api are added. If another file or type is missing, only the services that need it are omitted. An invalid file
+ * is omitted if no service needs the file.
  *
- * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states the definition's problem
+ * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error if the definition is invalid
  */
 export function readDescriptorSet(bytes: Uint8Array, visibility?: VisibilityOptions): DescribedServices {
   return runSteps(readInSteps(bytes, visibility));
@@ -49,7 +47,8 @@ export function readDescriptorSetInTurns(
 }
 
 /**
- * Reads a set as {@link readDescriptorSet} does. Yields the bytes that each step has parsed, or 0 if it did other work.
+ * Reads a set as {@link readDescriptorSet} does. Yields the number of bytes that each step has parsed, or 0 for a step
+ * with other work.
  */
 export function* readInSteps(bytes: Uint8Array, visibility?: VisibilityOptions): Generator<number, DescribedServices> {
   const files = distinctFiles(yield* parse(bytes));

@@ -3,14 +3,14 @@ import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSche
 import { toShortLine } from "@plantstore/http";
 
 /**
- * The maximum length of an import chain. 200: ten times the longest one in Google's APIs, and too short to overflow the
- * stack.
+ * The maximum length of an import chain. 200 imports are ten times the longest chain in Google's APIs, and do not
+ * overflow the stack.
  */
 const importDepthMax = 200;
 
 /**
- * Sorts files so that each comes after the files that it imports, as registries require. All imported files must be
- * among them.
+ * Sorts files so that each file comes after its imports, as registries require. The map must contain all imported
+ * files.
  *
  * @throws Error for an import cycle, or imports that are nested too deep
  */

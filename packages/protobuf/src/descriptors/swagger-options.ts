@@ -14,7 +14,7 @@ export interface SwaggerScheme {
   readonly scopes?: { readonly scope?: Readonly<Record<string, string>> };
 }
 
-/** Scopes by the scheme's name. */
+/** The required scopes, by security scheme name. */
 export interface SwaggerRequirement {
   readonly security_requirement?: Readonly<Record<string, { readonly scope?: readonly string[] }>>;
 }
@@ -37,10 +37,10 @@ export interface SwaggerOptions {
   readonly security?: readonly SwaggerRequirement[];
 }
 
-/** A value that was read. Messages and maps are objects. */
+/** An option value. Messages and maps are objects. */
 type SwaggerValue = string | number | readonly SwaggerValue[] | { readonly [name: string]: SwaggerValue };
 
-/** How a field value is read. */
+/** The type of a field value. */
 type Shape = "text" | "number" | "numbers" | Fields | { readonly list: Shape } | { readonly map: Shape };
 
 /** A message's fields by number. */
@@ -81,7 +81,7 @@ const swagger: Fields = {
   12: ["security", { list: requirement }],
 };
 
-/** Returns a file's option `openapiv2_swagger`. Empty if it is not set or malformed. */
+/** Returns a file's option `openapiv2_swagger`. Returns an empty object if the option is not set or malformed. */
 export function swaggerOptionsOf({ proto }: DescFile): SwaggerOptions {
   const found: Record<string, SwaggerValue> = {};
   try {
@@ -100,7 +100,7 @@ function readFields(bytes: Uint8Array, fields: Fields, found: Record<string, Swa
     const [number, wireType] = reader.tag();
     const [name, shape] = fields[number] ?? [];
     if (name === undefined || shape === undefined) reader.skip(wireType, number);
-    // Not a plain assignment, because a map may have the key `__proto__`.
+    // A plain assignment would set the prototype if a map has the key `__proto__`.
     else Object.defineProperty(found, name, { ...property, value: readValue(reader, wireType, shape, found[name]) });
   }
 }

@@ -7,35 +7,37 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "@plantstore/http";
 
-/** The longest name, or part of a package name, in characters. protoc has no limit. Real names are far shorter. */
+/**
+ * Maximum characters in a name, or in one segment of a package name. protoc has no limit. Real names are far shorter.
+ */
 const nameMax = 1_000;
 
 /**
- * The maximum number of fields in a message, or values in an enum. 10,000 is three times as many as Java's generated
- * code can have.
+ * The maximum number of fields in a message, or values in an enum. 10,000 members are three times as many as Java's
+ * generated code can have.
  */
 const membersMax = 10_000;
 
 /**
- * The maximum number of messages, enums and services in a set. 200,000 is several times as many as all Google APIs
- * have.
+ * The maximum number of messages, enums and services in a set. 200,000 types are several times as many as all Google
+ * APIs have.
  */
 const typesMax = 200_000;
 
-/** The largest field number: 31 bits, as in a MessageSet. Other messages have at most 29 bits. */
+/** The largest field number. A MessageSet has 31-bit numbers, and other messages have 29-bit numbers. */
 const fieldNumberMax = 2 ** 31 - 1;
 
-// `ident` in protobuf's grammar.
+// Matches `ident` in protobuf's grammar.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Checks what protoc guarantees, because another program may have created these files. Names are identifiers. Type
- * names are unique, and so are field names and numbers. Yields after each type.
+ * Checks the rules that protoc enforces, because another program may have created the files. Names must be identifiers.
+ * Type names, field names and field numbers must be unique. Yields after each type.
  *
- * @param files - as {@link distinctFiles} returns them
- * @param needed - the files among them that must be valid
+ * @param files - the files that {@link distinctFiles} returned
+ * @param needed - the files in `files` that must be valid
  * @returns the valid files
- * @throws Error that names a needed file's first problem, or says that there are too many types
+ * @throws Error for the first problem in a needed file, or for too many types
  */
 export function* validateFiles(
   files: readonly FileDescriptorProto[],
@@ -43,7 +45,7 @@ export function* validateFiles(
 ): Generator<number, readonly FileDescriptorProto[]> {
   const types = new Set<string>();
   const invalid = new Set<FileDescriptorProto>();
-  // Needed files come first, so that other files cannot take their types' names.
+  // Needed files come first, so that other files cannot declare their type names first.
   for (const file of [...needed, ...files.filter((each) => !needed.has(each))]) {
     try {
       yield* validateFile(file, types);
@@ -55,7 +57,7 @@ export function* validateFiles(
   return files.filter((file) => !invalid.has(file));
 }
 
-/** @param types - type names that are declared already; those of the file are added */
+/** @param types - the type names that earlier files declare. The file's type names are added */
 function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator<number, void> {
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
@@ -91,7 +93,7 @@ function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator
   for (const { name } of file.extension) requireIdentifier(name);
 }
 
-/** Returns a type's full name in a scope, which is a package or another type. */
+/** Returns the full name of a type in a scope. The scope is a package or another type. */
 export function joinNames(scope: string, name: string): string {
   return scope === "" ? name : `${scope}.${name}`;
 }
@@ -116,8 +118,8 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
 }
 
 /**
- * Returns whether a file only stands for one that is missing: it declares nothing, and its syntax does not exist. Go
- * reports such a file with the syntax `<unknown:0>`.
+ * Returns whether a file is a placeholder for a missing file. A placeholder declares nothing and has an unknown syntax,
+ * such as `<unknown:0>` in Go.
  */
 export function isPlaceholder({ syntax, messageType, enumType, extension, service }: FileDescriptorProto): boolean {
   const declared = [messageType, enumType, extension, service];
@@ -125,7 +127,7 @@ export function isPlaceholder({ syntax, messageType, enumType, extension, servic
 }
 
 /**
- * Checks a message's fields, oneofs and extensions, not its nested types.
+ * Checks a message's fields, oneofs and extensions. Does not check nested types.
  *
  * @throws Error that names the first problem
  */

@@ -3,9 +3,9 @@ import { toShortLine, messageOf, withCode } from "@plantstore/http";
 import { requireDistinct, requireIdentifier, validateEnum, validateMessage } from "./validate-files.ts";
 
 /**
- * Checks services and all types that their messages refer to, as `validateFiles` checks files, because a program may
- * create its descriptors without protoc. Also checks that fields have JSON names, which protoc sets. Server reflection
- * in C++, Java and Python leaves JSON names out, and every field's JSON name would be empty.
+ * Checks services and all types that their messages use, as `validateFiles` checks files. A program may create its
+ * descriptors without protoc. Also checks that fields have JSON names, because server reflection in C++, Java and
+ * Python leaves JSON names out.
  *
  * @throws Error that names the first problem
  */

@@ -7,17 +7,17 @@ import { linkFiles } from "./link-files.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 import { distinctFiles } from "./validate-files.ts";
 
-/** The visible part of files, with its own descriptors. */
+/** The visible types in files. These types have separate descriptors. */
 export interface VisibleTypes extends Pick<DescribedServices, "types" | "restricted" | "hiddenRpcs" | "labels"> {
   /** The names of all files, including files in which nothing is visible. */
   readonly fileNames: ReadonlySet<string>;
 }
 
 /**
- * Returns the visible part of descriptors, such as those in generated code, and of all files that they import.
+ * Returns the visible types in the files that declare the descriptors, and in all imported files.
  *
- * @param described - services or types
- * @throws Error if an enum hides its first value, or two files with the same name differ
+ * @param described - services or types, for example from generated code
+ * @throws Error if an enum's first value is hidden, or if two files with the same name differ
  */
 export function hideInFiles(
   described: Iterable<{ readonly file: DescFile }>,
@@ -31,10 +31,11 @@ export function hideInFiles(
 }
 
 /**
- * Returns services without the parts that a gateway with the option `visibility` hides, for `createOpenApi` and
- * `createReflectionService`. Hidden services are left out.
+ * Returns services without the elements that the gateway's option `visibility` hides. Pass the result to
+ * `createOpenApi` and `createReflectionService`. Hidden services are left out.
  *
- * @throws Error if an enum hides its first value, which is its fields' default; TypeError for an invalid option
+ * @throws Error if an enum's first value is hidden, because fields have this value by default; TypeError for an invalid
+ * option
  */
 export function visibleServices(
   services: readonly DescService[],

@@ -1,4 +1,4 @@
-/** Call errors: a `ConnectError` with a problem's identifier. */
+/** Creates and inspects call errors. A call error is a `ConnectError` with an identifier such as `ERR_NO_ROUTE`. */
 export {
   errorCodeOf,
   optionOf,

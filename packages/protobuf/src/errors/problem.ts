@@ -1,19 +1,19 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type NamedOption, type ProblemName, problems } from "@plantstore/http";
 
-/** How an error differs from its entry in {@link problems}, and its cause. */
+/** Optional properties of the error that {@link problem} creates. */
 export interface ProblemDetails {
-  /** Replaces the entry's code. The HTTP status is then this code's standard status. */
+  /** Replaces the code from {@link problems}. The error then has the standard HTTP status for this code. */
   readonly code?: Code;
-  /** Replaces the entry's HTTP status on REST. */
+  /** Replaces the HTTP status that {@link problems} defines for REST. */
   readonly httpStatus?: number;
-  /** What was thrown. Never sent. */
+  /** The thrown value that caused the error. Clients never get the cause. */
   readonly cause?: unknown;
   /** The option that accepts the refused request; see {@link withOption}. */
   readonly option?: NamedOption | undefined;
 }
 
-/** Creates an error for clients, who see its code and message but not its identifier. */
+/** Creates an error for a client. The client gets the code and the message, but not the identifier. */
 export function problem(name: ProblemName, message: string, more: ProblemDetails = {}): ConnectError {
   const { code = Code[problems[name].code], httpStatus, cause, option } = more;
   const error = Object.assign(new ConnectError(message, code, undefined, undefined, cause), { errorCode: name });
@@ -22,14 +22,14 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
   return error;
 }
 
-/** The HTTP statuses passed to {@link problem}. Not the errors' properties, because programs log those. */
+/** The HTTP statuses passed to {@link problem}, by error. A property would appear in programs' logs. */
 const customStatuses = new WeakMap<ConnectError, number>();
 
 /**
- * Returns an error's HTTP status on REST: the one passed to {@link problem}, or its entry's.
+ * Returns the HTTP status on REST that was passed to {@link problem}, or else the status from {@link problems}.
  *
- * @returns `undefined` if the error has its code's standard status, because its code differs from its entry's, or there
- * is no entry
+ * @returns `undefined` if the error's code differs from the code in {@link problems}, or if the error has no entry. The
+ * error then has the standard HTTP status for its code
  */
 export function problemStatusOf(error: ConnectError): number | undefined {
   const custom = customStatuses.get(error);
@@ -38,16 +38,16 @@ export function problemStatusOf(error: ConnectError): number | undefined {
   return code !== undefined && error.code === Code[code] ? httpStatus : undefined;
 }
 
-/** The entries by identifier. An application's identifiers have no entry. */
+/** The entries in {@link problems}, by identifier. Identifiers that an application defines have no entry. */
 const entries: ReadonlyMap<string, Entry> = new Map(Object.entries(problems));
 
 interface Entry {
-  /** A member of {@link Code}. */
+  /** The code's name in {@link Code}. */
   readonly code?: keyof typeof Code;
   readonly httpStatus?: number;
 }
 
-/** Copies an error with another message. */
+/** Returns a copy of an error with another message. */
 export function withMessage(error: ConnectError, message: string): ConnectError {
   const { code, metadata, details, cause } = error;
   const copy = Object.assign(new ConnectError(message, code, metadata, [], cause), {
@@ -62,16 +62,16 @@ export function withMessage(error: ConnectError, message: string): ConnectError 
 }
 
 /**
- * Returns an error's identifier, such as `ERR_NO_ROUTE`: the gateway's, or the `errorCode` that a program has set on
- * its own error, or `undefined` if there is none.
+ * Returns an error's identifier, such as `ERR_NO_ROUTE`. A program can set the property `errorCode` on its own errors.
+ * Returns `undefined` for an error without an identifier.
  */
 export function errorCodeOf(error: ConnectError): string | undefined {
   return "errorCode" in error && typeof error.errorCode === "string" ? error.errorCode : undefined;
 }
 
 /**
- * Returns the options, such as `lenient` or `limits.urlBytes`, with which the server accepts what an error refuses, or
- * `undefined` if there are none.
+ * Returns the options with which the server accepts the refused request, such as `lenient` or `limits.urlBytes`.
+ * Returns `undefined` if no option accepts the request.
  */
 export function optionOf(error: ConnectError): NamedOption | undefined {
   return namedOptions.get(error);
@@ -80,13 +80,14 @@ export function optionOf(error: ConnectError): NamedOption | undefined {
 /** The options passed to {@link problem}. */
 const namedOptions = new WeakMap<ConnectError, NamedOption>();
 
-/** The names that messages show for options. An option that is not a member is not named. */
+/** The names that error messages show for options. Error messages do not name an option that has no member here. */
 export type OptionLabels = Readonly<Partial<Record<NamedOption, string | undefined>>>;
 
 /**
- * Returns an error whose message names the option that accepts what the error refuses, if there is one.
+ * Adds the option that accepts the refused request to the error's message. Returns the error unchanged if no option
+ * does.
  *
- * @param names - the names to show. By default, the options' own names
+ * @param names - the option names that the message shows. By default, the options' own names
  */
 export function withOption(error: ConnectError, names?: OptionLabels): ConnectError {
   const option = optionOf(error);

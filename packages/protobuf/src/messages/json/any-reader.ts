@@ -8,10 +8,10 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-// An Any's content is encoded again for each enclosing Any. With this limit the total time is linear.
+// An Any's content is encoded again for each enclosing Any. This limit on nested Anys keeps the total time linear.
 const nestedAnysMax = 8;
 
-/** Reads a google.protobuf.Any: `@type`, and that type's fields. `{}` is an empty Any. */
+/** Reads a google.protobuf.Any, an object with `@type` and the fields of this type. `{}` is an empty Any. */
 export function readAny(context: ReadContext): Any {
   const { scanner } = context;
   if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
@@ -44,8 +44,8 @@ function findTypeUrl(context: ReadContext): string | undefined {
 }
 
 /**
- * Skips a value that precedes its Any's `@type`. For each Any inside the value, notes the `@type` by its object's
- * position, so that nested ones are skipped only once instead of once per level.
+ * Skips a value that precedes its Any's `@type`. Stores the `@type` of each Any inside the value, by the object's
+ * position, so that a nested Any is skipped once instead of once per level.
  */
 function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): void {
   const kind = scanner.peek();
@@ -74,7 +74,7 @@ function readPacked(context: ReadContext, desc: DescMessage): unknown {
   return message;
 }
 
-// Reads a message whose type has its own JSON form. An Any contains this form under "value", instead of fields. Returns
+// Reads a message whose type has its own JSON form. An Any contains this form in "value" instead of the fields. Returns
 // `undefined` if "value" is missing.
 function readValue(context: ReadContext, desc: DescMessage): unknown {
   const { scanner, unknown, path } = context;

@@ -8,7 +8,7 @@ import { createValueReader, createWellKnownReader, type PlainReader } from "./pl
 import { isMapKey } from "./text-forms.ts";
 
 /**
- * The generated readers, which accept either all integer spellings or only the canonical one. Each is compiled when its
+ * Generated readers that accept either all integer spellings or only the canonical one. A reader is compiled when its
  * type is first read.
  */
 export interface CompiledReaders {
@@ -46,15 +46,15 @@ function lazyReader(sourceOf: (own: TypeScope) => string): PlainReader {
 const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.isFinite, isMapKey, setOwn, bailOut };
 
 /**
- * Generates the function `(json, state)`, which converts an object from `JSON.parse` to a message.
+ * Generates the function `(json, state)` that converts an object from `JSON.parse` to a message.
  *
- * The function counts the strings that it visits, names included. A list or a map whose values need no conversion is
- * used unchanged.
+ * The function counts the strings that it visits, including names. A list or a map is used unchanged if its values need
+ * no conversion.
  */
 function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReaders): string {
   const cases = [...fieldsByName(desc)].map(([name, field]): [string, string] => {
     const { jsonName, localName, oneof } = field;
-    // If the object also has the JSON name, the field would be set twice.
+    // The field would be set twice if the object also had the field's JSON name.
     const check = name === jsonName ? "" : `if (hasOwn(json, ${literal(jsonName)})) throw bailOut;\n`;
     const skipNull = acceptsNull(field) && !isRepeated(field) ? "" : "if (value === null) continue;\n";
     const memberSource = `message[${literal((oneof ?? field).localName)}]`;
@@ -78,7 +78,7 @@ function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReade
 }`;
 }
 
-/** Generates the function `(value, state)`, which returns one field's value. */
+/** Generates the function `(value, state)` that returns one field's value. */
 function fieldSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   return `function (value, state) {
   let strings = 0;
@@ -145,8 +145,8 @@ function elementSource(field: DescField, own: TypeScope, readers: CompiledReader
     case ScalarType.INT32:
     case ScalarType.SINT32:
     case ScalarType.SFIXED32:
-      // The type is checked first, because `|` throws for an object without a primitive value. 0 is read by the slow
-      // path, because it may be -0.
+      // The type is checked first, because `|` throws for an object without a primitive value. The slow path reads 0,
+      // because the value may be -0.
       return `if (typeof value !== "number" || (value | 0) !== value || value === 0) ${read}`;
     case ScalarType.DOUBLE:
       return `if (!isFinite(value)) ${read}`;

@@ -9,13 +9,13 @@ import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
 
 /**
- * Compiles the function that converts a type's messages to JSON. The function is three times as fast as the one from
- * `composeForm`, with the same result. Members that are left out are `undefined`, which `JSON.stringify` omits, so a
- * type's messages become objects with one shape.
+ * Compiles the function that converts a type's messages to JSON. The function is three times as fast as the function
+ * from `composeForm`, and returns the same result. Omitted members are set to `undefined`, which `JSON.stringify`
+ * omits, so all of a type's objects have the same shape.
  */
 export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const names = desc.fields.map((field) => jsonNameOf(field, forms.style));
-  // An object literal cannot have two members with one name, and `__proto__` would set its prototype.
+  // An object literal cannot have two members with the same name, and a member `__proto__` would set the prototype.
   const hasUnusualNames = new Set(names).size < names.length || names.includes("__proto__");
   if (hasUnusualNames || !canCompile(forms.style)) return composeForm(desc, forms);
   const typeScope = new TypeScope(scope);
@@ -46,8 +46,8 @@ const scope = {
 };
 
 /**
- * Returns an expression for one field's JSON, or for `undefined` if it is left out. The expression uses the variable
- * `value`.
+ * Returns an expression for one field's JSON value. The expression results in `undefined` if the field is omitted, and
+ * uses the variable `value`.
  */
 function fieldSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
   const { fieldKind, localName, oneof } = field;
@@ -67,7 +67,7 @@ function fieldSource(field: DescField, forms: MessageForms, name: (value: unknow
   return `(value = ${property}, ${unsetSource(field, alwaysWritten, name)}) ? ${whenUnset(field, name)} : ${valueSource}`;
 }
 
-/** Returns the condition under which `value` is left out. */
+/** Returns the condition under which `value` is omitted. */
 function unsetSource(field: DescField, always: boolean, name: (value: unknown) => string): string {
   const { presence, scalar, message, localName } = field;
   if (presence !== FeatureSet_FieldPresence.IMPLICIT) {
@@ -76,7 +76,7 @@ function unsetSource(field: DescField, always: boolean, name: (value: unknown) =
     return `value === undefined${mayInherit ? ` || !hasOwn(message, ${literal(localName)})` : ""}`;
   }
   if (always) return "false";
-  // -0 is written, although it equals 0.
+  // -0 is written, although -0 equals 0.
   if (scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT) return "Object.is(value, 0)";
   return scalar === ScalarType.BYTES ? "isEmpty(value)" : `value === ${name(zeroOf(field))}`;
 }

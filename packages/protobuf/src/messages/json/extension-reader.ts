@@ -20,7 +20,8 @@ export function findExtensionReader(context: ReadContext, desc: DescMessage, key
   return readerOf(extension);
 }
 
-// protobuf-es stores extensions as unknown fields, so the value is first read into a message that has no other field.
+// Creates the reader for an extension. protobuf-es stores extensions as unknown fields, so the value is first read into
+// a message without other fields.
 function createExtensionReader(extension: DescExtension): FieldReader {
   const { extendee, jsonName } = extension;
   const fieldMembers = { kind: "field", parent: extendee, name: jsonName, localName: "value", oneof: undefined };
@@ -36,13 +37,13 @@ function createExtensionReader(extension: DescExtension): FieldReader {
       readField.read(context, values, undefined);
       // setExtension() writes the value in binary, which fails if required fields are missing.
       if (extension.message !== undefined) requireFieldsRead(context, extension.message, values["value"]);
-      // The value is missing if it was an unknown enum name, which is ignored.
+      // The value is missing if the text has an unknown enum name, which is ignored.
       if (Object.hasOwn(values, "value") && isMessage(fields)) setExtension(fields, extension, values["value"]);
     },
   };
 }
 
-// `DescExtension` does not relate scalar types to their defaults, so the compiler cannot check more than this.
+// The compiler cannot check more, because `DescExtension` does not relate scalar types to their default values.
 function isField(desc: { readonly kind: string }): desc is DescField {
   return desc.kind === "field";
 }

@@ -2,26 +2,26 @@ import { create } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 
-// The proto names that are the same after a conversion to lowerCamelCase and back. As in protoc, a leading underscore
+// Matches proto names that do not change by a conversion to lowerCamelCase and back. As in protoc, a leading underscore
 // makes the first letter a capital.
 const reversible = /^_?[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*$/;
 const camel = /^[A-Za-z][A-Za-z0-9]*$/;
-// Matches what paths with such names cannot contain: other characters, and separators without a name after them.
+// Matches characters that paths with lowerCamelCase names cannot contain, and separators without a following name.
 const outsideOfCamelPaths = /[^A-Za-z0-9.,]|(?:^|[.,])(?![A-Za-z])/;
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Parses a google.protobuf.FieldMask from its JSON form: paths separated by commas, names separated by dots.
+ * Parses a google.protobuf.FieldMask from its JSON form. Commas separate paths, and dots separate names.
  *
- * Names are proto names in lowerCamelCase. The JSON mapping cannot express names that differ after this conversion and
- * back. As an extension, they are read unchanged if they have an underscore (`address_line_1`) and otherwise in
- * backticks (`` `camelCase` ``), so that each name has only one spelling. `*` stands for all fields.
+ * Names are proto names in lowerCamelCase. The JSON mapping cannot express a name that a conversion to lowerCamelCase
+ * and back would change. As an extension, such a name is accepted unchanged if it has an underscore (`address_line_1`),
+ * or else in backticks (`` `camelCase` ``). Each name has only one spelling. `*` means all fields.
  *
  * @param protoNames - whether proto names (`display_name`) are also allowed, because URLs use both
- * @returns the mask with proto names; `undefined` when a path is not a field path
+ * @returns the mask with proto names, or `undefined` if the text has an invalid path
  */
 export function parseFieldMask(text: string, protoNames: boolean): FieldMask | undefined {
-  // Converts all names together, because converting them one by one takes twice as long.
+  // All names are converted together, because converting single names takes twice as long.
   if (!outsideOfCamelPaths.test(text)) return create(FieldMaskSchema, { paths: toSnakeCase(text).split(",") });
   const paths: string[] = [];
   for (const path of text === "" ? [] : text.split(",")) {
@@ -39,8 +39,8 @@ function toSnakeCase(text: string): string {
 /**
  * Prints a mask's paths in the JSON mapping.
  *
- * @throws Error when a name differs after the conversion to lowerCamelCase and back, is empty, or contains a comma or a
- * backtick
+ * @throws Error if a name is empty, contains a comma or a backtick, or would change by a conversion to lowerCamelCase
+ * and back
  */
 export function printFieldMask(paths: readonly string[]): string {
   return paths.map((path) => path.split(".").map(printName).join(".")).join(",");
@@ -57,7 +57,7 @@ function parseName(text: string, protoNames: boolean): string | undefined {
 
 function printName(name: string): string {
   if (reversible.test(name)) return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  // The conversion does not change "*" and keys such as "a-b".
+  // The conversion to lowerCamelCase does not change "*" and keys such as "a-b".
   if (/^[^A-Z_,`]+$/.test(name)) return name;
   throw new Error(`the field mask name ${JSON.stringify(name)} has no JSON form: it would be read as a different name`);
 }

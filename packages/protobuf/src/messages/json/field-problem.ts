@@ -4,7 +4,7 @@ import type { NamedOption } from "@plantstore/http";
 /**
  * Thrown when a text is not a valid value for its field.
  *
- * This module and `rest/` convert it to a `ConnectError` with `InvalidArgument` that names the field.
+ * This module and `rest/` convert a FieldProblem to a `ConnectError` with `InvalidArgument` that names the field.
  */
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
@@ -20,7 +20,7 @@ export class FieldProblem extends Error {
 /** One step of a path to a value: a field, an index in a list, or a map key. */
 export type PathStep = DescField | number | string;
 
-/** Prints a path for error messages: `order.tags[2]`, `labels["a"]`; `""` for the message itself. */
+/** Prints a path for error messages, such as `order.tags[2]` or `labels["a"]`. Prints `""` for the message itself. */
 export function printPath(path: readonly PathStep[]): string {
   return path.map(printStep).join("").replace(/^\./, "");
 }
@@ -30,12 +30,12 @@ function printStep(step: PathStep): string {
   return typeof step === "number" ? `[${step}]` : `[${quote(step)}]`;
 }
 
-/** How much of a client's text an error quotes, in UTF-16 units: enough to recognize, too short to flood a log. */
+/** Maximum UTF-16 units in a quotation from a client's text. The client can recognize the text, and logs stay short. */
 const excerptUnitsMax = 64;
 
-/** Quotes a client's text for an error message: as JSON, cut to 64 units. */
+/** Quotes a client's text for an error message, as a JSON string that is cut to 64 UTF-16 units. */
 export function quote(text: string): string {
   const excerpt = text.length > excerptUnitsMax ? `${text.slice(0, excerptUnitsMax)}…` : text;
-  // If the cut splits a surrogate pair, JSON.stringify escapes the remaining half.
+  // JSON.stringify escapes the remaining half of a surrogate pair that the cut has split.
   return JSON.stringify(excerpt);
 }

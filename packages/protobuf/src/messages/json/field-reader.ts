@@ -23,7 +23,7 @@ export function createFieldReader(field: DescField): FieldReader {
     field,
     nullIsValue: acceptsNull(field),
     read(context, fields, bound) {
-      // The path can set single fields of a plain message, but only the complete value of a well-known type.
+      // The URL path can set single fields in a plain message. The path can set a well-known type only completely.
       const value =
         bound !== undefined && isPlainMessage
           ? context.messages.readFields(context, field.message, { bound, into: loadField(fields, field) })
@@ -33,7 +33,7 @@ export function createFieldReader(field: DescField): FieldReader {
   };
 }
 
-// Reads a field value, or one element, as protobuf-es stores it.
+// Creates the reader for a field's value, or for one element, as protobuf-es stores the value.
 function createValueReader(field: DescField): ValueReader {
   if (field.message !== undefined) return createLocalReader(field);
   if (field.enum !== undefined) return createEnumReader(field.enum);
@@ -51,7 +51,7 @@ function createLocalReader(field: MessageTypedField): ValueReader {
     : createTextReader(unwrappedForm);
 }
 
-// Reads an enum name, or a number that the enum may hold.
+// Creates the reader for an enum's names, and for the numbers that the enum may hold.
 function createEnumReader(desc: DescEnum): ValueReader {
   const noun = `a value of enum ${desc.typeName}`;
   return ({ scanner, rejectUnknown, unknownOption, unknown, path }) => {
@@ -61,7 +61,7 @@ function createEnumReader(desc: DescEnum): ValueReader {
       const namedNumber = enumNumberByName(desc, name);
       if (namedNumber !== undefined) return namedNumber;
       if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`, unknownOption);
-      // In the JSON mapping, a reader that ignores a newer schema's fields also ignores its enum names.
+      // In the JSON mapping, a reader that ignores unknown fields also ignores unknown enum names.
       unknown.addEnumValue(name, path);
       return absentValue;
     }
@@ -123,12 +123,12 @@ function listOf(value: unknown): unknown[] {
   throw new TypeError("expected an array");
 }
 
-/** Returns whether JSON `null` is a value for this field. For all other fields it means that the field is not set. */
+/** Returns whether JSON `null` is a value for this field. For other fields, `null` means that the field is not set. */
 export function acceptsNull({ message, enum: enumeration }: DescField): boolean {
   return message?.typeName === "google.protobuf.Value" || (enumeration !== undefined && isNullValue(enumeration));
 }
 
-// The only enum whose value is written as null.
+// google.protobuf.NullValue is the only enum whose value is written as null.
 function isNullValue({ typeName }: DescEnum): boolean {
   return typeName === "google.protobuf.NullValue";
 }

@@ -8,7 +8,7 @@ export type FieldValues = Record<string, unknown>;
 /**
  * Returns a value inside a message as plain properties.
  *
- * @throws TypeError when it is not an object, which cannot happen in a message with the right type
+ * @throws TypeError if the value is not an object, which cannot happen in a message with the right type
  */
 export function asFieldValues(value: unknown): FieldValues {
   if (isFieldValues(value)) return value;
@@ -22,7 +22,7 @@ function isFieldValues(value: unknown): value is FieldValues {
 /** Sets a field to a value in its {@link LocalForm}. */
 export type FieldSetter = (fields: FieldValues, value: unknown) => void;
 
-/** Creates the function that stores a value as protobuf-es does: in a property, or as case and oneof value. */
+/** Creates the function that stores a field's value as protobuf-es does. A oneof's value is stored with its case. */
 export function createFieldSetter(field: DescField): FieldSetter {
   const name = field.localName;
   if (field.oneof === undefined) {
@@ -36,7 +36,7 @@ export function createFieldSetter(field: DescField): FieldSetter {
   };
 }
 
-/** Returns a field value, or `undefined` if it is not set. A oneof member is not set if another member is. */
+/** Returns a field's value, or `undefined` if the field is not set. */
 export function loadField(fields: FieldValues, field: DescField): unknown {
   if (field.oneof === undefined) {
     const value = fields[field.localName];
@@ -47,7 +47,7 @@ export function loadField(fields: FieldValues, field: DescField): unknown {
   return group["case"] === field.localName ? group["value"] : undefined;
 }
 
-/** Checks that the field's oneof has no other member set. @throws FieldProblem that names the other member */
+/** Checks that no other member of the field's oneof is set. @throws FieldProblem that names the other member */
 export function refuseOtherMember(fields: FieldValues, field: DescField): void {
   if (field.oneof === undefined) return;
   const selectedCase = asFieldValues(fields[field.oneof.localName])["case"];
@@ -60,8 +60,8 @@ export function refuseOtherMember(fields: FieldValues, field: DescField): void {
 export type LocalForm = "message" | "unwrapped" | "json-object";
 
 /**
- * Returns how protobuf-es stores a message-typed field's values: google.protobuf.Struct as a plain object (except
- * inside google.protobuf.Value), a wrapper as its bare value (if singular and not in a oneof), all others as messages.
+ * Returns how protobuf-es stores a message-typed field's values. A google.protobuf.Struct is a plain object, except
+ * inside google.protobuf.Value. A singular wrapper outside a oneof is its bare value. Other values are messages.
  */
 export function localFormOf(field: DescField & { readonly message: DescMessage }): LocalForm {
   if (field.message.typeName === "google.protobuf.Struct") {
@@ -71,7 +71,7 @@ export function localFormOf(field: DescField & { readonly message: DescMessage }
   return isBareValue ? "unwrapped" : "message";
 }
 
-/** Sets a property, even one named `__proto__`, for which a plain assignment would set the prototype. */
+/** Sets a property, even a property named `__proto__`. A plain assignment to `__proto__` would set the prototype. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });

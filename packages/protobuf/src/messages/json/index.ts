@@ -1,5 +1,5 @@
 /**
- * Strict proto3 JSON, in which an int64 is read from the source text and never through a double.
+ * Reads and writes proto3 JSON strictly. An int64 is read from the source text and never through a double.
  *
  * Fast path for reading: bytes → UTF-8 text → `JSON.parse` (parse-plain) → message, by code generated for its type
  * (compiled-reader, plain-values, and value-messages for google.protobuf.Value). If the fast path could lose
@@ -8,7 +8,7 @@
  * reader defines the result. The fast path is five times as fast. Values in a URL are spelled as in JSON: text-forms
  * parses both.
  *
- * Where code generation is never allowed, as in web pages, only read-exact is used.
+ * Platforms that never allow code generation, such as web pages, use only read-exact.
  *
  * Writing: message → objects, by generated code (compiled-writer) or by closures (message-forms), with the same value
  * forms (json-forms, json-elements) → text, by `JSON.stringify`.

@@ -2,19 +2,19 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import type { JsonForm } from "./write-context.ts";
 
-/** Converts a value to JSON. @throws TypeError for a value with another type */
+/** Converts a value to JSON. @throws TypeError if the value does not have the type that `form` requires */
 export function valueToJson(value: unknown, form: JsonForm): JsonValue {
   if (typeof form !== "string") return form.toJson(value);
-  // `form` is the expected type. The comparisons with literals narrow `value` for the compiler.
+  // `form` is the expected type. The comparisons with literal types narrow `value` for the compiler.
   const isJson = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
   return isJson && typeof value === form ? value : refuseType(`a ${form}`, value);
 }
 
 /**
- * Converts a list to JSON. Returns `whenEmpty` for an empty list. A list whose items need no conversion is returned
- * unchanged.
+ * Converts a list to JSON. Returns `whenEmpty` for an empty list. Returns the same list if its items need no
+ * conversion.
  *
- * @throws TypeError if it is not an array
+ * @throws TypeError if `items` is not an array
  */
 export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Empty): JsonValue[] | Empty {
   if (!Array.isArray(items)) return refuseType("an array", items);
@@ -31,8 +31,7 @@ export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Emp
 }
 
 /**
- * Converts a map to JSON. Returns `whenEmpty` for an empty map. A map whose values need no conversion is returned
- * unchanged.
+ * Converts a map to JSON. Returns `whenEmpty` for an empty map. Returns the same map if its values need no conversion.
  */
 export function mapToJson<Empty>(entries: unknown, form: JsonForm, whenEmpty: Empty): JsonObject | Empty {
   const values = asFieldValues(entries);
@@ -48,7 +47,7 @@ function isEmpty(values: FieldValues): boolean {
   return true;
 }
 
-// Returns whether JSON.stringify writes the object unchanged: all values have the type, and there is no `toJSON`.
+// Returns whether JSON.stringify writes the object unchanged. All values must have the type, and no `toJSON` may exist.
 function isOfType(values: FieldValues, type: string): values is JsonObject {
   if ("toJSON" in values) return false;
   for (const key in values) if (typeof values[key] !== type) return false;

@@ -33,7 +33,7 @@ import { shortestFloat } from "./shortest-float.ts";
 import { printDuration, printTimestamp } from "./times.ts";
 import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** Returns how a field's values, or its elements, are converted to JSON. */
+/** Returns how a field's values, or its list or map elements, are converted to JSON. */
 export function jsonFormOf(field: DescField, forms: MessageForms): JsonForm {
   const { message } = field;
   if (message === undefined)
@@ -44,7 +44,7 @@ export function jsonFormOf(field: DescField, forms: MessageForms): JsonForm {
   return forms.writerOf(message);
 }
 
-// If an integer field has a number that is not finite, JSON.stringify writes `null`.
+// JSON.stringify writes `null` if an integer field has a number that is not finite.
 function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
   switch (scalar) {
     case ScalarType.STRING:
@@ -70,7 +70,7 @@ function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
   }
 }
 
-// A program may set a float field to any double. Like the binary format, this writes the nearest float.
+// A program may set a float field to any double. The nearest float is written, as in the binary format.
 function floatToJson(value: unknown): JsonValue {
   if (typeof value !== "number") return refuseType("a number", value);
   const float = Math.fround(value);
@@ -111,8 +111,8 @@ function enumForm(desc: DescEnum, style: JsonStyle): JsonForm {
   return { toJson: (value) => names.get(value) ?? valueToJson(value, "number") };
 }
 
-// If several values have the same number, the first one's name is used. protobuf-es supports JSON names for enum values
-// since 2.12.
+// Returns an enum value's JSON name. If several values have the same number, the first value's name is used.
+// protobuf-es supports JSON names for enum values since 2.12.
 function nameOf(desc: DescEnum, number: number): string {
   const enumValue: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
   const { name = "", jsonName = name } = enumValue ?? {};
@@ -135,7 +135,7 @@ function finiteToJson(value: number): JsonValue {
   throw new Error(`a number in a google.protobuf.Value must be finite, got ${value}`);
 }
 
-/** Returns a well-known type's own JSON form, or `undefined` for every other type. */
+/** Returns the JSON form of a well-known type, or `undefined` for every other type. */
 export function formOfWellKnownType(desc: DescMessage, forms: MessageForms): ToJson | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
@@ -164,7 +164,7 @@ function formOf<Desc extends DescMessage>(desc: Desc, toJson: (message: MessageS
   return { toJson: (value) => (isMessage(value, desc) ? toJson(value) : refuseMessage(desc.typeName)) };
 }
 
-/** Throws the error for a value that is not such a message. */
+/** Throws the error for a value that is not a message with the expected type. */
 export function refuseMessage(typeName: string): never {
   throw new TypeError(`expected a ${typeName}`);
 }
@@ -180,8 +180,8 @@ function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
 }
 
 /**
- * Converts a message to a google.protobuf.Any's JSON: `@type` with the message's fields, or with `value` if the type
- * has its own JSON form.
+ * Converts a message to the JSON of a google.protobuf.Any that contains the message. The JSON has `@type` and the
+ * message's fields, or `@type` and `value` if the type has its own JSON form.
  */
 export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
   const value = forms.writerOf(desc).toJson(message);

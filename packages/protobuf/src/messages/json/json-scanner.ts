@@ -1,9 +1,9 @@
 import { FieldProblem, quote } from "./field-problem.ts";
 
-/** A JSON value's kind, by its first character. */
+/** The kind of a JSON value, as its first character shows. */
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
 
-/** How deep objects and arrays may be nested: protobuf's own recursion limit for messages. */
+/** Maximum nesting depth of objects and arrays. The limit is the same as protobuf's recursion limit for messages. */
 export const jsonDepthMax = 100;
 
 /** A scanner position to return to. */
@@ -12,15 +12,15 @@ export interface JsonMark {
   readonly depth: number;
 }
 
-// In characters. V8 copies shorter substrings. A longer substring is a view that keeps the complete text alive.
+// Minimum characters in a substring that V8 stores as a view. A view keeps the complete text alive.
 const viewLengthMin = 13;
-// In characters. A shorter text may be kept alive, because copying a part costs more.
+// Minimum characters in a text from which substrings are copied. Keeping a shorter text alive costs less than copying.
 const copiedTextMin = 1024;
 
-// The number grammar in RFC 8259 §6. Sticky, to match at the scanner's position.
+// Matches a number (RFC 8259 §6) at the scanner's position, because the pattern is sticky.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
-// The characters that RFC 8259 §7 allows after a backslash; sticky as well.
+// Matches the characters that RFC 8259 §7 allows after a backslash. The pattern is sticky.
 const escapeToken = /["\\/bfnrt]|u[0-9A-Fa-f]{4}/y;
 
 // The characters that a value can begin with (RFC 8259 §3).
@@ -30,8 +30,8 @@ const startOfValue = /["[{tfn\d-]/;
  * Reads a JSON text value by value, as strictly as RFC 8259 allows.
  *
  * Numbers are returned as their source text, because a double cannot hold every int64. Strings with a lone surrogate
- * are refused, because they are not Unicode text, and so is nesting beyond {@link jsonDepthMax}. Only values that the
- * caller reads are created.
+ * are refused, because they are not Unicode text. Nesting beyond {@link jsonDepthMax} is refused, too. The scanner
+ * creates only the values that the caller reads.
  *
  * Every method throws a {@link FieldProblem} if the text at the current position is not what the method reads.
  *
@@ -71,7 +71,7 @@ export class JsonScanner {
     }
   }
 
-  /** Reads the next value, a string. */
+  /** Reads a string, which must be the next value. */
   readString(): string {
     const start = this.#skipSpace() === 0x22 ? this.#at + 1 : this.#at;
     const escaped = this.skipString();
@@ -79,7 +79,7 @@ export class JsonScanner {
     return escaped ? this.#unescape(start, end) : this.#detach(this.#text.slice(start, end));
   }
 
-  /** Skips the next value, a string. Returns whether it has escapes. */
+  /** Skips a string, which must be the next value. Returns whether the string has escapes. */
   skipString(): boolean {
     if (this.#skipSpace() !== 0x22) throw this.#unexpected("a string");
     const text = this.#text;
@@ -99,7 +99,7 @@ export class JsonScanner {
     throw this.#problemAt(text.length, "unterminated string");
   }
 
-  /** Reads the next value, a number, and returns its source text. */
+  /** Reads a number, which must be the next value, and returns its source text. */
   readNumber(): string {
     this.#skipSpace();
     numberToken.lastIndex = this.#at;
@@ -109,7 +109,7 @@ export class JsonScanner {
     return token;
   }
 
-  /** Reads the next value, which must be the given literal. */
+  /** Reads the literal, which must be the next value. */
   readLiteral(literal: "true" | "false" | "null"): void {
     this.#skipSpace();
     if (!this.#text.startsWith(literal, this.#at)) throw this.#unexpected("a value");
@@ -128,17 +128,17 @@ export class JsonScanner {
     return kind;
   }
 
-  /** Enters the next value, an object; {@link firstKey} must follow. */
+  /** Enters an object, which must be the next value. Call {@link firstKey} next. */
   openObject(): void {
     this.#open(0x7b, "an object");
   }
 
-  /** Reads the first key after {@link openObject}. If the object is empty, leaves it and returns `undefined`. */
+  /** Reads the first key after {@link openObject}. Leaves an empty object and returns `undefined`. */
   firstKey(): string | undefined {
     return this.#skipSpace() === 0x7d ? this.#close() : this.#readKey();
   }
 
-  /** Reads the key after a value. At the end of the object, leaves it and returns `undefined`. */
+  /** Reads the next key after a value. Leaves the object at its end and returns `undefined`. */
   nextKey(): string | undefined {
     const unit = this.#skipSpace();
     if (unit === 0x7d) return this.#close();
@@ -147,7 +147,9 @@ export class JsonScanner {
     return this.#readKey();
   }
 
-  /** Reads the next value, an object whose keys are all different. `readValue` reads each key's value. */
+  /**
+   * Reads an object, which must be the next value and must not have duplicate keys. `readValue` reads each key's value.
+   */
   readObject(readValue: (key: string) => void): void {
     const seenKeys = new Set<string>();
     this.openObject();
@@ -158,7 +160,7 @@ export class JsonScanner {
     }
   }
 
-  /** Reads the next value, an array. `readItem` reads each item. */
+  /** Reads an array, which must be the next value. `readItem` reads each item. */
   readArray(readItem: () => void): void {
     this.#open(0x5b, "an array");
     if (this.#skipSpace() === 0x5d) return this.#close();
@@ -171,7 +173,7 @@ export class JsonScanner {
     }
   }
 
-  /** Skips the next value, and checks it as strictly as if it were read. */
+  /** Skips the next value, and checks its syntax as strictly as reading does. */
   skipValue(): void {
     const kind = this.peek();
     if (kind === "object") this.readObject(() => this.skipValue());
@@ -180,8 +182,8 @@ export class JsonScanner {
   }
 
   /**
-   * Skips the next value faster than {@link skipValue}, because duplicate keys are not found. Only for a value that is
-   * read later, or not used.
+   * Skips the next value without a check for duplicate keys, and therefore faster than {@link skipValue}. The value
+   * must be read later, or not used.
    */
   skipSyntax(): void {
     const kind = this.peek();
@@ -202,7 +204,7 @@ export class JsonScanner {
     }
   }
 
-  /** The position in the text, in characters. After {@link peek}, it is the start of the next value. */
+  /** The position in the text, in characters. After {@link peek}, the position is the start of the next value. */
   get at(): number {
     return this.#at;
   }
@@ -218,17 +220,17 @@ export class JsonScanner {
     this.#depth = mark.depth;
   }
 
-  /** Checks that only white space follows. */
+  /** Checks that only white space follows the current position. */
   finish(): void {
     this.#skipSpace();
     if (this.#at < this.#text.length) throw this.#unexpected("the end of the text");
   }
 
-  /** Returns a substring of the text, copied if it would otherwise keep a much longer text alive. */
+  /** Returns a substring of the text. Copies the substring if it would keep a much longer text alive. */
   #detach(part: string): string {
     const { length } = this.#text;
     const keepsLittle = part.length < viewLengthMin || part.length > length / 8 || length < copiedTextMin;
-    // Concatenating and slicing makes V8 copy, and is the cheapest way.
+    // Concatenating and slicing is the cheapest way to make V8 copy the substring.
     return keepsLittle ? part : ` ${part}`.slice(1);
   }
 
@@ -252,13 +254,14 @@ export class JsonScanner {
 
   #unescape(start: number, end: number): string {
     const value = String(JSON.parse(this.#text.slice(start - 1, end + 1)));
-    // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves it undefined, and UTF-8 cannot represent it.
+    // Only escapes can produce a lone surrogate. RFC 8259 §8.2 does not define a lone surrogate, and UTF-8 cannot
+    // represent it.
     if (!value.isWellFormed()) throw this.#problemAt(start, "lone surrogate in a string");
     return value;
   }
 
-  // Space, tab, line feed and carriage return (RFC 8259 §2). Returns the UTF-16 unit after the white space, or NaN at
-  // the text's end.
+  // Skips spaces, tabs, line feeds and carriage returns (RFC 8259 §2). Returns the UTF-16 unit after the white space,
+  // or NaN at the end of the text.
   #skipSpace(): number {
     for (;;) {
       const unit = this.#text.charCodeAt(this.#at);

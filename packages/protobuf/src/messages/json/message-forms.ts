@@ -16,10 +16,10 @@ import { memoize } from "../codegen/index.ts";
 import { jsonNameOf } from "./names.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** Creates the form for a message type that is written as an object with its fields. */
+/** Creates the function that converts a type's messages to JSON objects with a member for each field. */
 export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
 
-/** Creates the forms for all types in one style. */
+/** Creates the JSON forms for all message types in one style. */
 export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {
   const forms: MessageForms = {
     style,
@@ -37,7 +37,7 @@ export function createMessageForms(style: JsonStyle, make: CreateForm = composeF
   return forms;
 }
 
-/** Creates a type's form from closures, one for each field. */
+/** Creates the function that converts a type's messages to JSON from one closure for each field. */
 export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const fields = orderedFields(desc).map((field) => ({
     name: jsonNameOf(field, forms.style),
@@ -54,12 +54,14 @@ export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJ
   };
 }
 
-/** Returns a type's fields in the order in which they are written: by number. */
+/** Returns a type's fields by number, which is the order in JSON. */
 export function orderedFields(desc: DescMessage): readonly DescField[] {
   return desc.fields.toSorted((one, other) => one.number - other.number);
 }
 
-/** Adds extensions, which are rare and stored in binary. Protobuf-es reads and writes them. */
+/**
+ * Adds a message's extensions to its JSON. protobuf-es converts the extensions, which are rare and stored in binary.
+ */
 export function addExtensions(json: JsonObject, desc: DescMessage, message: unknown, style: JsonStyle): JsonObject {
   if (style.registry === undefined || !isMessage(message) || message.$unknown === undefined) return json;
   return Object.assign(json, toJson(withoutFields(desc), message, style));
@@ -68,8 +70,8 @@ export function addExtensions(json: JsonObject, desc: DescMessage, message: unkn
 const withoutFields = memoize((desc: DescMessage): DescMessage => ({ ...desc, fields: [] }));
 
 /**
- * Creates the function that converts a message's field to JSON. The function returns `undefined` for a field that is
- * left out.
+ * Creates the function that converts a field in a message to JSON. The function returns `undefined` if the field is
+ * omitted.
  */
 export function createFieldForm(
   field: DescField,
@@ -103,7 +105,7 @@ export function createFieldForm(
 
 function zeroTest(field: DescField): (value: unknown) => boolean {
   const { scalar } = field;
-  // -0 is written, although it equals 0.
+  // -0 is written, although -0 equals 0.
   if (scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT) return (value) => Object.is(value, 0);
   if (scalar === ScalarType.BYTES) return isEmpty;
   const zero = zeroOf(field);
@@ -115,7 +117,7 @@ export function isEmpty(value: unknown): boolean {
   return value instanceof Uint8Array && value.byteLength === 0;
 }
 
-/** Returns the value at which a field with implicit presence is left out. Floats and bytes are compared differently. */
+/** Returns the value for which a field with implicit presence is omitted. Floats and bytes are compared differently. */
 // An enum's first value is not 0 in every edition.
 export function zeroOf(field: DescField): unknown {
   if (field.enum !== undefined) return field.enum.values[0]?.number;

@@ -18,7 +18,10 @@ import { createWellKnownReader } from "./well-known-readers.ts";
 
 const fieldReaderOf = memoize(createFieldReader);
 
-/** The readers for all message types. Each is created on first use, because a message type may contain itself. */
+/**
+ * The readers for all message types. A reader is created when it is first used, because a message type may contain
+ * itself.
+ */
 export const messageReaders: MessageReaders = {
   readerOf: memoize(
     (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
@@ -55,8 +58,8 @@ function readFields<Desc extends DescMessage>(
 }
 
 /**
- * Reads a field. @param bound - what the path has set in the field: nothing, the whole field, or some of the fields
- * inside
+ * Reads a field. @param bound - the fields that the URL path has set inside this field, or `"whole"` if the path has
+ * set the complete field
  */
 function readField(
   context: ReadContext,
@@ -75,8 +78,8 @@ function readField(
   const notedBefore = notes?.paths.length;
   const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
-  // If fields inside this field were noted, the field itself is not noted. The field is not noted either if a part of
-  // its value was ignored, because its value is then not what the client meant.
+  // A field is not noted if fields inside it were noted. A field is not noted either if some of its value was ignored,
+  // because the value is not what the client meant.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
   if (notes.repeated + unknown.count !== ignoredBefore) return;
   noteField(context, notes.paths);
@@ -87,7 +90,7 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
   const { scanner, path, unknown, notes } = context;
   if (context.sameAsBound) {
     if (notes !== undefined) notes.repeated++;
-    // null means that the field is not set, so it does not conflict with the path.
+    // null means that the field is not set, so null does not conflict with the URL path.
     if (scanner.peek() === "null") return scanner.readLiteral("null");
     const secondMessage = create(field.parent);
     reader.read(context, secondMessage, undefined);
@@ -113,7 +116,7 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
   if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
 }
 
-// The maximum number of paths noted per body. A path can have as many names as messages may be nested.
+// The maximum number of paths noted per body. A path can have as many names as the maximum nesting depth.
 const notedFieldsMax = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {

@@ -7,8 +7,8 @@ interface Named {
 }
 
 // A JSON name takes precedence over a proto name, as in Go and C#, so that a field written by its JSON name is read as
-// the same field. If several fields have the same JSON name, which proto2 allows, the name means the field that also
-// has it as its proto name, or else the first field.
+// the same field. In proto2, several fields may have the same JSON name. The name then means the field with this proto
+// name, or else the first field.
 function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string, Desc> {
   const byName = new Map(descs.toReversed().map((desc) => [desc.jsonName, desc]));
   for (const desc of descs) {
@@ -17,24 +17,27 @@ function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string
   return byName;
 }
 
-/** Returns a message's fields by all their names: the proto name and the JSON name. */
+/** Returns a message's fields by proto name and by JSON name. */
 export const fieldsByName: (message: DescMessage) => ReadonlyMap<string, DescField> = memoize((message: DescMessage) =>
   byNames(message.fields),
 );
 
-/** Returns an enum's values by all their names, which are case-sensitive. */
+/** Returns an enum's values by proto name and by JSON name. The names are case-sensitive. */
 export const enumValuesByName: (desc: DescEnum) => ReadonlyMap<string, DescEnumValue> = memoize((desc: DescEnum) =>
   byNames(desc.values),
 );
 
-/** Finds a field by its JSON name or its proto name. If these belong to two fields, the JSON name takes precedence. */
+/**
+ * Finds a field by its JSON name or its proto name. A field with this JSON name takes precedence over a field with this
+ * proto name.
+ */
 export function findField(message: DescMessage, name: string): DescField | undefined {
   return fieldsByName(message).get(name);
 }
 
 /**
- * Returns a field's name in JSON: its JSON name, or its proto name with `useProtoFieldName`. If {@link findField} finds
- * another field by that name, the other name is returned.
+ * Returns the name that a field has in JSON. The name is the JSON name, or the proto name with `useProtoFieldName`. If
+ * {@link findField} finds another field by the first name, the second name is returned.
  */
 export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly useProtoFieldName?: boolean }): string {
   const { name, jsonName, parent } = field;

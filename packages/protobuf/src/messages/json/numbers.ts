@@ -18,14 +18,14 @@ const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, isB
 const roundedPattern = /^(-?[1-9][0-9]{15,308})\.50$/;
 
 /**
- * Returns an integer's digits if it is beyond 2^53 and a body parser has read it as a double, or `undefined` for any
- * other text. `readParsedBody` marks such integers with the fraction `.50`.
+ * Returns the digits of an integer beyond 2^53 that a body parser has read as a double. `readParsedBody` marks such
+ * integers with the fraction `.50`. Returns `undefined` for any other text.
  */
 export function digitsOfRoundedInteger(text: string): string | undefined {
   return roundedPattern.exec(text)?.[1];
 }
 
-/** Returns a scalar type's range, or `undefined` when it is not an integer type. */
+/** Returns an integer type's range, or `undefined` for any other scalar type. */
 export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   switch (scalar) {
     case ScalarType.INT32:
@@ -47,17 +47,17 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   }
 }
 
-/** 2^64-1 has 20 digits. No integer has more. */
+/** Maximum digits in a 64-bit integer. 2^64-1 has 20 digits. */
 const digitsMax = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
 /** A double represents any 15 digits exactly (2^53 has 16), so short ids need no arithmetic with BigInt. */
 const exactDigitsMax = 15;
 
 /**
- * Parses an integer in canonical form: `0` or `-?[1-9][0-9]*`, ASCII, in range.
+ * Parses an integer that is in range and in canonical form, `0` or `-?[1-9][0-9]*` in ASCII.
  *
  * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has only one spelling, so that caches,
- * logs and authorization rules in front of a service see the same id as the handler.
+ * logs and authorization rules before a service see the same id as the handler.
  *
  * @returns the value, a `bigint` if the range is 64 bits wide, or `undefined` for any other text
  */
@@ -69,13 +69,13 @@ export function parseCanonicalInteger(text: string, range: IntegerRange): bigint
   return value < range.min || value > range.max ? undefined : value;
 }
 
-// The number grammar in RFC 8259 §6.
+// Matches a JSON number (RFC 8259 §6).
 const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 /**
- * Parses an integer in any spelling that proto3 JSON allows (`7`, `7.0`, `1e3`), exactly.
+ * Parses an integer exactly, in any spelling that proto3 JSON allows, such as `7`, `7.0` or `1e3`.
  *
- * The parser works on the digits and never on a double, which would turn 9007199254740993 into 9007199254740992.
+ * The parser works on the digits, because a double would turn 9007199254740993 into 9007199254740992.
  *
  * @returns `undefined` when the text is not a number, has a fraction, or is out of range
  */
@@ -87,11 +87,11 @@ export function parseExactInteger(text: string, range: IntegerRange): bigint | n
   const [, sign = "", whole = "", fraction = "", exponentText = "0"] = match;
   const digits = (whole + fraction).replace(/^0+/, "");
   let end = digits.length;
-  // A loop, because /0+$/ takes quadratic time for many zeros followed by another digit.
+  // A loop removes the zeros, because /0+$/ takes quadratic time for many zeros before another digit.
   while (digits.endsWith("0", end)) end--;
   if (end === 0) return range.isBigInt ? 0n : 0;
   const zeros = Number(exponentText) - fraction.length + digits.length - end;
-  // A negative count means a fraction other than zero.
+  // A negative number of zeros means that the fraction is not zero.
   if (zeros < 0 || end + zeros > digitsMax) return undefined;
   return withinRange(BigInt(sign + digits.slice(0, end) + "0".repeat(zeros)), range);
 }
@@ -102,7 +102,7 @@ function withinRange(value: bigint, range: IntegerRange): bigint | number | unde
 }
 
 /**
- * Parses a `float` or `double` as proto3 JSON writes it: a number (RFC 8259 §6), or `NaN`, `Infinity` or `-Infinity`.
+ * Parses a `float` or `double` from proto3 JSON, which is a number (RFC 8259 §6), `NaN`, `Infinity` or `-Infinity`.
  *
  * @param single - whether the value is a 32-bit float
  * @returns `undefined` for any other text, and for a number that is too large

@@ -1,29 +1,29 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { jsonDepthMax } from "./json-scanner.ts";
 
-/** What `JSON.parse` returned for a JSON text. */
+/** The value that `JSON.parse` returned for a JSON text, with facts about the text. */
 export interface PlainText {
   readonly value: JsonValue;
-  /** How many strings the text has, names included. If an object has the same name twice, the value has fewer. */
+  /** Number of strings in the text, including names. The value has fewer strings if an object has a duplicate name. */
   readonly strings: number;
   /** Whether a string may have a lone surrogate. */
   readonly mayHaveLoneSurrogates: boolean;
 }
 
-/** The state while a text's values are read. */
+/** The mutable state while a JSON text's values are read. */
 export interface ReadState {
-  /** How many strings were read so far, names included. */
+  /** Number of strings read so far, including names. */
   strings: number;
   /** Whether a string may have a lone surrogate. */
   readonly mayHaveLoneSurrogates: boolean;
 }
 
 /**
- * Parses a JSON text with `JSON.parse`, if counting the strings shows any loss, such as a duplicate name.
+ * Parses a JSON text with `JSON.parse`. The caller compares the string counts to find a loss, such as a duplicate name.
  *
  * @param canonical - whether integers must be in canonical form
- * @returns `undefined` if the text is not JSON, or if the exact reader must read it: it has a name with an escape, a
- * number that is rounded to an integer, or more than 100 levels
+ * @returns `undefined` if the text is not JSON. Also returns `undefined` if the exact reader must read the text because
+ * of a name with an escape, a number that is rounded to an integer, or more than 100 levels
  */
 export function parsePlain(text: string, canonical: boolean): PlainText | undefined {
   const scan = scanText(text, canonical);
@@ -36,7 +36,7 @@ export function parsePlain(text: string, canonical: boolean): PlainText | undefi
   }
 }
 
-/** Counts the strings in a value, names included; NaN if one has a lone surrogate, or a number is infinite. */
+/** Counts the strings in a value, including names. Returns NaN for a lone surrogate or an infinite number. */
 export function countStrings(value: JsonValue, mayHaveLoneSurrogates: boolean): number {
   if (typeof value === "string") return mayHaveLoneSurrogates && !value.isWellFormed() ? Number.NaN : 1;
   if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
@@ -52,22 +52,22 @@ export function countStrings(value: JsonValue, mayHaveLoneSurrogates: boolean): 
 
 /** The result of {@link scanText}. */
 interface TextScan {
-  /** The string count, names included. */
+  /** Number of strings in the text, including names. */
   readonly strings: number;
-  /** Whether values have escapes such as `\u0041`, the only way to write a lone surrogate. */
+  /** Whether a string has an escape such as `\u0041`. Lone surrogates require such an escape. */
   readonly hasUnicodeEscapes: boolean;
 }
 
 /**
- * Scans a JSON text for what `JSON.parse` does not report. Counts the strings, because `JSON.parse` keeps only one of
- * two equal names, and finds numbers that may not be integers but are rounded to one.
+ * Scans a JSON text for problems that `JSON.parse` does not report. Counts the strings, because `JSON.parse` drops a
+ * duplicate name's first value. Finds numbers with a fraction that `JSON.parse` may round to an integer.
  *
- * The scan skips string contents, and checks each character between strings. For a text that is not JSON, the result is
- * meaningless.
+ * The scan skips string contents, and checks each character between strings. The result is meaningless if the text is
+ * not JSON.
  *
  * @param canonical - whether integers must be in canonical form
- * @returns `undefined` if there is such a number, or a name with an escape, which `JSON.parse` may confuse with another
- * name (nodejs/node#63785: V8 13 and 14 do), or if the text is nested deeper than 100 levels
+ * @returns `undefined` if the text has such a number, a name with an escape, or more than 100 levels. V8 13 and 14 may
+ * confuse a name that has an escape with another name (nodejs/node#63785)
  */
 function scanText(text: string, canonical: boolean): TextScan | undefined {
   let strings = 0;
@@ -80,7 +80,7 @@ function scanText(text: string, canonical: boolean): TextScan | undefined {
       strings++;
       let isEscaped = false;
       at = text.indexOf('"', at + 1);
-      // Invariant: `backslash` is not before this string, because JSON has backslashes only in strings.
+      // `backslash` is never before this string, because JSON has backslashes only in strings.
       while (backslash >= 0 && backslash < at) {
         isEscaped = true;
         hasUnicodeEscapes ||= text.charCodeAt(backslash + 1) === 0x75;
@@ -101,7 +101,7 @@ function scanText(text: string, canonical: boolean): TextScan | undefined {
   return { strings, hasUnicodeEscapes };
 }
 
-// Returns whether the string that ends at `end` is a name: a colon follows, possibly after white space.
+// Returns whether the string that ends at `end` is a name. A colon follows a name, possibly after white space.
 function isName(text: string, end: number): boolean {
   let at = end + 1;
   while (isSpace(text.charCodeAt(at))) at++;
@@ -112,11 +112,11 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** With at most this many integer digits, a double still represents tenths. */
+/** Maximum integer digits, including a sign, of a number whose tenths a double still represents. */
 const fractionDigitsMax = 14;
 
-// Returns whether the first digit after the decimal point is 1 to 8. If it is, neither the number nor its double can be
-// an integer. Most fractions pass, and checking one digit is much faster than parsing the number.
+// Returns whether the first digit after the decimal point is 1 to 8. With such a digit, neither the number nor its
+// double can be an integer. Most fractions have such a digit, and checking it is much faster than parsing the number.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
   const firstFractionDigit = text.charCodeAt(point + 1);
   if (
@@ -131,11 +131,11 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
   return at >= end;
 }
 
-/** A double always preserves this many decimal digits. */
+/** Number of decimal digits that a double always preserves. */
 const exactDigitsMax = 15;
 
-// Returns whether a number with a fraction or an exponent becomes an integer as a double, which may not be the exact
-// value.
+// Returns whether a number with a fraction or an exponent becomes an integer as a double. The integer may differ from
+// the exact value.
 function losesPrecision(number: string, canonical: boolean): boolean {
   const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;
@@ -155,7 +155,7 @@ function endOfNumber(text: string, from: number): number {
   return end;
 }
 
-// A digit, a sign, a point or an exponent's letter.
+// Returns whether a character is a digit, a sign, a decimal point or an exponent's letter.
 function isOfNumber(unit: number): boolean {
   return isDigit(unit) || unit === 0x2b || unit === 0x2d || unit === 0x2e || unit === 0x45 || unit === 0x65;
 }

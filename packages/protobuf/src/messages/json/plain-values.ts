@@ -19,16 +19,16 @@ import { toListMessage, toStructMessage, toValueMessage } from "./value-messages
 /** Converts values from `JSON.parse` to the form in which a protobuf-es message stores them. */
 export interface PlainReader {
   /**
-   * Reads a value, and counts its strings in the state, names included. If the total equals the text's number of
-   * strings, nothing was lost.
+   * Reads a value, and adds its strings, including names, to the count in the state. Nothing was lost if the total
+   * equals the number of strings in the text.
    *
-   * @throws bailOut if the exact reader must read the text, to accept the value or to report its problem
+   * @throws bailOut if the exact reader must read the text, either to accept the value or to report the problem
    */
   read(json: JsonValue, state: ReadState): unknown;
 }
 
 /**
- * Creates the reader for a field's values. If the field has a message type, it is not stored as a message.
+ * Creates the reader for a field's values. A message-typed field must be a wrapper or a Struct.
  *
  * @param canonical - whether integers must be in canonical form
  */
@@ -106,7 +106,7 @@ function createIntegerReader(
   };
 }
 
-// Returns a number if it is a safe integer in the range. -0 becomes 0.
+// Returns a value if the value is a safe integer in the range. -0 becomes 0.
 function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefined {
   return typeof json === "number" && Number.isSafeInteger(json) && json >= min && json <= max ? json + 0 : undefined;
 }
@@ -115,7 +115,7 @@ function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefi
 export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
-      // The exact reader reads it, because the fields may come before `@type`.
+      // The exact reader reads an Any, because the fields may come before `@type`.
       return { read: bail };
     case "google.protobuf.Struct":
       return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : bail()) };
@@ -141,7 +141,7 @@ function createWrapperReader(desc: WktWrapperDesc, canonical: boolean): PlainRea
   };
 }
 
-// Reads a Timestamp, a Duration or a FieldMask, which are strings.
+// Creates the reader for a Timestamp, a Duration or a FieldMask, which are strings in JSON.
 function createFormReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   const form = messageForm(desc, false);
   return (

@@ -11,11 +11,11 @@ import type { BoundFields, FieldReader, ReadContext } from "./read-context.ts";
 import type { ReadServiceJsonOptions } from "./read-options.ts";
 import { UnknownNames } from "./unknown-names.ts";
 
-/** Rules for reading one text, in addition to the options. */
+/** Rules for reading one JSON text, in addition to the options. */
 export type TextRules = Pick<ReadContext, "sameAsBound" | "notes">;
 
 /**
- * Reads a text with the exact reader.
+ * Reads a JSON text with the exact reader.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
@@ -54,7 +54,10 @@ export function readExactText<Value>(
   }
 }
 
-/** Reads a field value. @param below - what the path has set in the field: nothing, the whole field, or a part */
+/**
+ * Reads a field value. @param below - the fields that the URL path has set inside this field, or `"whole"` if the path
+ * has set the complete field
+ */
 export function readExactField(
   reader: FieldReader,
   below: BoundFields | "whole" | undefined,
@@ -71,8 +74,9 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field whose value is the complete text. Neither generates code nor checks whether code
- * generation is allowed, because a Content-Security-Policy would report the check. Required fields may be missing.
+ * Reads a message, or one field whose value is the complete text. Does not generate code. Does not check whether code
+ * generation is allowed either, because a Content-Security-Policy would report the check. Required fields may be
+ * missing.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
@@ -113,7 +117,7 @@ export function toText(json: Uint8Array | string): string {
   try {
     if (NodeBuffer !== undefined && json instanceof NodeBuffer) {
       const text = json.toString();
-      // Buffer replaces invalid bytes with this character.
+      // Buffer replaces invalid bytes with U+FFFD.
       if (!text.includes("\ufffd")) return text;
     }
     return utf8.decode(json);

@@ -14,19 +14,19 @@ import { findField } from "./names.ts";
 import { requireFields } from "./required-fields.ts";
 import { UnknownNames } from "./unknown-names.ts";
 
-/** A message that was read, and the names that were ignored. */
+/** A message that was read from JSON, and the unknown names that were ignored. */
 export interface JsonReadResult<Desc extends DescMessage> {
   readonly message: MessageShape<Desc>;
-  /** Empty if unknown fields are refused. */
+  /** The unknown names that were ignored. Empty if unknown fields are refused. */
   readonly ignored: UnknownNames;
 }
 
 /**
- * Reads a message from JSON text. An int64 never passes through a double, and everything that RFC 8259 or the proto3
- * JSON mapping leaves ambiguous is refused: a field set twice by any of its names, lone surrogates, invalid UTF-8,
- * trailing text, nesting beyond 100 levels, two oneof members.
+ * Reads a message from JSON text. An int64 never passes through a double. Text that is ambiguous by RFC 8259 or the
+ * proto3 JSON mapping is refused, such as a field that is set twice by any of its names, two oneof members, lone
+ * surrogates, invalid UTF-8, trailing text or more than 100 levels.
  *
- * A field that is missing or `null` is not set. For fields with presence, this is not the same as zero.
+ * A field that is missing or `null` is not set. A field with presence that is not set differs from zero.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  *
@@ -45,22 +45,22 @@ export function readJson<Desc extends DescMessage>(
   return message;
 }
 
-/** How a rule's path restricts the body. */
+/** Restrictions on a request body because of the fields in the HTTP rule's path. */
 export interface BodyRules {
-  /** The fields that the path has set. */
+  /** The fields that the URL path has set. */
   readonly bound: BoundFields;
-  /** Whether the body may repeat these fields with the same value. Otherwise it must not contain them. */
+  /** Whether the body may repeat the bound fields with the same value. Otherwise the body must not contain them. */
   readonly sameAsBound: boolean | undefined;
 }
 
 const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
 
 /**
- * Reads a message that may be only part of a request. Like {@link readJson}, but required fields may be missing, and
- * the ignored names are returned.
+ * Reads a message that may be only part of a request. Unlike {@link readJson}, allows missing required fields, and
+ * returns the ignored names.
  *
- * @param into - the message in which the path has set fields; not for a type with its own JSON form
- * @param notes - collects the fields that the text sets
+ * @param into - the message in which the URL path has set fields. Not supported for a type with its own JSON form
+ * @param notes - collects the paths of fields that the text sets
  */
 export function readPartialJson<Desc extends DescMessage>(
   desc: Desc,
@@ -93,7 +93,7 @@ export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: Field
  * Creates the reader for a field whose value is the complete text, for rules that name a body field. `null` leaves the
  * field unset, as it does inside a message.
  *
- * The reader throws a `ConnectError` `InvalidArgument` whose message names the field.
+ * The reader throws a `ConnectError` with `InvalidArgument` and a message that names the field.
  */
 export function createJsonFieldReader(
   field: DescField,
@@ -153,12 +153,12 @@ function readFast<Value>(
     // The counts differ if the text has a duplicate name.
     return state.strings === plain.strings ? { value: take(value, plain.value) } : undefined;
   } catch {
-    // The exact reader reports the problem, if there is one.
+    // If the text has a problem, the exact reader reports it.
     return undefined;
   }
 }
 
-// Moves the fields that a text has set into the message in which the path has set other fields.
+// Moves the fields that the text has set into the message with the fields that the URL path has set.
 function mergeInto<Shape extends Message>(
   desc: DescMessage,
   into: Shape,
@@ -169,7 +169,7 @@ function mergeInto<Shape extends Message>(
   const from: FieldValues = message;
   const target: FieldValues = into;
   const fields = Object.keys(json ?? {}).flatMap((name) => findField(desc, name) ?? []);
-  // This is checked before any field is moved, so that the message is unchanged after a bail-out.
+  // All fields are checked before a field is moved, so that the message is unchanged after a bail-out.
   if (fields.some((field) => bound.has(field) || isOneofSet(target, field))) throw bailOut;
   for (const { localName, oneof } of fields) {
     const property = oneof?.localName ?? localName;

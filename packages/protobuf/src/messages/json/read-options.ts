@@ -3,27 +3,30 @@ import type { CodegenOptions } from "../codegen/index.ts";
 import type { NamedOption, OptionNames } from "@plantstore/http";
 import { jsonDepthMax } from "./json-scanner.ts";
 
-/** How JSON is read. */
+/** Options for reading messages from JSON. */
 export interface ReadJsonOptions {
-  /** Whether fields and enum names that are not defined are an error or ignored. Default `"reject"`. */
+  /** Whether unknown fields and enum names are refused or ignored. Default `"reject"`. */
   readonly unknownFields?: "reject" | "ignore";
   /**
-   * Requires integers in canonical form, as a string or a number. By default every exact spelling that the JSON mapping
-   * allows is accepted: `7`, `"7"`, `7.0`, `1e3`.
+   * Whether integers must be in canonical form, as a string or a number. By default, every exact spelling that the JSON
+   * mapping allows is accepted, such as `7`, `"7"`, `7.0` and `1e3`.
    */
   readonly canonicalIntegers?: boolean;
-  /** The message types that a google.protobuf.Any may contain. Without it only the empty Any, `{}`, is accepted. */
+  /**
+   * The message types that a google.protobuf.Any may contain. Without a registry, only the empty Any, `{}`, is
+   * accepted.
+   */
   readonly registry?: Registry;
 }
 
-/** All names in {@link ReadJsonOptions}. */
+/** All option names in {@link ReadJsonOptions}. */
 export const readJsonOptionNames: OptionNames<ReadJsonOptions> = {
   unknownFields: true,
   canonicalIntegers: true,
   registry: true,
 };
 
-/** The names that protobuf-es' JSON options have, as Connect passes them on. */
+/** The names of protobuf-es' JSON options, which Connect passes on. */
 export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOptions>> = {
   ignoreUnknownFields: true,
   registry: true,
@@ -33,15 +36,16 @@ export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOpt
   useProtoFieldName: true,
 };
 
-/** protobuf-es' JSON options that are refused because they would have no effect, and why. */
+/** The protobuf-es JSON options that are refused because they would have no effect, each with the reason. */
 export const ignoredJsonOptions: Readonly<Record<string, string>> = {
   recursionLimit: `JSON may always be nested ${jsonDepthMax} levels deep`,
 };
 
-/** One service's options. */
+/** Options for reading one service's messages from JSON. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
   /**
-   * The option to name when an unknown field or enum name is refused. Defaults to the one in {@link ReadJsonOptions}.
+   * The option to name when an unknown field or enum name is refused. Defaults to the option in {@link
+   * ReadJsonOptions}.
    */
   readonly unknownOption?: NamedOption;
 }

@@ -8,8 +8,8 @@ import { memoize } from "../codegen/index.ts";
 import type { ReadContext } from "./read-context.ts";
 
 /**
- * Checks that a message and the messages inside it have the fields that proto2 or an edition requires. Messages in an
- * Any were checked when they were read.
+ * Checks that a message, and all messages inside it, have the fields that proto2 or an edition requires. Messages in an
+ * Any are not checked again, because they were checked when they were read.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
@@ -18,13 +18,13 @@ export function requireFields(desc: DescMessage, message: Message): void {
   if (missing !== undefined) throw problem("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${isRequired}`);
 }
 
-/** Returns whether this type's messages, or messages inside them, can lack a required field. */
+/** Returns whether a message with this type, or a message inside it, can lack a required field. */
 export function hasRequiredFields(desc: DescMessage): boolean {
   return checkedFieldsOf(desc).length > 0;
 }
 
 /**
- * Checks a message, or a list of messages, that was just read, as {@link requireFields} does.
+ * Checks a message or several messages that were just read, as {@link requireFields} does.
  *
  * @throws FieldProblem when a required field is missing
  */
@@ -56,20 +56,20 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
   return undefined;
 }
 
-// The fields that must be checked: required fields, and fields whose messages may contain required fields. Most message
-// types have neither.
+// Returns a type's required fields, and its fields with messages that may contain required fields. Most message types
+// have neither.
 const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
   desc.fields.filter(
     (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),
   ),
 );
 
-// Caches whether a message type, or a type inside it, has a required field. If a type has no required field inside it,
-// neither have the types inside it, so each type is visited only once. The search is not recursive, because a long
-// chain of types would overflow the stack.
+// Caches whether a message type, or a type inside it, has a required field. The cache also gets the types inside a type
+// without required fields, so each type is visited only once. The search is not recursive, because a long chain of
+// types would overflow the stack.
 const knownResults = new WeakMap<DescMessage, boolean>();
 
-/** Returns whether a message, or one inside it, has a required field. */
+/** Returns whether a message type, or a type inside it, has a required field. */
 function mayLackFields(desc: DescMessage): boolean {
   const parents = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
   // The loop also visits the messages that it adds.

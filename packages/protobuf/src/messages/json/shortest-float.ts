@@ -1,14 +1,15 @@
-// Powers of ten up to this one are exact doubles, so one multiplication or division by them is rounded only once.
+// Largest exponent for which the power of ten is an exact double. A multiplication or division by such a power is
+// rounded only once.
 const exactPowerMax = 22;
 const powersOfTen = Array.from({ length: exactPowerMax + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
-// A float has at least 6 and at most 9 significant decimal digits (IEEE 754, binary32), or fewer below `normalMin`.
+// A float has 6 to 9 significant decimal digits (IEEE 754, binary32). Floats below `normalMin` may have fewer.
 const digitsMin = 6;
 const digitsMax = 9;
 const normalMin = 2 ** -126;
 
 /**
- * Returns the number with the fewest decimal digits that is read back as the same 32-bit float: 19.99 for
+ * Returns the number with the fewest decimal digits that is read back as the same 32-bit float, such as 19.99 for
  * 19.989999771118164. For some powers of two, the result has one digit more than necessary.
  *
  * @param value - a finite 32-bit float, as `Math.fround` returns it

@@ -17,21 +17,21 @@ import {
 } from "./numbers.ts";
 import { parseDuration, parseTimestamp } from "./times.ts";
 
-/** The text form that a type's values have in a URL, and in JSON as a string, a number or a literal. */
+/** The text form of a type's values. The text is used in URLs, and in JSON as a string, a number or a literal. */
 export interface TextForm {
-  /** What the text must be, for error messages. */
+  /** The noun with which error messages describe a valid text. */
   readonly noun: string;
   /** The kinds of JSON value that can hold the text. */
   readonly kinds: readonly JsonKind[];
   /**
-   * Returns the value as a protobuf-es message stores it, or `undefined` for any other text.
+   * Returns the value as a protobuf-es message stores it, or `undefined` for an invalid text.
    *
    * @param canonical - whether integers must be in canonical form
    */
   parse(text: string, canonical: boolean): unknown;
 }
 
-/** Parses a text. @throws FieldProblem that quotes the text if it does not have the form */
+/** Parses a text. @throws FieldProblem that quotes the text if the text does not have this form */
 export function parseText(text: string, form: TextForm, canonical: boolean): unknown {
   const value = form.parse(text, canonical);
   if (value !== undefined) return value;
@@ -46,7 +46,7 @@ function describeMismatch(text: string, noun: string): string {
 }
 
 const string: readonly JsonKind[] = ["string"];
-// In JSON, any number may also be a string.
+// The proto3 JSON mapping accepts every number as a string, too.
 const number: readonly JsonKind[] = ["number", "string"];
 const booleans = new Map([
   ["true", true],
@@ -54,7 +54,7 @@ const booleans = new Map([
 ]);
 
 /**
- * Returns a scalar type's form, as the proto3 JSON mapping defines it.
+ * Returns a scalar type's text form, as the proto3 JSON mapping defines it.
  *
  * @param longAsString - whether 64-bit integers are stored as decimal strings (`jstype = JS_STRING`)
  */
@@ -82,7 +82,8 @@ export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm 
 }
 
 /**
- * Returns a message type's form: a wrapper, Timestamp, Duration or FieldMask, or `undefined` for every other type.
+ * Returns the text form of a wrapper, Timestamp, Duration or FieldMask. Returns `undefined` for every other message
+ * type.
  *
  * @param inUrl - whether a field mask may also have proto names, because URLs use both
  */
@@ -118,7 +119,7 @@ function wrapperForm(desc: DescMessage): TextForm | undefined {
   };
 }
 
-/** Returns the form that a wrapper's value has, or `undefined` for every other message type. */
+/** Returns the text form of a wrapper's value. Returns `undefined` for every other message type. */
 export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
   if (!isWrapperDesc(desc)) return undefined;
   const [inner] = desc.fields;
@@ -132,13 +133,13 @@ export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
 export type UrlTextParser = (text: string) => unknown;
 
 /**
- * Creates the parser for a field's values; for a repeated field, the parser for one element.
+ * Creates the parser for a field's values, or for one element of a repeated field.
  *
- * Integers must be in canonical form, so that each value has exactly one URL. Everything else is spelled as in proto3
- * JSON, without the quotes.
+ * Integers must be in canonical form, so that each value has exactly one URL. Other values are spelled as in proto3
+ * JSON, without quotes.
  *
- * @returns `undefined` when field values have no text form: maps, and messages other than wrappers, Timestamp, Duration
- * and FieldMask
+ * @returns `undefined` for a field without a text form. Maps have no text form, and among messages only wrappers,
+ * Timestamp, Duration and FieldMask have one
  */
 export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
   if (field.fieldKind === "map") return undefined;
@@ -146,10 +147,12 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
   return form && ((text) => parseText(text, form, true));
 }
 
-/** Parses a map's key and value from their decoded texts. Throws a FieldProblem if either is not valid. */
+/**
+ * Parses a map's key and value from their decoded texts. Throws a FieldProblem if the key or the value is not valid.
+ */
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
-/** Creates the parser for a map's entries. Returns `undefined` when its values have no text form. */
+/** Creates the parser for a map's entries. Returns `undefined` if the map's values have no text form. */
 export function createUrlEntryParser(field: DescField & { readonly fieldKind: "map" }): UrlEntryParser | undefined {
   const form = entryFormOf(field);
   if (form === undefined) return undefined;
@@ -160,8 +163,8 @@ export function createUrlEntryParser(field: DescField & { readonly fieldKind: "m
 }
 
 /**
- * Returns whether a map may have a key. Integer keys must be canonical, so that "1" and "01" are not the same key
- * twice.
+ * Returns whether a map may have a key. Integer keys must be in canonical form, because "1" and "01" would be the same
+ * key.
  */
 export function isMapKey(key: string, type: ScalarType): boolean {
   const range = integerRangeOf(type);
@@ -186,7 +189,9 @@ function enumForm(desc: DescEnum): TextForm {
   return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };
 }
 
-/** Returns a number if the enum may hold it: any int32 if the enum is open, only declared numbers if it is closed. */
+/**
+ * Returns the value if an enum may hold it. An open enum may hold any int32, and a closed enum only declared numbers.
+ */
 export function enumNumber(desc: DescEnum, value: bigint | number | undefined): number | undefined {
   return typeof value === "number" && (desc.open || desc.value[value] !== undefined) ? value : undefined;
 }

@@ -1,15 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, type Timestamp } from "@bufbuild/protobuf/wkt";
 
-// google.protobuf.Timestamp: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999999Z.
+// A google.protobuf.Timestamp is between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z.
 const timestampSecondsMin = -62_135_596_800;
 const timestampSecondsMax = 253_402_300_799;
 
 /**
  * Parses a google.protobuf.Timestamp from its JSON form, an RFC 3339 time.
  *
- * @returns `undefined` when the text is not such a time: a day that does not exist, a leap second (protobuf has none),
- * more than nine decimal places, or a time before year 1 or after year 9999 in UTC
+ * @returns `undefined` for a text that is not an RFC 3339 time, and for a day that does not exist, a leap second, more
+ * than nine decimal places, or a time before year 1 or after year 9999 in UTC
  */
 export function parseTimestamp(text: string): Timestamp | undefined {
   const separators = text[4] === "-" && text[7] === "-" && text[10] === "T" && text[13] === ":" && text[16] === ":";
@@ -22,7 +22,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   const offset = parseOffset(text, endOfDigits);
   if (second > 59) return undefined;
   const seconds = day * secondsPerDay + timeOfDay + second - offset;
-  // If any part is NaN, the sum is NaN.
+  // The sum is NaN if a summand is NaN.
   if (!(seconds >= timestampSecondsMin && seconds <= timestampSecondsMax) || Number.isNaN(nanos)) return undefined;
   return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
 }
@@ -31,7 +31,7 @@ const secondsPerDay = 86_400;
 const daysPerEra = 146_097;
 const zero = 0x30;
 
-// Returns NaN for anything other than ASCII digits. A regular expression takes three times as long.
+// Parses ASCII digits, and returns NaN for other characters. A regular expression takes three times as long.
 function parseDigits(text: string, start: number, end: number): number {
   let value = 0;
   for (let at = start; at < end; at++) {
@@ -48,20 +48,20 @@ function endOfDigitsOf(text: string, start: number): number {
   return end;
 }
 
-// Returns NaN unless there are one to nine decimal places.
+// Parses one to nine decimal places as nanoseconds, or returns NaN.
 function parseNanos(text: string, start: number, end: number): number {
   const places = end - start;
   return places >= 1 && places <= 9 ? parseDigits(text, start, end) * 10 ** (9 - places) : Number.NaN;
 }
 
-// Returns hours and minutes in seconds, or NaN if they are not valid.
+// Parses hours and minutes, and returns them in seconds. Returns NaN for an invalid time.
 function parseClock(text: string, start: number): number {
   const hours = parseDigits(text, start, start + 2);
   const minutes = parseDigits(text, start + 3, start + 5);
   return hours <= 23 && minutes <= 59 ? hours * 3600 + minutes * 60 : Number.NaN;
 }
 
-// Returns the offset from UTC at the end of a time, in seconds, or NaN if it is not valid.
+// Parses the offset from UTC at the end of a time, and returns it in seconds. Returns NaN for an invalid offset.
 function parseOffset(text: string, start: number): number {
   const sign = text[start];
   if (sign === "Z") return text.length === start + 1 ? 0 : Number.NaN;
@@ -70,7 +70,8 @@ function parseOffset(text: string, start: number): number {
   return sign === "-" ? -seconds : seconds;
 }
 
-// Returns a date in days since 1970-01-01, or NaN for a day that does not exist. See dateOf for the calendar.
+// Returns a date as the number of days since 1970-01-01. Returns NaN for a day that does not exist. See dateOf for the
+// calendar.
 function parseDate(year: number, month: number, day: number): number {
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const days = month === 2 && isLeap ? 29 : (daysOfMonths[month] ?? Number.NaN);
@@ -82,14 +83,14 @@ function parseDate(year: number, month: number, day: number): number {
 }
 
 const daysOfMonths: readonly (number | undefined)[] = [undefined, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-// The day count from 0000-03-01 to 1970-01-01.
+// Number of days from 0000-03-01 to 1970-01-01.
 const daysBefore1970 = 719_468;
 
 /**
- * Prints a google.protobuf.Timestamp, as {@link parseTimestamp} reads it: in UTC, with no, three, six or nine decimal
- * places.
+ * Prints a google.protobuf.Timestamp as {@link parseTimestamp} reads it. The time is in UTC, and has no, three, six or
+ * nine decimal places.
  *
- * @throws Error when it is before year 1 or after year 9999, or its nanos are not from 0 to 999,999,999
+ * @throws Error if the time is before year 1 or after year 9999, or if `nanos` is not between 0 and 999,999,999
  */
 export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "nanos">): string {
   const time = Number(seconds);
@@ -103,8 +104,8 @@ export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "
   return joinDigits(dateOf(day), clock, nanos);
 }
 
-// Converts a day, counted from 1970-01-01, to a number with its date's digits, such as 20240229, in the proleptic
-// Gregorian calendar. Here a year begins in March, so that the leap day is its last day, and a 400-year era begins with
+// Converts a number of days since 1970-01-01 to a date's digits in the proleptic Gregorian calendar, such as 20240229.
+// For this calculation, a year begins in March, so that the leap day is the year's last day. A 400-year era begins with
 // year 0. A Date takes ten times as long.
 function dateOf(day: number): number {
   const sinceYear0 = day + daysBefore1970;
@@ -119,12 +120,12 @@ function dateOf(day: number): number {
   return (year * 100 + month) * 100 + dayOfYear - quotient(153 * monthFromMarch + 2, 5) + 1;
 }
 
-// Divides two integers from 0 to 2^31 - 1 and rounds down. `| 0` makes it a small integer for V8.
+// Divides two integers from 0 to 2^31 - 1 and rounds down. `| 0` makes the result a small integer for V8.
 function quotient(value: number, unit: number): number {
   return (value / unit) | 0;
 }
 
-// Creates the string in one call, because V8 keeps a concatenated string as a tree, which makes JSON.stringify much
+// Creates the string in one call. V8 would store a concatenated string as a tree, which makes JSON.stringify much
 // slower.
 function joinDigits(date: number, clock: number, nanos: number): string {
   const [y1, y2, y3, y4] = [codeOf(date, 1e7), codeOf(date, 1e6), codeOf(date, 1e5), codeOf(date, 1e4)];
@@ -155,7 +156,7 @@ function isNanos(nanos: number): boolean {
   return Number.isInteger(nanos) && nanos > -1e9 && nanos < 1e9;
 }
 
-// Prints three, six or nine decimal places, as few as possible, or "" for zero.
+// Prints nanoseconds with as few decimal places as possible from three, six and nine. Prints "" for zero.
 function printNanos(nanos: number): string {
   if (nanos === 0) return "";
   const digits = String(Math.abs(nanos)).padStart(9, "0");
@@ -163,18 +164,18 @@ function printNanos(nanos: number): string {
   return `.${digits.endsWith("000") ? digits.slice(0, 6) : digits}`;
 }
 
-// google.protobuf.Duration in JSON: seconds with up to nine decimal places, and the unit. No more than twelve digits
-// can be in range.
+// Matches a google.protobuf.Duration in JSON, which is a number of seconds with up to nine decimal places, and the
+// unit. A number of seconds in the range has at most twelve digits.
 const secondsWithUnit = /^(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?s$/;
 
-// 10,000 years, counted as 315,576,000,000 seconds. duration.proto limits seconds and nanos separately
-// (google.protobuf.Duration).
+// Maximum seconds in a google.protobuf.Duration, about 10,000 years. duration.proto limits seconds and nanos
+// separately.
 const durationSecondsMax = 315_576_000_000;
 
 /**
- * Parses a google.protobuf.Duration from its JSON form: `1.5s`, `-0.000000001s`.
+ * Parses a google.protobuf.Duration from its JSON form, such as `1.5s` or `-0.000000001s`.
  *
- * @returns `undefined` when the text is not a duration, or its seconds are beyond ±315,576,000,000
+ * @returns `undefined` if the text is not a duration, or if the duration is beyond ±315,576,000,000 seconds
  */
 export function parseDuration(text: string): Duration | undefined {
   const match = secondsWithUnit.exec(text);
@@ -182,7 +183,7 @@ export function parseDuration(text: string): Duration | undefined {
   const seconds = Number(match[2]);
   if (seconds > durationSecondsMax) return undefined;
   const nanos = Number((match[3] ?? "").padEnd(9, "0"));
-  // Seconds and nanos have the same sign. A zero must not become JavaScript's -0.
+  // Seconds and nanos get the same sign. A zero must not become -0.
   const negative = match[1] === "-";
   return create(DurationSchema, {
     seconds: negative ? -BigInt(seconds) : BigInt(seconds),
@@ -193,7 +194,7 @@ export function parseDuration(text: string): Duration | undefined {
 const goUnits: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],
   ["us", 1_000n],
-  // The micro sign and the Greek letter.
+  // Go accepts both the micro sign and the Greek letter.
   ["\u00b5s", 1_000n],
   ["\u03bcs", 1_000n],
   ["ms", 1_000_000n],
@@ -202,17 +203,17 @@ const goUnits: ReadonlyMap<string, bigint> = new Map([
   ["h", 3_600_000_000_000n],
 ]);
 
-// A number has at most 19 digits before and after the point: as many as 2^63.
+// Matches numbers with at most 19 digits before and after the point, because 2^63 has 19 digits.
 const goDuration =
   /^([+-]?)((?:(?:[0-9]{1,19}(?:\.[0-9]{0,19})?|\.[0-9]{1,19})(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+|0)$/;
 const goDurationPart = /([0-9]*)(?:\.([0-9]*))?([a-z\u00b5\u03bc]+)/g;
-/** 2^63 - 1 nanoseconds, about 292 years: the longest Go duration. */
+/** The longest Go duration in nanoseconds, about 292 years. */
 const goNanosMax = 2n ** 63n - 1n;
 
 /**
- * Parses a duration as Go's `time.ParseDuration` does: `5m`, `13h0m0s`, `1.5h`, `0`.
+ * Parses a duration as Go's `time.ParseDuration` does, such as `5m`, `13h0m0s`, `1.5h` or `0`.
  *
- * @returns `undefined` when the text is not such a duration, or longer than Go's durations
+ * @returns `undefined` if the text is not a Go duration, or longer than Go's maximum
  */
 export function parseGoDuration(text: string): Duration | undefined {
   const [, sign, parts = ""] = goDuration.exec(text) ?? [];
@@ -230,7 +231,7 @@ export function parseGoDuration(text: string): Duration | undefined {
 /**
  * Prints a google.protobuf.Duration, as {@link parseDuration} reads it.
  *
- * @throws Error when its seconds are beyond ±315,576,000,000, or its nanos have another sign or more than nine digits
+ * @throws Error if `seconds` is beyond ±315,576,000,000, or if `nanos` has another sign or more than nine digits
  */
 export function printDuration({ seconds, nanos }: Pick<Duration, "seconds" | "nanos">): string {
   const time = Number(seconds);

@@ -1,14 +1,14 @@
 import { type PathStep, printPath, quote } from "./field-problem.ts";
 
-// Enough names to report a client's mistakes in one response. Further names are only counted.
+// Maximum names that are kept for a response. Further names are only counted.
 const namesMax = 16;
 
-/** A request's unknown fields and enum names: the first 16, and the total number. */
+/** Collects the first 16 unknown fields and enum names in a request, and counts all of them. */
 export class UnknownNames {
   readonly #names: string[] = [];
   #count = 0;
 
-  /** The first 16 names, as the client wrote them, each with its path from the message. */
+  /** The first 16 unknown names as the client wrote them, each with its path from the message. */
   get names(): readonly string[] {
     return this.#names;
   }
@@ -17,7 +17,7 @@ export class UnknownNames {
     return this.#count;
   }
 
-  /** Adds an unknown field. @param path - the path to its message */
+  /** Adds an unknown field. @param path - the path to the message with the field */
   addField(name: string, path: readonly PathStep[] = []): void {
     if (++this.#count <= namesMax) this.#names.push(path.length === 0 ? name : `${printPath(path)}.${name}`);
   }
@@ -27,7 +27,7 @@ export class UnknownNames {
     if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
   }
 
-  /** Returns the error message that lists the names. @param noun - what the names belong to, such as "field" */
+  /** Returns the error message that lists the unknown names. @param noun - the noun for the names, such as "field" */
   describe(noun: string): string {
     const moreCount = this.#count - this.#names.length;
     const quotedNames = this.#names.map(quote).join(", ");

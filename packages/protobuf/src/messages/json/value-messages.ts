@@ -4,11 +4,11 @@ import { bail } from "../codegen/index.ts";
 import { setOwn } from "./field-values.ts";
 import type { ReadState } from "./parse-plain.ts";
 
-// Large lists consist mostly of these messages, so each is created directly as an object literal, which equals the
-// `create()` result.
+// A large JSON array becomes many Value messages. Each message is created as an object literal, which equals the result
+// of `create()`.
 
 /**
- * Converts a JSON value to a google.protobuf.Value, and counts its strings, names included.
+ * Converts a JSON value to a google.protobuf.Value, and counts its strings, including names.
  *
  * @throws bailOut for a number beyond a double's range, and for a lone surrogate
  */

@@ -8,7 +8,7 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ValueReader } from "./read-context.ts";
 import { messageForm, parseText, type TextForm } from "./text-forms.ts";
 
-// The scanner already limits nesting.
+// protobuf-es needs no recursion limit, because the scanner already limits nesting.
 const boundedByScanner = { recursionLimit: Number.POSITIVE_INFINITY };
 
 /** Creates the reader for a well-known type with its own JSON form. Returns `undefined` for every other type. */
@@ -73,7 +73,7 @@ function readPlainArray(scanner: JsonScanner): JsonValue[] {
   return items;
 }
 
-// google.protobuf.Value holds a double, so a number beyond its range is refused.
+// Reads a number for a google.protobuf.Value. A number beyond a double's range is refused.
 function readDouble(scanner: JsonScanner): number {
   const text = scanner.readNumber();
   if (Number.isFinite(Number(text))) return Number(text);

@@ -6,18 +6,18 @@ import { createFieldForm, createMessageForms, zeroOf } from "./message-forms.ts"
 import { memoize } from "../codegen/index.ts";
 import type { JsonStyle, MessageForms } from "./write-context.ts";
 
-/** Options for {@link createJsonMessageWriter}: those of Connect. */
+/** Connect's options for {@link createJsonMessageWriter}. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
 
 const noOptions: WriteJsonOptions = {};
 
 /**
- * Creates the function that writes a type's messages as proto3 JSON text: 64-bit integers as strings, without fields
- * that are not set, field masks as {@link printFieldMask} writes them. The function is compiled when it is first
- * called.
+ * Creates the function that writes a type's messages as proto3 JSON text. By default, 64-bit integers are strings, and
+ * fields that are not set are omitted. The function is compiled when it is first called.
  *
- * The function throws an Error when a message cannot be written, which is a handler error: a Timestamp out of
- * range, an Any whose type is not in the registry, a field mask that has no JSON form, or a number in a string field.
+ * The function throws an Error if a message cannot be written, which is the handler's mistake. Examples are a Timestamp
+ * out of range, an Any with a type that the registry lacks, a field mask without a JSON form, and a number in a string
+ * field.
  */
 export function createJsonMessageWriter(
   desc: DescMessage,
@@ -28,8 +28,7 @@ export function createJsonMessageWriter(
 }
 
 /**
- * Creates the function that writes one message field. If a message would leave the field out, its zero value is
- * written.
+ * Creates the function that writes one message field. The zero value is written for a field that a message would omit.
  *
  * Other fields are ignored, so they cannot cause an error.
  */
@@ -54,13 +53,13 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
 }
 
 /**
- * Converts a message to a google.protobuf.Any's JSON: `@type` with the message's fields, or with `value` if the type
- * has its own JSON form.
+ * Converts a message to the JSON of a google.protobuf.Any that contains the message. The JSON has `@type` and the
+ * message's fields, or `@type` and `value` if the type has its own JSON form.
  */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
   return json;
 }
 
-// Compiled forms are cached as long as the options object exists. A gateway has one such object.
+// Compiled writers are cached as long as the options object exists. A gateway has one options object.
 const formsOf = memoize((options: JsonStyle) => createMessageForms(options, compileForm));
