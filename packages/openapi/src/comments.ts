@@ -5,15 +5,15 @@ import { filesOf, openApiOptionsOf } from "@plantstore/protobuf";
 import { runSteps } from "@plantstore/http";
 
 /**
- * A definition's comments, by the full name of what they describe: `pkg.Message`, `pkg.Message.field`, `pkg.Enum`,
- * `pkg.Enum.VALUE`, `pkg.Service`, `pkg.Service.Method`.
+ * A definition's comments by the described element's full name. Examples of full names are `pkg.Message`,
+ * `pkg.Message.field`, `pkg.Enum`, `pkg.Enum.VALUE`, `pkg.Service` and `pkg.Service.Method`.
  */
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments from a FileDescriptorSet with source info, because generated code's descriptors have no
- * comments. `buf build -o definition.binpb` writes such a file, as does `protoc --include_source_info
- * --descriptor_set_out`.
+ * Reads the comments from a FileDescriptorSet with source info. Descriptors in generated code have no comments.
+ * `buf build -o definition.binpb` and `protoc --include_source_info --descriptor_set_out` write a FileDescriptorSet
+ * with source info.
  *
  * @throws Error if the bytes are not a FileDescriptorSet
  */
@@ -21,10 +21,7 @@ export function readComments(fileDescriptorSet: Uint8Array): Comments {
   return runSteps(commentsIn(fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file));
 }
 
-/**
- * Returns the comments in the files that declare the services, and in all files that these import. Yields once per
- * comment.
- */
+/** Returns the comments in the files that declare the services, and in their imports. Yields once per comment. */
 export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
   return yield* commentsIn([...filesOf(services)].map(({ proto }) => proto));
 }
@@ -42,15 +39,15 @@ function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Com
   return comments;
 }
 
-/** The length, in characters, to which a comment is truncated. 20,000: about ten pages. */
+/** Maximum characters in a comment. Longer comments are truncated after 20,000 characters, about ten pages. */
 const commentMax = 20_000;
 
 /** A descriptor that a comment can describe. */
 export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
 
 /**
- * Returns the text that describes a descriptor: the description in its `openapiv2_*` option, otherwise its comment, or
- * `undefined` when there is neither. An RPC has only its comment, because its option has a summary, too.
+ * Returns the description in a descriptor's `openapiv2_*` option, or else the descriptor's comment, if any. Always
+ * returns the comment for an RPC, because an RPC's option also has a summary.
  */
 export function commentOf(comments: Comments, desc: Commented): string | undefined {
   if (desc.kind !== "rpc" && desc.kind !== "enum_value") {
@@ -60,8 +57,9 @@ export function commentOf(comments: Comments, desc: Commented): string | undefin
   return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
 }
 
-// A SourceCodeInfo path (descriptor.proto) alternates field numbers and list indexes, from the file down to a
-// descriptor. The path may also lead to a part without a full name.
+// Returns the full name of the descriptor at a SourceCodeInfo path, if any. A path alternates field numbers and list
+// indexes, from the file down to a descriptor (descriptor.proto). A path may also lead to an element without a full
+// name.
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const names = file.package === "" ? [] : [file.package];
   let desc: DescMessage = FileDescriptorProtoSchema;
@@ -78,7 +76,7 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string | un
   return names.join(".");
 }
 
-/** Returns a text without the space that comments usually have after `//`, truncated to {@link commentMax}. */
+/** Removes the space that comments usually have after `//`, and truncates a text to {@link commentMax} characters. */
 export function trimComment(text: string): string {
   const kept = text.length > commentMax ? `${text.slice(0, commentMax)}… (cut off)` : text;
   return kept

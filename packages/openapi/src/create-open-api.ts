@@ -1,9 +1,9 @@
 /**
- * Creates an OpenAPI document from descriptors and services' compiled HTTP rules.
+ * Creates an OpenAPI document from descriptors and compiled HTTP rules.
  *
- * Flow: rules → bindings (rest) → paths → operations → parameters and schemas. The messages and enums that these refer
- * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
- * This module does not depend on sockets. The options describe the server's errors.
+ * Flow: rules → bindings (rest) → paths → operations → parameters and schemas. Messages and enums become components if
+ * a schema refers to them. The document describes the bindings that serve requests, so the document and the server
+ * cannot diverge. This module does not depend on sockets. The options describe the server's errors.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
@@ -36,34 +36,34 @@ import { Schemas } from "./schemas.ts";
 import { createSecurity, type SecurityOptions } from "./security.ts";
 import { Tags } from "./tags.ts";
 
-/** Options for {@link createOpenApi}: information that the definition does not contain. */
+/** Options for {@link createOpenApi}, with information that the definition does not contain. */
 export interface OpenApiOptions extends SecurityOptions {
   /**
-   * The OpenAPI version. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so a stream
-   * schema describes one message. In 3.2.0 the schema is an `itemSchema`.
+   * The OpenAPI version. Default 3.1.0, because more tools support this version. OpenAPI 3.1 cannot describe streams,
+   * so a stream's schema describes one message. In OpenAPI 3.2, a stream has an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
-  /** The description defaults to the service comment if there is only one service. */
+  /** The document's metadata. If there is only one service, the description defaults to its comment. */
   readonly info: OpenApiInfo;
-  /** Defaults to `/`, the document's own server. */
+  /** The servers that serve the interface. Defaults to `/`, the server that serves the document. */
   readonly servers?: readonly OpenApiServer[];
   /**
-   * The definition's comments, for summaries and descriptions. By default, the comments in the descriptors. Descriptors
-   * in generated code have none.
+   * The definition's comments, for summaries and descriptions. By default, the comments in the descriptors are used.
+   * Descriptors in generated code have no comments.
    */
   readonly comments?: Comments;
-  /** The `rest` options for the gateway that serves the interface. */
+  /** The option `rest` of the gateway that serves the interface. */
   readonly rest?: RestOptions;
-  /** That gateway's `jsonOptions`. */
+  /** The option `jsonOptions` of the gateway that serves the interface. */
   readonly jsonOptions?: WriteJsonOptions;
   /**
-   * The field rules that the gateway checks, for keywords such as `maxLength`: its option `validation`. Responses may
-   * violate rules, because they are not checked.
+   * The option `validation` of the gateway that serves the interface. Its rules become keywords such as `maxLength`.
+   * Responses may violate rules, because the gateway does not check responses.
    */
   readonly validation?: FieldRules;
-  /** That gateway's option `mcp`. Operations then have their tools' names, in `x-rpc`. */
+  /** The option `mcp` of the gateway that serves the interface. Operations then have their tool names in `x-rpc`. */
   readonly mcp?: ToolNames;
-  /** The error responses. By default, 4XX and 5XX with the error form that `rest.errors` selects. */
+  /** The error responses. By default, 4XX and 5XX have the error format that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
   /** Returns the description of an RPC's successful response, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
@@ -73,21 +73,21 @@ export interface OpenApiOptions extends SecurityOptions {
   readonly onOmitted?: OnOmitted;
 }
 
-/** Names the AI agent tools: the `createMcp` result. */
+/** The part of the `createMcp` result that names the AI agent tools. */
 interface ToolNames {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
 /** An error response for every operation. */
 export interface OpenApiError {
-  /** A status, a range such as `4XX`, or `default`. */
+  /** The HTTP status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** The body schema: a message type whose fields are all always written, or any schema. */
+  /** A schema for the body, or a message type with fields that are always written. */
   readonly record: DescMessage | OpenApiSchema;
-  /** The body's content type. Defaults to the type of JSON responses, `contentType` in `rest`. */
+  /** The body's content type. Defaults to the content type of JSON responses, `rest.contentType`. */
   readonly contentType?: string;
-  /** The `record` field that holds a google.rpc.Code as a number. Its schema lists the code names. */
+  /** The `record` field that holds a google.rpc.Code as a number. The field's schema lists the code names. */
   readonly codeField?: string;
   /** A body example. */
   readonly example?: JsonObject;
@@ -121,21 +121,20 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
 };
 
 /**
- * Creates the OpenAPI document for services' REST API.
+ * Creates an OpenAPI document for the REST API of services.
  *
- * Nested messages are expanded in query parameters and examples, up to the limits in `expansion.ts`. If fields are left
- * out, the operation's description or the schema's `$comment` says so.
+ * Nested messages are expanded in query parameters and examples, up to the limits in `expansion.ts`. If fields are
+ * omitted, the operation's description or the schema's `$comment` states this.
  *
- * @throws Error that lists every problem in the HTTP rules, the same as the gateway throws; TypeError for unknown
- * options
+ * @throws Error that lists every problem in the HTTP rules, as the gateway does; TypeError for unknown options
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   return runSteps(describeServices(services, options));
 }
 
 /**
- * Like {@link createOpenApi}, but works in short event loop turns, so that a server that describes other servers'
- * services is not blocked. Rejects with the errors that `createOpenApi` throws.
+ * Like {@link createOpenApi}, but works in short event loop turns. A server that describes other servers' services is
+ * not blocked. Rejects with the errors that `createOpenApi` throws.
  */
 export function createOpenApiAsync(
   services: readonly DescService[],
@@ -165,7 +164,7 @@ function* describeServices(
     referencePrefix: "#/components/schemas/",
     closed,
     rules: options.validation,
-    // Several services may share a type, so its schema allows numbers if any service writes numbers.
+    // Several services may share a type, so a schema allows numbers if any service writes 64-bit integers as numbers.
     int64Numbers: services.some((service) => serviceOptionsOf(service, rest).int64Numbers),
   });
   const tags = new Tags(services);
@@ -205,7 +204,7 @@ function* describeServices(
   };
 }
 
-/** Our extension `x-value-names`: the name for each value in an integer field. */
+/** Our extension `x-value-names`, with a name for each value of an integer field. */
 const valueNames: OpenApiSchema = { "x-value-names": codeNames };
 
 const text: OpenApiSchema = { type: "string" };
@@ -221,7 +220,7 @@ const details: OpenApiSchema = {
   },
 };
 
-/** The schemas for the error forms that `error-forms.ts` writes, each with its component's name. */
+/** The schemas for the error formats that `error-forms.ts` writes, each with its component's name. */
 const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
   status: {
     name: "google.rpc.Status",
@@ -306,7 +305,7 @@ function describeInfo(info: OpenApiInfo, services: readonly DescService[], comme
   return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
 }
 
-/** Returns the request messages in which no binding accepts unknown fields. */
+/** Returns the request messages in which every binding refuses unknown fields. */
 function* closedMessages(bindings: readonly RestBinding[]): Generator<void, ReadonlySet<DescMessage>> {
   const [strict, lenient] = [true, false].map((refuses) =>
     bindings.filter(({ refusesUnknown }) => refusesUnknown === refuses).map(({ method }) => method.input),
@@ -315,7 +314,7 @@ function* closedMessages(bindings: readonly RestBinding[]): Generator<void, Read
   return new Set([...(yield* messagesIn(strict ?? []))].filter((desc) => !open.has(desc)));
 }
 
-/** Returns messages and their fields' message types, recursively. Yields once per message. */
+/** Returns message types and the message types of their fields, recursively. Yields once per message. */
 function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
   const found = new Set(messages);
   // The loop also visits the messages that it adds.

@@ -7,10 +7,10 @@ import { isRequired } from "./field-behavior.ts";
 import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
 
-/** The maximum nested message depth in an example. Required messages may be deeper. 3: enough to show the structure. */
+/** Maximum nesting depth in an example, enough to show the structure. Required messages may be deeper. */
 const depthMax = 3;
 
-/** Returns a field name in JSON. */
+/** Returns the name that a field has in JSON. */
 type NameOf = (field: DescField) => string;
 
 /** Options for {@link createExample}. */
@@ -18,19 +18,19 @@ export interface ExampleOptions {
   readonly nameOf: NameOf;
   /** The fields that the path sets. The example leaves them out. */
   readonly boundByPath?: BoundFields | undefined;
-  /** The document's budget, which nested messages' fields count toward. */
+  /** The document's budget, toward which the fields of nested messages count. */
   readonly total: Expansion;
   /** The rules that the values must satisfy. */
   readonly rules?: FieldRules | undefined;
 }
 
 /**
- * Creates an example message as JSON that the gateway accepts: the first member in each oneof, one element in each
- * list, no recursive messages, and no field that the path sets. All nested messages together have at most
- * `exampleFieldsMax` fields. If there are more, fewer levels are shown.
+ * Creates an example message as JSON that the gateway accepts. The example has each oneof's first member, one element
+ * in each list, no recursive messages, and no field that the path sets. All nested messages together have at most
+ * `exampleFieldsMax` fields. If a message has more fields, the example has fewer levels.
  *
- * @returns `undefined` if a required field has no example; `"too large"` if the required messages alone have too many
- * fields
+ * @returns `undefined` if a required field has no example, or `"too large"` if the required messages alone have too
+ * many fields
  */
 export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
   const deepest = exampleOfDepth(desc, depthMax, options);
@@ -62,7 +62,7 @@ function exampleOfDepth(
 interface ExamplePlace {
   readonly nameOf: NameOf;
   readonly nested: Expansion;
-  /** How many more nested message levels are shown. */
+  /** Maximum number of nested message levels that are shown. */
   readonly depth: number;
   /** The message types from the outermost message to this one, both included. */
   readonly enclosingMessages: Set<DescMessage>;
@@ -127,7 +127,7 @@ function exampleOfElement(
 
 function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
   if (typeName === "google.protobuf.NullValue") return null;
-  // The first value usually means "unspecified".
+  // An enum's first value usually means "unspecified".
   return (values[1] ?? values[0])?.name;
 }
 

@@ -6,8 +6,8 @@ import { isRequiredField } from "@plantstore/protobuf";
 // Cached, because `getOption` decodes the option on each call.
 const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();
 
-// AIP-203. The annotation is looked up by its extension number, because a definition may import another copy of its
-// generated code.
+// Returns whether a field has an AIP-203 behavior. The option is found by extension number, because a definition may
+// import another copy of the option's generated code.
 function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
   if (field.proto.options === undefined) return false;
   const behaviors = behaviorsOf.get(field) ?? getOption(field, field_behavior);
@@ -16,8 +16,8 @@ function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
 }
 
 /**
- * Returns whether requests must set a field, because it is annotated as required or is `required` in proto2. A oneof's
- * members are never required.
+ * Returns whether requests must set a field. The field is `required` in proto2, or has the behavior REQUIRED. The
+ * members of a oneof are never required.
  */
 export function isRequired(field: DescField): boolean {
   if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;

@@ -3,7 +3,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { field_info, FieldInfo_Format } from "@plantstore/protobuf/gen/google/api/field_info_pb.js";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
-/** The format of a field's text. */
+/** The format that a field's text must have. */
 export interface FieldFormat {
   readonly keywords: OpenApiSchema;
   readonly example: string;
@@ -11,7 +11,7 @@ export interface FieldFormat {
 
 const exampleOfIpv4 = "192.0.2.1";
 
-/** The AIP-202 formats, as far as JSON Schema has a name for them. */
+/** The AIP-202 formats for which JSON Schema has a name. */
 const formats: ReadonlyMap<FieldInfo_Format, FieldFormat> = new Map([
   [FieldInfo_Format.UUID4, { keywords: { format: "uuid" }, example: "8e03978e-40d5-43e8-bc93-6894a57f9324" }],
   [FieldInfo_Format.IPV4, { keywords: { format: "ipv4" }, example: exampleOfIpv4 }],
@@ -26,9 +26,9 @@ const formats: ReadonlyMap<FieldInfo_Format, FieldFormat> = new Map([
 const formatsOf = new WeakMap<DescField, FieldFormat | undefined>();
 
 /**
- * Returns the format that `google.api.field_info` declares for a field's text, or for each element, or `undefined`
- * for none. The gateway does not check it. The annotation is looked up by its extension number, because a definition
- * may import another copy of its generated code.
+ * Returns the format that `google.api.field_info` declares for a field's text, or for each element's text, if any. The
+ * gateway does not check the format. The option is found by extension number, because a definition may import another
+ * copy of the option's generated code.
  */
 export function fieldFormatOf(field: DescField): FieldFormat | undefined {
   if (field.proto.options === undefined || !isText(field)) return undefined;

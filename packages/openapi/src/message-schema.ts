@@ -13,33 +13,33 @@ export interface MessageSchemaOptions {
   readonly useProtoFieldName: boolean;
   /** The field rules that the server checks. */
   readonly rules?: FieldRules | undefined;
-  /** Whether the schema describes messages that clients send, or those that they receive. */
+  /** Whether clients send the described messages (`"input"`) or receive them (`"output"`). */
   readonly direction: "input" | "output";
   /** Whether the schema refuses unknown fields. */
   readonly isClosed?: boolean | undefined;
-  /** Whether the schema describes a message array. */
+  /** Whether the schema describes an array of messages. */
   readonly isStream?: boolean;
 }
 
-/** Maximum number of messages and enums in a schema. 200: Google's largest requests have 150. */
+/** Maximum number of messages and enums in a schema. Google's largest requests have 150 messages and enums. */
 const definitionsMax = 200;
 
-/** Maximum fields in all messages, and values in all enums, in a schema. 2,000: more than a model can use. */
+/** Maximum number of message fields and enum values in a schema. 2,000 are more than a model can use. */
 const fieldsMax = 2_000;
 
-/** Maximum characters in a schema. 256 Ki: 2,000 fields with usual descriptions. */
+/** Maximum characters in a schema. 2,000 fields with usual descriptions have 256 Ki characters. */
 const schemaLengthMax = 256 * 1024;
 
-/** Maximum characters in a field name. 200, because protoc has no limit. Real names have fewer than 100. */
+/** Maximum characters in a field name. protoc has no limit, and real names have fewer than 100 characters. */
 const nameLengthMax = 200;
 
 /** Maximum characters in a description for a field, a message or an enum. */
 const descriptionMax = 1_000;
 
 /**
- * Creates a JSON Schema (2020-12) for an object. The schema does not depend on a document. Other messages and enums are
- * in `$defs`. A message whose JSON is not an object is in a member `value`, and a stream's array is in `messages`.
- * Returns {@link omittedSchema} instead of a schema that is too large for a model.
+ * Creates a JSON Schema (2020-12) for an object. Other messages and enums are in `$defs`, so the schema does not refer
+ * to a document. A message is in the member `value` if its JSON is not an object. A stream's array is in the member
+ * `messages`. Returns {@link omittedSchema} instead of a schema that is too large for a model.
  */
 export function createMessageSchema(
   desc: DescMessage,
@@ -85,7 +85,7 @@ function objectOf(name: string, schema: JsonObject, isClosed: boolean): JsonObje
 
 const referencePrefix = "#/$defs/";
 
-/** Describes a schema that is left out. */
+/** The schema that replaces a schema that is too large. */
 export const omittedSchema: JsonObject = {
   type: "object",
   description: "The schema is left out because it is too large.",
@@ -93,17 +93,17 @@ export const omittedSchema: JsonObject = {
 
 const none: ReadonlySet<DescMessage> = new Set();
 
-/** Leaves out names that hide text, which only `json_name` allows, or that could be instructions. */
+/** Returns whether a field name is short and has no invisible characters, so that it cannot hide text. */
 function isNameShown(name: string): boolean {
   return name.length <= nameLengthMax && cleanText(name, nameLengthMax) === name;
 }
 
 /**
- * Adapts a schema to one direction: leaves out fields that only the other direction sets. An output is valid whatever
- * the handler returns: with unknown enum values, infinite numbers, and without required fields.
+ * Adapts a schema to one direction. Omits fields that only the other direction sets. An output schema also allows
+ * unknown enum values, infinite numbers and missing required fields, because a handler may return them.
  */
 function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
-  // The format that determines this range is omitted.
+  // The range replaces the format `int32`, which is omitted.
   const refined: Record<string, JsonValue> =
     schema["format"] === "int32" ? { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } : {};
   for (const [keyword, value] of Object.entries(schema)) {
@@ -114,7 +114,7 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
     else if (!isOmitted(keyword, value, direction)) refined[keyword] = value;
   }
   if (direction === "input") return refined;
-  // Not a type array, which some clients do not support.
+  // `anyOf` is used, because some clients do not support an array of types in `type`.
   const { description, deprecated, ...value } = refined;
   const notes = { ...(description !== undefined && { description }), ...(deprecated !== undefined && { deprecated }) };
   if (schema["type"] === "number") return { ...notes, anyOf: [value, notFinite] };
@@ -123,13 +123,13 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
 
 const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
 
-/** The text formats that JSON Schema defines (§7.3). */
+/** The string formats that an input schema keeps. JSON Schema defines them (§7.3). */
 const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6", "uuid"]);
 
 /**
- * Links are texts from the definition that no limit applies to. Number formats are unknown to most validators.
- * The `google.api.field_info` formats, also the `anyOf` of two, do not apply to responses. Handlers can return other
- * text.
+ * Returns whether a keyword is omitted. Links are omitted, because no limit applies to their texts. Number formats are
+ * omitted, because most validators do not know them. The `google.api.field_info` formats, including an `anyOf` of two
+ * formats, are omitted for output, because handlers can return other text.
  */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {
   if (keyword === "format") return direction === "input" ? !inputFormats.has(value) : value !== "date-time";

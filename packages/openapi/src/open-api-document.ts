@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-// The OpenAPI 3.1 and 3.2 parts that are used here, with their specifications' names
+// Types for the OpenAPI 3.1 and 3.2 objects that this package uses, named as in the specifications
 // (https://spec.openapis.org/oas/v3.1.0.html, section 4.8; https://spec.openapis.org/oas/v3.2.0.html).
 
 /** A JSON Schema in the 2020-12 dialect. */
@@ -9,28 +9,28 @@ export type OpenApiSchema = Readonly<Record<string, JsonValue>>;
 /** The Info Object: a document's metadata. */
 export interface OpenApiInfo {
   readonly title: string;
-  /** The interface's version, not OpenAPI's. */
+  /** The described interface's version, which is not the OpenAPI version. */
   readonly version: string;
   readonly summary?: string;
-  /** CommonMark. */
+  /** The description in CommonMark. */
   readonly description?: string;
-  /** `identifier` is an SPDX expression and must not be combined with `url`. */
+  /** `identifier` is an SPDX license expression. `identifier` and `url` must not be combined. */
   readonly license?: { readonly name: string; readonly identifier?: string; readonly url?: string };
   readonly contact?: { readonly name?: string; readonly url?: string; readonly email?: string };
   readonly termsOfService?: string;
 }
 
-/** Where the interface is served. A relative URL is relative to the document's location. */
+/** A server that serves the interface. A relative URL is relative to the document's location. */
 export interface OpenApiServer {
   readonly url: string;
   readonly description?: string;
 }
 
-/** The Security Scheme Object: how callers authenticate. */
+/** The Security Scheme Object, a way for callers to authenticate. */
 export type OpenApiSecurityScheme =
   | {
       readonly type: "http";
-      /** A scheme (RFC 9110 §16.4.1), such as `bearer`. */
+      /** An authentication scheme (RFC 9110 §16.4.1), such as `bearer`. */
       readonly scheme: string;
       readonly bearerFormat?: string;
       readonly description?: string;
@@ -51,7 +51,7 @@ export type OpenApiSecurityScheme =
   | { readonly type: "openIdConnect"; readonly openIdConnectUrl: string; readonly description?: string }
   | { readonly type: "mutualTLS"; readonly description?: string };
 
-/** The OAuth Flow Object: where clients obtain tokens, and the scopes that exist. */
+/** The OAuth Flow Object, with the URLs for obtaining tokens, and the available scopes. */
 export interface OpenApiOAuthFlow {
   readonly authorizationUrl?: string;
   readonly tokenUrl?: string;
@@ -60,7 +60,7 @@ export interface OpenApiOAuthFlow {
   readonly scopes: Readonly<Record<string, string>>;
 }
 
-/** The Security Requirement Object: credentials that a caller needs together, by name, each with its scopes. */
+/** The Security Requirement Object. A caller needs all credentials in it, each with the listed scopes. */
 export type OpenApiSecurityRequirement = Readonly<Record<string, readonly string[]>>;
 
 /** An operation parameter. */
@@ -71,21 +71,21 @@ export interface OpenApiParameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: OpenApiSchema;
-  /** Our extension: the JSON names on the path to the field, unless splitting `name` at its dots yields them. */
+  /** Our extension with the JSON names on the path to the field. Omitted if `name` split at dots is the same. */
   readonly "x-field"?: readonly string[];
-  /** A map's form: `name[key]=value`. */
+  /** The style of a map parameter, `name[key]=value`. */
   readonly style?: "deepObject";
   readonly explode?: true;
 }
 
-/** The Media Type Object: the schema for a body or, since OpenAPI 3.2, for each item in a sequence. */
+/** The Media Type Object, with a schema for a body or, since OpenAPI 3.2, for each item in a sequence. */
 export interface OpenApiMediaType {
   readonly schema?: OpenApiSchema;
   readonly itemSchema?: OpenApiSchema;
   readonly example?: JsonValue;
 }
 
-/** A body, by media type. */
+/** A request or response body, by media type. */
 export type OpenApiContent = Readonly<Record<string, OpenApiMediaType>>;
 
 /** The supported OpenAPI versions. */
@@ -97,15 +97,15 @@ export interface OpenApiResponse {
   readonly content?: OpenApiContent;
 }
 
-/** Our extension `x-rpc`: an operation's RPC, for callers that use gRPC or MCP. */
+/** Our extension `x-rpc`, which names an operation's RPC for callers that use gRPC or MCP. */
 export interface OpenApiRpc {
-  /** `/package.Service/Method`. */
+  /** The RPC's full name, as `/package.Service/Method`. */
   readonly procedure: string;
-  /** The rule's path template, with the fields' JSON names, percent-encoded. */
+  /** The HTTP rule's path template. Fields have their JSON names, which are percent-encoded. */
   readonly path: string;
-  /** The field that is the body. `*` for all fields that the path does not set. */
+  /** The name of the field that is the body, or `*` for all fields that the path does not set. */
   readonly body?: string;
-  /** The tool name. */
+  /** The name of the AI agent tool. */
   readonly tool?: string;
 }
 
@@ -115,7 +115,7 @@ export interface OpenApiExternalDocs {
   readonly url: string;
 }
 
-/** One path's HTTP method. */
+/** The Operation Object, which describes an HTTP method for a path. */
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly summary: string;
@@ -125,9 +125,9 @@ export interface OpenApiOperation {
   readonly deprecated?: true;
   readonly parameters?: readonly OpenApiParameter[];
   readonly requestBody?: { readonly required?: true; readonly content: OpenApiContent };
-  /** The keys are a status, a range such as `4XX`, or `default`. */
+  /** The responses by status. A key is a status, a range such as `4XX`, or `default`. */
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
-  /** The requirements, if they differ from the document's. */
+  /** The security requirements, if they differ from the document's requirements. */
   readonly security?: readonly OpenApiSecurityRequirement[];
   readonly "x-rpc": OpenApiRpc;
 }
@@ -135,12 +135,12 @@ export interface OpenApiOperation {
 /** The HTTP methods that are a path item's members. */
 export type OpenApiMethod = "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace" | "query";
 
-/** One path's operations. `query` and `additionalOperations` (by HTTP method) require OpenAPI 3.2. */
+/** One path's operations. `query` and `additionalOperations`, which has HTTP methods as keys, require OpenAPI 3.2. */
 export interface OpenApiPathItem extends Readonly<Partial<Record<OpenApiMethod, OpenApiOperation>>> {
   readonly additionalOperations?: Readonly<Record<string, OpenApiOperation>>;
 }
 
-/** The Tag Object: an operation group, here for a service. */
+/** The Tag Object, which describes a group of operations, such as a service. */
 export interface OpenApiTag {
   readonly name: string;
   readonly description: string;

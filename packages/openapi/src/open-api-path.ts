@@ -1,31 +1,31 @@
 import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "@plantstore/protocols";
 
-/** A path parameter: a variable, or one wildcard in a variable with several segments. */
+/** A path parameter, which is a variable or a wildcard. */
 export interface PathParameter {
   readonly name: string;
-  /** The request field's path, in proto names, or `undefined` for a wildcard outside variables. */
+  /** The path to the request field, in proto names. `undefined` for a wildcard outside a variable. */
   readonly fieldPath: readonly string[] | undefined;
-  /** What the parameter's value is: the field value, a part, or any number of segments. */
+  /** Whether the parameter's value is the field value, one segment of the field value, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
-  /** A description of where the part is in its field's value, or `undefined` for the complete value. */
+  /** Describes which segment of the field value the parameter is. `undefined` for the complete value. */
   readonly description: string | undefined;
 }
 
-/** A path template as OpenAPI writes it. */
+/** A path template in OpenAPI's syntax. */
 export interface OpenApiPath {
   readonly path: string;
-  /** In the order in which they appear in the path. */
+  /** The path parameters, in the order in which the path contains them. */
   readonly parameters: readonly PathParameter[];
 }
 
 /**
- * Converts a path template to OpenAPI, where each parameter is one segment.
+ * Converts a path template to OpenAPI's syntax. In OpenAPI, each path parameter is one segment.
  *
- * A wildcard in a variable with several segments is named by the literal before it, as AIP-122 names resource name
- * parts: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
- * `{name_2}` and so on, and wildcards outside variables are `{segment_1}`. `**` becomes one parameter although it may
- * match several segments, which OpenAPI 3.1 cannot express. Dots in a field path become `_`. Dots are allowed in
- * names, but generators convert these names to their languages' identifiers.
+ * In a variable with several segments, a wildcard gets the name of the literal before the wildcard, as in AIP-122. For
+ * example, `{name=shelves/*}` becomes `shelves/{shelf}`. A wildcard without a literal before it is numbered, as in
+ * `{name_1}` and `{name_2}`. A wildcard outside a variable becomes `{segment_1}`. `**` becomes one parameter, because
+ * OpenAPI 3.1 cannot express several segments. Dots in a field path become `_`, because generators convert names to
+ * their languages' identifiers.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
   const variableAt = (at: number): TemplateVariable | undefined =>
@@ -43,7 +43,7 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
     if (variable !== undefined && !hasParts(variable)) return field;
     return memberOf(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
   };
-  // Wildcards are shown by name. `*/` would end the comments that generators create from this text.
+  // The format shows wildcards by name, because `*/` would end the comments that generators create from descriptions.
   const formOf = ({ start, end }: TemplateVariable): string =>
     segments
       .slice(start, end)
@@ -74,12 +74,12 @@ function hasParts({ start, end }: TemplateVariable): boolean {
   return end - start > 1;
 }
 
-// A collection (AIP-122), such as `cryptoKeys`.
+// Matches the name of a collection (AIP-122), such as `cryptoKeys`.
 const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 /**
- * Returns the name for one collection member in snake_case, as the English singular form from the collection's name
- * (`policies`, `addresses`, `shelves`, `topics`), or `undefined` for a literal that is not a collection name.
+ * Returns the English singular form of a collection's name in snake_case. Examples of collections are `policies`,
+ * `addresses`, `shelves` and `topics`. Returns `undefined` for a literal that is not a collection's name.
  */
 function memberOf(literal: string): string | undefined {
   if (!collection.test(literal)) return undefined;
@@ -91,7 +91,7 @@ function memberOf(literal: string): string | undefined {
   return name.replace(pattern, singular);
 }
 
-// The first pattern that matches applies.
+// Plural endings and their singular forms. The first matching pattern applies.
 const singulars: readonly (readonly [plural: RegExp, singular: string])[] = [
   [/(?<=series|species|status|ss|sis)$/, ""],
   [/ies$/, "y"],
@@ -104,7 +104,7 @@ function freeName(name: string, taken: readonly PathParameter[]): string {
   return taken.some((parameter) => parameter.name === name) ? freeName(`${name}_`, taken) : name;
 }
 
-/** Returns the path without parameter names. OpenAPI treats paths that differ only in these as identical. */
+/** Returns a path without parameter names. OpenAPI treats paths that differ only in parameter names as identical. */
 export function shapeOf(path: string): string {
   return path.replaceAll(/\{[^}]*\}/g, "{}");
 }

@@ -25,7 +25,7 @@ import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
 import type { Security } from "./security.ts";
 
-/** Options for {@link describeOperation}, the same for all operations in a document. */
+/** Options for {@link describeOperation}. All operations in a document have the same options. */
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
@@ -33,15 +33,15 @@ export interface OperationOptions {
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
-  /** Returns an RPC's requirements, if they differ from the document's. */
+  /** Returns an RPC's security requirements if they differ from the document's requirements. */
   readonly securityOf: Security["ofMethod"];
-  /** The names of RPCs that are tools for AI agents. */
+  /** The AI agent tool names, by RPC. */
   readonly toolNames: ReadonlyMap<DescMethod, string> | undefined;
   /** The error responses, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** Describes the parameters, the body and one binding's responses. */
+/** Describes the operation for one binding, with its parameters, request body and responses. */
 export function describeOperation(
   binding: RestBinding,
   { operationId, tags }: { readonly operationId: string; readonly tags: readonly string[] },
@@ -95,7 +95,8 @@ function describeRpc(
   return { procedure, path, ...(body !== "" && { body }), ...(tool !== undefined && { tool }) };
 }
 
-// A JSON name may contain any character, including a path template's syntax characters.
+// Escapes a JSON name for a path template. A JSON name may contain any character, including the template's syntax
+// characters.
 function escapeName(name: string): string {
   return encodeURIComponent(name).replaceAll(".", "%2E");
 }
@@ -117,7 +118,7 @@ function describeBody(
   return content && { ...(isBodyRequired && { required: true }), content };
 }
 
-/** Returns the request body in each content type. In OpenAPI 3.1 a stream schema describes one message. */
+/** Returns the request body's schema for each content type. In OpenAPI 3.1, a stream's schema describes one message. */
 function bodyContent(
   { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
   { openapi, schemas }: OperationOptions,
@@ -129,7 +130,7 @@ function bodyContent(
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
-  // The gateway accepts such a stream in several JSON forms. The array is the form that tools support.
+  // The gateway accepts a stream of JSON values in several formats. Tools support only the array.
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return content;
 }
@@ -154,7 +155,7 @@ function describeSuccess(
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
   const customDescription = describe?.(method);
-  // The reason phrases are in RFC 9110 §15.3.1 and §15.3.5.
+  // RFC 9110 §15.3.1 and §15.3.5 define the reason phrases.
   if (preparedResponse?.httpStatus === 204) return { "204": { description: customDescription ?? "No Content" } };
   const ok = (content: OpenApiContent, description = "OK"): Readonly<Record<string, OpenApiResponse>> => {
     return { "200": { description: customDescription ?? description, content } };
@@ -167,11 +168,11 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// google.api.HttpBody holds bytes with any media type. The exact description would be "*/*" without a schema, but then
-// most generators create methods that cannot send or return bytes.
+// Describes google.api.HttpBody, which holds bytes with any media type. With the exact description, "*/*" without a
+// schema, most generators create methods that cannot send or return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-// Unless the format is a JSON array, a stream is one item after another, without enclosing syntax.
+// Returns the media type object for a stream. A stream is a sequence of items, unless the format is a JSON array.
 function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {
   if (kind === "array") return schemaOf({ type: "array", items: schema });
   if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemsOf(eventOf(schema));
@@ -179,7 +180,7 @@ function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVe
   return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
 }
 
-/** Returns the schema for one stream line in the grpc-gateway format. */
+/** Returns the schema for one line in a stream in grpc-gateway's format. */
 function resultOf(schema: OpenApiSchema): OpenApiSchema {
   const error: OpenApiSchema = { type: "object", description: "The error record, on the last line." };
   return { type: "object", properties: { result: schema, error }, minProperties: 1, maxProperties: 1 };
@@ -194,8 +195,8 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
 }
 
 /**
- * Returns a Server-Sent Event's schema, which OpenAPI 3.2 describes as an object. Events without a name contain a
- * message in `data`.
+ * Returns the schema for a Server-Sent Event. OpenAPI 3.2 describes an event as an object. An event without a name
+ * contains a message in `data`.
  */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
@@ -213,7 +214,8 @@ function eventOf(schema: OpenApiSchema): OpenApiSchema {
 
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
-// Linters report operations without a summary or a description.
+// Returns an operation's summary and description. Both always have a text, because linters report operations without
+// them.
 function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
   const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
   const options = openApiOptionsOf(method);

@@ -19,7 +19,7 @@ export function describePathParameter(
 ): OpenApiParameter {
   const path = parameter.fieldPath === undefined ? undefined : resolveProtoPath(input, parameter.fieldPath);
   const field = path === undefined ? undefined : leafOf(path);
-  // The comment describes the field's complete value, so it would be misleading for a part.
+  // The field's comment describes the complete value, so the comment would be misleading for one segment.
   const comment = parameter.description ?? (field && schemas.commentOf(field));
   const coverage = parameter.covers === "segments" ? "Any number of path segments, separated by slashes." : undefined;
   const description = [comment, coverage].filter((text) => text !== undefined).join("\n\n");
@@ -40,18 +40,18 @@ function schemaOf({ covers }: PathParameter, field: DescField | undefined, schem
 
 /** Options for {@link describeQuery}. */
 export interface QueryOptions {
-  /** Whether maps are accepted. */
+  /** Whether the query may set map fields. */
   readonly acceptsMaps?: boolean;
-  /** The budget for fields. If it is exceeded, the most deeply nested fields are left out. */
+  /** The budget for fields. The most deeply nested fields are omitted if the budget is exceeded. */
   readonly expansion: Expansion;
 }
 
 /**
- * Describes a message's query parameters: one for each field that has a text form, with a dotted path for nested
- * fields. Left out are fields that the path or the body sets, fields that only responses set, and fields with ambiguous
- * names.
+ * Describes a message's query parameters. Each field with a text form is a parameter, and a nested field's parameter
+ * has a dotted path as its name. Omitted are fields that the path or the body sets, fields that only responses set, and
+ * fields with ambiguous names.
  *
- * A message that contains itself is listed once, although the query accepts deeper paths.
+ * The fields of a message that contains itself are listed once, although the query accepts deeper paths.
  */
 export function describeQuery(
   input: DescMessage,
@@ -67,7 +67,8 @@ export function describeQuery(
     isRequired: true,
     parameters: [],
   };
-  // Breadth first, so that the budget leaves out the deepest fields. The loop also visits the places that it adds.
+  // The search is breadth-first, so that the deepest fields are omitted if the budget is exceeded. The loop also visits
+  // the places that it adds.
   const places = [first];
   for (const place of places) {
     for (const field of place.message.fields) {
@@ -80,7 +81,7 @@ export function describeQuery(
   return flatten(first);
 }
 
-/** A message whose fields are query parameters, and its place in the request message. */
+/** A message with fields that are query parameters, and the message's place in the request message. */
 interface QueryPlace {
   readonly message: DescMessage;
   readonly bound: BoundFields;
@@ -98,7 +99,7 @@ function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
   return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
 }
 
-/** Returns a field's parameter, or its message's place, or `undefined` if the query cannot set the field. */
+/** Returns a field's parameter, or its message's place. Returns `undefined` if the query cannot set the field. */
 function describeInQuery(
   field: DescField,
   { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryPlace,
@@ -119,7 +120,7 @@ function describeInQuery(
       ? undefined
       : { name, ...described, ...(isSplitInto(name, names) ? {} : { "x-field": names }) };
   }
-  // A dotted path can lead through singular messages, but not into the Struct fields or Any.
+  // A dotted path can lead through singular messages, but not into a Struct, an Any or another well-known type.
   if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
   if (enclosingMessages.includes(field.message) || enclosingMessages.length >= parameterNamesMax) return undefined;
   return {
@@ -137,7 +138,7 @@ function isSplitInto(name: string, names: readonly string[]): boolean {
   return name.split(".").every((each, at) => each === names[at]);
 }
 
-/** Describes a field's values. Returns `undefined` if no query parameter can set it. */
+/** Describes a field's values in the query. Returns `undefined` if no query parameter can set the field. */
 function describeQueryValue(
   field: DescField,
   must: boolean,

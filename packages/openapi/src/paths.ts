@@ -12,11 +12,11 @@ export type OnOmitted = (binding: RestBinding, reason: string) => void;
 type Operations = Map<string, OpenApiOperation>;
 
 /**
- * Describes bindings in their order, grouped by path and tagged by service. A binding for every method is described for
- * each method that a path item can have and that no other binding with the path has.
+ * Describes bindings in their order, grouped by path. A binding for every HTTP method is described for each method that
+ * a path item can have, unless another binding for the path has the method.
  *
- * Leaves out and reports what OpenAPI cannot describe: in 3.1 custom HTTP methods, and paths that differ from an
- * earlier path with the same method only in parameter names. Yields once per binding.
+ * Omits and reports bindings that OpenAPI cannot describe. OpenAPI 3.1 cannot describe custom HTTP methods. No version
+ * can describe two paths with the same method that differ only in parameter names. Yields once per binding.
  */
 export function* describePaths(
   bindings: readonly RestBinding[],
@@ -28,7 +28,7 @@ export function* describePaths(
   const byShape = new Map<string, OpenApiPath>();
   const idOf = nameOperations(bindings);
   const members = openApiMethods[options.openapi];
-  // A binding for every method last, because the others take precedence.
+  // Bindings for every method come last, because other bindings take precedence.
   const [others, ofAny] = [bindings.filter((each) => !isOfAny(each)), bindings.filter(isOfAny)];
   for (const binding of [...others, ...ofAny]) {
     yield;
@@ -38,7 +38,7 @@ export function* describePaths(
       continue;
     }
     const openApiPath = toOpenApiPath(binding.template);
-    // If the path differs from an earlier one only in parameter names, it gets the earlier names. Requests do not
+    // A path that differs from an earlier path only in parameter names gets the earlier path's names. Requests do not
     // contain parameter names, so callers see no difference.
     const shape = shapeOf(openApiPath.path);
     const { path, parameters: named } = byShape.get(shape) ?? openApiPath;
@@ -104,9 +104,9 @@ function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
 }
 
 /**
- * Creates the function that names operations by their RPCs, so that every generator produces the same names:
- * `deleteOrder`, or `OrderService_deleteOrder` if the name is ambiguous. Further bindings get a number. The id in the
- * option `openapiv2_operation` replaces the name.
+ * Creates the function that names operations by their RPCs, so that every generator produces the same names. Examples
+ * are `deleteOrder`, or `OrderService_deleteOrder` if the short name is ambiguous. An RPC's further bindings get a
+ * number. The id in the option `openapiv2_operation` replaces the name.
  */
 function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
   const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);

@@ -13,41 +13,41 @@ import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } f
 /** Options for {@link Schemas}. */
 export interface SchemaOptions {
   readonly comments: Comments;
-  /** Uses the fields' proto names instead of their JSON names. */
+  /** Whether fields have their proto names instead of their JSON names. */
   readonly useProtoFieldName: boolean;
   /** Whether a service writes 64-bit integers as numbers. */
   readonly int64Numbers: boolean;
-  /** The response messages that leave out scalars without presence if they are zero. */
+  /** The response messages that omit scalars without presence if the value is zero. */
   readonly abridged: ReadonlySet<DescMessage>;
-  /** The start for references to message and enum schemas, such as `#/components/schemas/`. */
+  /** The prefix of references to message and enum schemas, such as `#/components/schemas/`. */
   readonly referencePrefix: string;
   /** The request messages in which unknown fields are refused. */
   readonly closed: Pick<ReadonlySet<DescMessage>, "has">;
   /** The field rules that the server checks. */
   readonly rules?: FieldRules | undefined;
   /**
-   * The budget for all messages' fields and all enums' values. None by default, only each component's
-   * own.
+   * The budget for the fields in all messages and the values in all enums. By default, only each component has a
+   * budget.
    */
   readonly total?: Expansion;
   /** Whether messages have examples. Default true. */
   readonly hasExamples?: boolean;
-  /** Returns whether a field with this name is described. By default, all are. */
+  /** Returns whether a field with this name is described. By default, all fields are described. */
   readonly isNameShown?: (name: string) => boolean;
 }
 
 /**
- * Creates a document's schemas, and collects the schemas for the messages and enums that they refer to.
+ * Creates a document's schemas, and collects the schemas for the messages and enums to which other schemas refer.
  *
- * A schema is named after its type without the package, or with the package if an earlier type has the same name.
+ * A schema has the type's name without the package. If an earlier type has the same name, the package is included.
  */
 export class Schemas {
   readonly #options: SchemaOptions;
   readonly #names = new Map<DescMessage | DescEnum, string>();
   readonly #components = new Map<string, OpenApiSchema>();
-  /** The components that have references, but are not described yet. */
+  /** The queue of components that have references, each with the function that describes the component. */
   readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
-  /** The field budget that the document repeats. */
+  /** The document's budget for fields that parameters and examples repeat. */
   readonly expansion: Expansion = new Expansion(documentFieldsMax);
 
   constructor(options: SchemaOptions) {
@@ -55,8 +55,7 @@ export class Schemas {
   }
 
   /**
-   * Describes all components that are referred to, including by other components, and returns them by name. Yields once
-   * per component.
+   * Describes all components to which a schema refers, and returns the components by name. Yields once per component.
    */
   *components(): Generator<void, Readonly<Record<string, OpenApiSchema>>> {
     // The loop also visits the components that it adds.
@@ -67,15 +66,15 @@ export class Schemas {
     return Object.fromEntries([...this.#components].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Returns a message schema: a reference, or inline for a type with its own JSON form. */
+  /** Returns a reference to a message's schema, or the schema itself for a type with its own JSON form. */
   ofMessage(desc: DescMessage): OpenApiSchema {
     return this.#ofMessage(desc, "json");
   }
 
   /**
-   * Returns a reference to the schema for a message whose fields are all always written, such as an error record.
+   * Returns a reference to a message's schema in which all fields are required, such as an error record's schema.
    *
-   * @param notes - additions to its fields' schemas, by proto name
+   * @param notes - keywords to add to field schemas, by the field's proto name
    */
   ofRecord(desc: DescMessage, notes: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
     return this.#referenceTo(desc, () => ({
@@ -91,7 +90,7 @@ export class Schemas {
   /**
    * Adds a schema for something other than a message, and returns a reference to it.
    *
-   * @param name - must not be a message name
+   * @param name - the schema's name, which must differ from all message names
    */
   ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
@@ -101,7 +100,7 @@ export class Schemas {
   /**
    * Returns a message's object schema.
    *
-   * @param bound - which fields the path sets (these are left out), and the operation's budget for the other fields
+   * @param bound - the fields that the path sets, which are omitted, and the operation's budget for the other fields
    */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const { total, hasExamples = true, isNameShown } = this.#options;
@@ -127,8 +126,8 @@ export class Schemas {
     };
   }
 
-  // Returns the keyword that refuses unknown fields, unless proto2 extensions may be set or the body may repeat path
-  // fields.
+  // Returns the keyword that refuses unknown fields. Returns no keyword if a message may have proto2 extensions, or if
+  // the body may repeat path fields.
   #close(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const isOpen = desc.proto.extensionRange.length > 0 || (bound !== undefined && bound.mayRepeat);
     return this.#options.closed.has(desc) && !isOpen ? { additionalProperties: false } : {};
@@ -142,7 +141,7 @@ export class Schemas {
     if (example === undefined) return {};
     if (rules === undefined || boundByPath !== undefined || rules.accepts(desc, example))
       return { examples: [example] };
-    // A rule may exclude other fields' values.
+    // A smaller example has only required fields, because a rule may exclude another field's value.
     const required = desc.fields
       .filter((field) => this.isRequired(field))
       .map((field) => [nameOf(field), example[nameOf(field)]]);
@@ -155,7 +154,7 @@ export class Schemas {
     return isRequired(field) || (!isOutputOnly(field) && this.#options.rules?.isRequired(field) === true);
   }
 
-  /** Returns a field schema in JSON. */
+  /** Returns the schema for a field in JSON. */
   ofField(field: DescField, bound?: BoundObject): OpenApiSchema {
     const schema =
       bound !== undefined && field.fieldKind === "message"
@@ -164,23 +163,23 @@ export class Schemas {
     return { ...schema, ...this.#describe(field) };
   }
 
-  /** Returns the schema for a field that is the complete body. A message field that is not set is null there. */
+  /** Returns the schema for a field that is the complete body. The body is null if a message field is not set. */
   ofWholeBody(field: DescField): OpenApiSchema {
     if (field.fieldKind !== "message") return this.ofField(field);
     return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
   }
 
-  /** Returns a field schema in the path or the query. */
+  /** Returns the schema for a field in the path or the query. */
   ofParameter(field: DescField): OpenApiSchema {
     return this.#ofField(field, "parameter");
   }
 
-  /** Returns the definition's comment that describes a descriptor, or `undefined` when there is none. */
+  /** Returns the definition's comment for a descriptor, if any. */
   commentOf(desc: Commented): string | undefined {
     return commentOf(this.#options.comments, desc);
   }
 
-  /** Returns a field name in JSON. */
+  /** Returns the name that a field has in JSON. */
   nameOf(field: DescField): string {
     return jsonNameOf(field, this.#options);
   }
@@ -203,8 +202,8 @@ export class Schemas {
 
   /** Returns the keyword that allows only one member in each oneof. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
-    // With `oneOf` and with `not`, generators would create further types. With properties that are `false`, validators
-    // would treat all properties as unevaluated.
+    // `dependentSchemas` is used because generators would create further types for `oneOf` and `not`. If properties
+    // were `false`, validators would treat all properties as unevaluated.
     const shownFields = new Set(fields);
     const exclusions = desc.oneofs.flatMap((oneof) => {
       const members = oneof.fields.filter((field) => shownFields.has(field)).slice(0, excludedMembersMax);
@@ -214,8 +213,8 @@ export class Schemas {
     return exclusions.length === 0 ? {} : { dependentSchemas: Object.fromEntries(exclusions) };
   }
 
-  // A required field that responses may leave out is not required in the schema, because a component describes its
-  // message in both requests and responses.
+  // A component describes a message in both requests and responses. A required field that responses may omit is
+  // therefore not required in the schema.
   #isAlwaysSet(field: DescField): boolean {
     const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
     return this.isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
@@ -271,7 +270,7 @@ export class Schemas {
       name = this.#freeName(desc);
       this.#names.set(desc, name);
       this.#components.set(name, {});
-      // Queued instead of described recursively, because a long chain of types would overflow the stack.
+      // The component is queued, because a recursive description of a long chain of types would overflow the stack.
       this.#referencedSchemas.push({ name, describe });
     }
     return { $ref: this.#options.referencePrefix + name };
@@ -292,7 +291,8 @@ export class Schemas {
     };
   }
 
-  // An enum's description includes its values' comments, because JSON Schema has no keyword for them.
+  // An enum's description includes the comments of the enum's values, because JSON Schema has no keyword for a value's
+  // comment.
   #describeEnum(desc: DescEnum): OpenApiSchema {
     const values = desc.values.flatMap((value) => {
       const comment = this.commentOf(value);
@@ -312,22 +312,22 @@ function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema
   return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
 }
 
-/** Describes which message fields are set by the path, and the budget for its other fields. */
+/** The fields in a body that the path sets, and the budget for the other fields. */
 export interface BoundObject {
   readonly byPath: BoundFields;
   readonly expansion: Expansion;
-  /** Whether the body may have the fields that the path sets, too. */
+  /** Whether the body may repeat the fields that the path sets. */
   readonly mayRepeat: boolean;
 }
 
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
-/** Up to this number, a oneof's members are described as mutually exclusive. 50 members already repeat 1,225 names. */
+/** Maximum members of a oneof that are described as mutually exclusive. 50 members repeat 1,225 names. */
 const excludedMembersMax = 50;
 
 /**
- * Returns keywords whose values have the schema's type, because rules list 64-bit integers both as strings and as
- * numbers. References to enums have no type.
+ * Removes values with another type than the schema's from keywords, because rules list 64-bit integers as strings and
+ * as numbers. All values are kept for a reference to an enum, because a reference has no type.
  */
 function fitting(keywords: OpenApiSchema | undefined, { type }: OpenApiSchema): OpenApiSchema {
   if (keywords === undefined || type === undefined) return keywords ?? {};

@@ -7,27 +7,27 @@ export interface SecurityOptions {
   /** The credential kinds, by name. */
   readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
-   * The alternatives that operations accept. A caller needs all credentials in one alternative. Each credential's value
-   * lists the scopes that it needs. `{}` is a call without a credential. Defaults to one alternative, with all
-   * credentials in {@link securitySchemes}.
+   * The alternative security requirements for operations. A caller needs all credentials in one alternative, each with
+   * the listed scopes. `{}` allows calls without a credential. Defaults to one alternative with all credentials in
+   * {@link securitySchemes}.
    */
   readonly security?: readonly OpenApiSecurityRequirement[];
   /**
-   * Returns an RPC's alternatives, `[]` if it needs no credential, or `undefined` for those in {@link security}.
-   * `describeSecurity` from `createBearerAuth` returns such a function.
+   * Returns an RPC's alternative security requirements. `[]` means that the RPC needs no credential, and `undefined`
+   * means that {@link security} applies. `describeSecurity` from `createBearerAuth` creates a function for this option.
    */
   readonly describeSecurity?: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 
-/** A document's requirements. */
+/** A document's security requirements. */
 export interface Security {
-  /** The requirements for all operations without their own. */
+  /** The security requirements for all operations without separate requirements. */
   readonly ofDocument: readonly OpenApiSecurityRequirement[];
-  /** Returns an operation's requirements, or `undefined` if they are the same as the document's. */
+  /** Returns an RPC's security requirements, or `undefined` if the document's requirements apply. */
   readonly ofMethod: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 
-/** Creates a document's requirements. @throws TypeError for a credential that `securitySchemes` does not contain */
+/** Creates the security requirements. @throws TypeError for a credential that `securitySchemes` does not contain */
 export function createSecurity({ securitySchemes = {}, security, describeSecurity }: SecurityOptions): Security {
   const names = Object.keys(securitySchemes);
   const all = Object.fromEntries(names.map((name) => [name, []]));

@@ -4,7 +4,7 @@ import type { RestBinding } from "@plantstore/protocols";
 import { commentOf, type Comments } from "./comments.ts";
 import type { OpenApiInfo, OpenApiTag } from "./open-api-document.ts";
 
-/** A document's tags: one for each service, and those in RPC options. */
+/** The tags in a document. Each service has a tag, and RPC options may define other tags. */
 export class Tags {
   readonly #byName: ReadonlyMap<string, readonly DescService[]>;
 
@@ -12,12 +12,12 @@ export class Tags {
     this.#byName = Map.groupBy(new Set(services), ({ name }) => name);
   }
 
-  /** Returns an RPC's tags: those in its option `openapiv2_operation`, otherwise its service's tag. */
+  /** Returns the tags in an RPC's option `openapiv2_operation`, or else the service's tag. */
   namesOf(method: DescMethod): readonly string[] {
     return openApiOptionsOf(method).tags ?? [this.#nameOf(method.parent)];
   }
 
-  /** Describes the tags of all operations, those of services first. */
+  /** Describes the tags that operations have. Service tags come first. */
   describe(bindings: readonly RestBinding[], comments: Comments, info: OpenApiInfo): readonly OpenApiTag[] {
     const services = new Set(bindings.map(({ method }) => method.parent));
     const unused = new Set(bindings.flatMap(({ method }) => this.namesOf(method)));
@@ -29,7 +29,8 @@ export class Tags {
     return [...tags, ...[...unused].map((name) => ({ name, description: `The operations with the tag \`${name}\`.` }))];
   }
 
-  // The name in the option `openapiv2_tag`, the short name, or the full name if the short one is ambiguous.
+  // Returns the name in a service's option `openapiv2_tag`, or else the service's name. If the short name is ambiguous,
+  // returns the full name.
   #nameOf(service: DescService): string {
     const { name, typeName } = service;
     return openApiOptionsOf(service).name || (this.#byName.get(name)?.length === 1 ? name : typeName);
@@ -39,7 +40,7 @@ export class Tags {
 function describeTag(name: string, service: DescService, comments: Comments, info: OpenApiInfo): OpenApiTag {
   const comment = commentOf(comments, service);
   const { externalDocs } = openApiOptionsOf(service);
-  // The only service's comment may already be the document's description.
+  // If a document has only one service, the service's comment may already be the document's description.
   const isRedundant = comment === undefined || comment === info.description;
   const description = isRedundant ? `The RPCs of \`${service.typeName}\`.` : comment;
   return { name, description, ...(externalDocs !== undefined && { externalDocs }) };

@@ -1,18 +1,18 @@
 import type { integerRangeOf } from "@plantstore/protobuf";
 
-// Regular expressions (ECMA-262, as JSON Schema recommends) for exactly the texts that the gateway reads. The syntax is
-// the part that RE2, Java and Python share, because generators copy patterns into validators.
+// Regular expressions that match exactly the texts that the gateway accepts (ECMA-262, as JSON Schema recommends). The
+// patterns use only syntax that RE2, Java and Python share, because generators copy patterns into validators.
 
 type IntegerRange = NonNullable<ReturnType<typeof integerRangeOf>>;
 
-/** Returns the pattern for a range's canonical decimal integers. */
+/** Returns a pattern for decimal integers in canonical form within a range. */
 export function integerPattern({ min, max }: IntegerRange): string {
   if (min === 0n) return `^(0|${positiveUpTo(String(max))})$`;
-  // The minimum is one further from zero than the maximum.
+  // The minimum is separate, because its absolute value is one more than the maximum.
   return `^(0|-?${positiveUpTo(String(max))}|${min})$`;
 }
 
-/** Returns a pattern for the integers from 1 to a maximum, which has at least two digits. */
+/** Returns a pattern for the integers from 1 to a maximum. The maximum must have at least two digits. */
 function positiveUpTo(max: string): string {
   const first = Number(max[0]);
   const shorter = `[1-9][0-9]{0,${max.length - 2}}`;
@@ -20,7 +20,7 @@ function positiveUpTo(max: string): string {
   return `(${shorter}|${below}${first}${digitsUpTo(max.slice(1))})`;
 }
 
-/** Returns a pattern for integers that have as many digits as a maximum and do not exceed it. */
+/** Returns a pattern for integers that have as many digits as a maximum and do not exceed the maximum. */
 function digitsUpTo(max: string): string {
   const first = Number(max[0]);
   const rest = max.slice(1);
@@ -43,24 +43,24 @@ const durationSecondsMax = "315576000000";
 
 const seconds = `([0-9]{1,${durationSecondsMax.length - 1}}|${digitsUpTo(durationSecondsMax)})`;
 
-/** The google.protobuf.Duration pattern: seconds with up to nine decimal places. */
+/** The pattern for a google.protobuf.Duration, which is a number of seconds with up to nine decimal places. */
 export const durationPattern: string = `^-?${seconds}(\\.[0-9]{1,9})?s$`;
 
 const base64Digit = "[A-Za-z0-9+/_-]";
 
-/** The pattern for bytes: base64 or base64url, padded or not. */
+/** The pattern for bytes in base64 or base64url, with or without padding. */
 export const base64Pattern: string = `^(${base64Digit}{4})*(${base64Digit}{2}(==)?|${base64Digit}{3}=?)?$`;
 
 const head = "[A-Za-z_]";
 const tail = "[A-Za-z0-9_]*";
-/** Names with an underscore that differ after a conversion to lowerCamelCase and back. */
+/** Patterns for names with an underscore that a conversion to lowerCamelCase and back would change. */
 const irreversibleNames = [
   `(${head}${tail})?_([0-9_]${tail})?`,
   `(${head}${tail})?[A-Z]${tail}_${tail}`,
   `(${head}${tail})?_${tail}[A-Z]${tail}`,
 ];
 
-/** The google.protobuf.FieldMask pattern in JSON: see `parseFieldMask`. */
+/** The pattern for a google.protobuf.FieldMask in JSON. See `parseFieldMask` for the syntax. */
 export const fieldMaskPattern: string = fieldPaths([
   "\\*",
   "[A-Za-z][A-Za-z0-9]*",
@@ -68,7 +68,7 @@ export const fieldMaskPattern: string = fieldPaths([
   "`([a-z][a-z0-9]*)?[A-Z][A-Za-z0-9]*`",
 ]);
 
-/** The google.protobuf.FieldMask pattern in a URL, where every name may also be a proto name. */
+/** The pattern for a google.protobuf.FieldMask in a URL. In a URL, every name may also be a proto name. */
 export const urlFieldMaskPattern: string = fieldPaths(["\\*", `${head}${tail}`, `\`${head}${tail}\``]);
 
 function fieldPaths(names: readonly string[]): string {

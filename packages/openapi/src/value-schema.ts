@@ -11,13 +11,13 @@ import {
 } from "./text-patterns.ts";
 
 /**
- * Where a value appears. A 64-bit integer is a string in JSON, but is described as an integer in a parameter, where all
- * values are text.
+ * Whether a value appears in JSON or in a parameter. A 64-bit integer is a string in JSON. In a parameter, a 64-bit
+ * integer is described as an integer, because all parameter values are text.
  */
 export type ValuePlace = "json" | "parameter";
 
 /**
- * Returns a scalar's schema as the proto3 JSON mapping writes it, with formats from the OpenAPI format registry.
+ * Returns the schema for a scalar in the proto3 JSON mapping. Formats come from the OpenAPI format registry.
  *
  * @param int64Numbers - whether a 64-bit integer in JSON is a number if a double can represent it exactly
  */
@@ -29,7 +29,7 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbe
       const type = int64Numbers ? ["integer", "string"] : "string";
       return { type, format, pattern: integerPattern(range) };
     }
-    // Tools know the int32 and int64 ranges by their formats.
+    // Tools know the ranges of int32 and int64 from the format.
     if (min < 0n) return { type: "integer", format };
     return { type: "integer", format, minimum: 0, maximum: isBigInt ? uint64Max : Number(max) };
   }
@@ -47,13 +47,13 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbe
   }
 }
 
-/** The largest double below 2^64, because the maximum itself would be rounded up. */
+/** The largest double below 2^64. The maximum uint64 would be rounded up to 2^64. */
 const uint64Max = 18_446_744_073_709_549_568;
 
-/** The largest finite 32-bit float as JSON writes it, in the fewest digits. */
+/** The largest finite 32-bit float, with as few digits as JSON requires. */
 const floatMax = 3.4028235e38;
 
-/** Returns the schema for a map's keys, which are strings in JSON, or `undefined` if every string is a key. */
+/** Returns the schema for a map's keys in JSON, or `undefined` if every string is a valid key. */
 export function schemaOfMapKeys(key: ScalarType): OpenApiSchema | undefined {
   const range = integerRangeOf(key);
   if (range !== undefined) return { pattern: integerPattern(range) };
@@ -66,7 +66,7 @@ function fieldMask(pattern: string): OpenApiSchema {
   return { type: "string", pattern, description: "Field paths, separated by commas." };
 }
 
-/** The well-known types with their own JSON form, except for wrappers, which are described as their scalar. */
+/** Schemas for well-known types with their own JSON form, except wrappers. Wrappers are described as scalars. */
 const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   "google.protobuf.Any": {
     type: "object",
@@ -83,7 +83,7 @@ const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   "google.protobuf.Value": anySchema,
 };
 
-/** Returns a well-known type's schema with its own JSON form, except for wrappers, or `undefined` for other types. */
+/** Returns the schema for a well-known type with its own JSON form, or `undefined` for wrappers and other types. */
 export function schemaOfWellKnown(desc: DescMessage, place: ValuePlace = "json"): OpenApiSchema | undefined {
   if (desc.typeName === "google.protobuf.FieldMask" && place === "parameter") return fieldMask(urlFieldMaskPattern);
   return wellKnownSchemas[desc.typeName];

@@ -4,7 +4,7 @@ import type { Protovalidate } from "./protovalidate.ts";
 
 /**
  * Returns the problems in CEL expressions that cannot be compiled. protovalidate compiles an expression when a message
- * first has its rule's field, so each expression is made an empty message's rule, which is then validated.
+ * first has the rule's field. Each expression therefore becomes a rule for an empty message, which is validated.
  */
 export function compileProblems(
   { createValidator, message: messageRules, MessageRulesSchema }: Protovalidate,
@@ -26,7 +26,7 @@ export function compileProblems(
     const probe = registry.getMessage(`Probe${String(index)}`);
     if (probe === undefined) return [];
     const { kind, error } = validator.validate(probe, create(probe));
-    // Evaluating the expression may fail, because the message has no fields.
+    // A failed evaluation is not a problem, because the empty message has no fields.
     if (kind !== "error" || error.name !== "CompilationError") return [];
     return [`${ownerOf.get(expression)}: ${error.message}`];
   });

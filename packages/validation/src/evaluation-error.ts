@@ -8,20 +8,22 @@ import type { Rules } from "./rules.ts";
 import { sampleMessages } from "./sample-message.ts";
 
 /**
- * CEL errors for an expression that reads a field that does not exist, calls an unknown function, or uses a value with
- * another type. protovalidate has no type checker, so that such an expression fails when it is evaluated.
+ * Matches CEL errors for an unknown field, an unknown function, or a value with a wrong type. protovalidate has no type
+ * checker, so an expression with such a mistake fails when it is evaluated.
  */
 const typeErrors =
   /^(?:field not found|found no matching overload|unbound function|unresolved attribute|type mismatch|unsupported key type)|outputs \w+, wanted/;
 
-/** Values without a fixed type, such as a wrapper that is not set, or `google.protobuf.Any`. */
+/** Matches values without a fixed type, such as a wrapper that is not set, or `google.protobuf.Any`. */
 const dynamicValues = /null_type|google\.protobuf\./;
 
 /**
  * Returns the type errors in CEL expressions, with the message type's name. Each rule is evaluated on an empty message
- * and on one in which all fields are set. Other errors, such as a division by zero, depend on the message.
+ * and on a message in which all fields are set. Other errors are not returned, because they depend on the message, such
+ * as a division by zero.
  *
- * @param rulesOfInputs - each input type's rules. A type that several inputs contain is evaluated once
+ * @param rulesOfInputs - the rules for each input type. The rules in a type that several inputs contain are evaluated
+ * once
  */
 export function findTypeErrors(
   validator: Pick<Validator, "validate">,
@@ -29,7 +31,7 @@ export function findTypeErrors(
   expressions: ReadonlyMap<string, string>,
 ): readonly string[] {
   const owners = new Map<string, string>();
-  // The innermost types come first, because a contained message's error occurs in the type that contains it, too.
+  // The innermost types come first, because the error of a nested message also occurs in the enclosing message.
   const types = [...rulesOfInputs].flatMap(({ ruledTypes }) => [...ruledTypes].toReversed());
   for (const type of new Set(types)) {
     for (const message of sampleMessages(type, expressions.keys())) {
@@ -41,12 +43,12 @@ export function findTypeErrors(
   return [...owners].map(([text, owner]) => `${owner}: ${text}`);
 }
 
-/** The time after which a rule's failure is reported again, in milliseconds. A log is read by the minute. */
+/** Time in milliseconds after which a rule's failure is reported again. */
 const repeatMs = 60_000;
-/** Maximum number of failures reported in {@link repeatMs}, because an error may quote the message. */
+/** Maximum failures reported within {@link repeatMs}, because errors may differ by the messages that they quote. */
 const failuresMax = 64;
 
-/** A gateway's rules whose evaluation has failed, which it reports to `onFault` once a minute each. */
+/** Remembers rules with a failed evaluation, so that a gateway reports each failure to `onFault` once a minute. */
 export class FailedRules {
   readonly #reported = new Set<string>();
   #beganMs = Number.NEGATIVE_INFINITY;

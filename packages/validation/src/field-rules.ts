@@ -19,11 +19,12 @@ import { exampleOf } from "./rule-example.ts";
 import { keywordsOf } from "./rule-keywords.ts";
 
 /**
- * Describes the `buf.validate` field rules for documents, by their options and by validating messages. Untrusted rules
- * are not evaluated: patterns and CEL, which response messages may have too, could take long or fill the memory.
+ * Describes `buf.validate` field rules for documents. Some descriptions are found by validating messages. Untrusted
+ * rules are not evaluated, because patterns and CEL could take long or fill the memory. Response messages may have
+ * rules, too.
  */
 export class DescribedRules implements FieldRules {
-  /** Decodes an option once, because `getOption` decodes it on each call. */
+  /** Returns a field's decoded rules, cached because `getOption` decodes the option on each call. */
   readonly #rulesOf: (field: DescField) => ProtoFieldRules | false;
   readonly #rulesType: DescMessage;
   readonly #preparedOf: (file: DescFile) => { readonly registry: Registry; readonly validator: Validator };
@@ -43,7 +44,7 @@ export class DescribedRules implements FieldRules {
     });
     this.#requiredIn = memoize((type) => {
       if (isUntrusted) return new Set(type.fields.filter((each) => this.#isMarkedRequired(each)));
-      // A string that must not be empty is required too, because it is empty if it is not sent.
+      // A string that must not be empty is also required, because a string that is not sent is empty.
       const { violations = [] } = this.#preparedOf(type.file).validator.validate(type, create(type));
       const paths = violations.map((violation) => violation.field);
       return new Set(
@@ -72,7 +73,7 @@ export class DescribedRules implements FieldRules {
     if (rules === false) return undefined;
     const { value, element } = this.keywordsOf(field) ?? {};
     const keywords = field.fieldKind === "list" || field.fieldKind === "map" ? element : value;
-    // No value can be found for an expression.
+    // No example can be derived from a CEL expression.
     if (rules.cel.length + rules.celExpression.length > 0 && keywords?.["examples"] === undefined) return [];
     if (keywords === undefined || Object.keys(keywords).length === 0) return undefined;
     if (this.#isUntrusted && keywords["pattern"] !== undefined) return [];

@@ -1,3 +1,3 @@
-/** Request validation by the `buf.validate` rules, with protovalidate. */
+/** Validates requests with protovalidate, by the `buf.validate` rules in the definition. */
 export { openValidation, type ValidationOptions } from "./open-validation.ts";
 export type { Validation } from "@plantstore/serve";

@@ -4,31 +4,31 @@ import { withCode } from "@plantstore/http";
 import type { MessageCheck } from "@plantstore/serve";
 import type { Rules } from "./rules.ts";
 
-/** Maximum fields, oneofs and messages with rules: more than APIs have, and compiled in less than a second. */
+/** Maximum fields, oneofs and messages with rules. Compiling the rules for 2,000 takes less than a second. */
 const ownersMax = 2000;
 /** Maximum characters in all patterns. Compiling 1,000 characters takes up to 0.15 s. */
 const patternCharactersMax = 10_000;
-/** For compiling all rules: ten times as long as the most rules take. */
+/** Time limit for compiling all rules, in milliseconds. The maximum number of rules takes a tenth of it. */
 const prepareMsMax = 5000;
 /**
- * For one message. A large message takes some milliseconds, and a container may be suspended for 100 ms to enforce its
- * CPU limit. Other calls wait meanwhile.
+ * Time limit for checking one message, in milliseconds. A large message takes some milliseconds, and a container may be
+ * suspended for 100 ms to enforce its CPU limit. Other calls wait while a message is checked.
  */
 const checkMsMax = 300;
-/** For one message on a busy machine, which may not run this process for as long as that. */
+/** Maximum attempts to check one message. A busy machine may suspend this process for longer than the time limit. */
 const attemptsMax = 4;
 
-/** Runs a function, and interrupts it after some milliseconds. Then returns `false`. */
+/** Runs a function with a time limit. Returns `false` if the function was interrupted. */
 export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
 
 /**
- * Loads `node:vm`, which can interrupt a synchronous function: its watchdog terminates everything that a script calls.
- * The watchdog costs a thread, so about 0.15 ms, for each run.
+ * Loads `node:vm`, which has a watchdog that can interrupt a synchronous function. The watchdog starts a thread for
+ * each run, which takes about 0.15 ms.
  *
  * @throws Error on a platform without `node:vm`
  */
 export function openTimeLimit(): TimeLimit {
-  // Bundlers for browsers and workers fail at a `node:vm` import.
+  // `node:vm` is not imported, because bundlers for browsers and workers would fail.
   const vm = globalThis.process?.getBuiltinModule?.("node:vm");
   if (vm === undefined)
     throw withCode(new Error("the option untrusted of openValidation requires node:vm"), "ERR_OPTIONS");
@@ -48,7 +48,7 @@ export function openTimeLimit(): TimeLimit {
     try {
       script.runInContext(context, { timeout, displayErrors: false });
     } catch {
-      // The function catches its own errors, so this is the timeout.
+      // The error is the timeout, because `context.run` catches all other errors.
       return false;
     }
     if (thrown !== undefined) throw thrown.error;
@@ -57,10 +57,10 @@ export function openTimeLimit(): TimeLimit {
 }
 
 /**
- * Prepares checks by rules that another server has sent: only standard rules, and not more than the limits. CEL is
- * refused because an expression with 100 characters can fill the memory within milliseconds.
+ * Prepares checks for rules that another server has sent. The rules must be standard rules within the limits. CEL is
+ * refused, because an expression with 100 characters can fill the memory within milliseconds.
  *
- * @throws Error if there are other rules, or if compiling them takes too long
+ * @throws Error if a rule is refused, or if compiling the rules takes too long
  */
 export function prepareLimited(
   rules: Rules,

@@ -14,9 +14,9 @@ import { violationError } from "./violation-error.ts";
 /** Options for {@link openValidation}. */
 export interface ValidationOptions {
   /**
-   * Whether the rules come from a server that is not trusted, such as a proxy's upstream with reflection. Then only
-   * standard rules are accepted, and checking a message is interrupted after 300 ms. Requires `node:vm`, and adds about
-   * 0.15 ms to each message. Default false.
+   * Whether the rules come from a server that is not trusted, such as a proxy's upstream with reflection. Untrusted
+   * rules must be standard rules, and checking a message is interrupted after 300 ms. This option requires `node:vm`,
+   * and checking a message takes about 0.15 ms longer. Default false.
    */
   readonly untrusted?: boolean;
 }
@@ -24,18 +24,20 @@ export interface ValidationOptions {
 type Checks = ReturnType<Validation["prepare"]>;
 
 /**
- * Loads protovalidate, for the options `validation` of `createGateway` and `createOpenApi`. Each request message must
- * satisfy its definition's `buf.validate` rules before the handler gets it. Regular expressions are evaluated by an RE2
- * engine, in linear time.
+ * Loads protovalidate, for the option `validation` of `createGateway` and `createOpenApi`. Each request message must
+ * satisfy the `buf.validate` rules in its definition before the handler gets the message. An RE2 engine evaluates
+ * regular expressions in linear time.
  *
- * A call with an invalid message ends with `InvalidArgument`. Its details contain `buf.validate.Violations` with up to
- * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 100 elements in lists and maps gets only the
- * first violation, because collecting all could take much more memory than the message.
+ * A call with an invalid message fails with `InvalidArgument`. The error's details contain `buf.validate.Violations`
+ * with up to 20 violations and, on REST, `google.rpc.BadRequest`. For a message with over 100 elements in lists and
+ * maps, only the first violation is reported, because collecting all violations could take much more memory than the
+ * message.
  *
- * `createGateway` throws an error that lists the rules that cannot be compiled, and the rules in CEL with a field that
- * does not exist or a value with a wrong type. An error that depends on the message, such as a division by zero, gets
- * `InvalidArgument`, and is reported to `onFault` once a minute for each rule. With `untrusted`, it also throws if
- * there is a rule in CEL, or more than 2,000 fields and messages with rules.
+ * `createGateway` throws an error that lists the rules that cannot be compiled. The error also lists CEL rules that
+ * read an unknown field or use a value with a wrong type. If a rule's evaluation fails because of the message, for
+ * example by a division by zero, the call fails with `InvalidArgument`, and the failure is reported to `onFault` once a
+ * minute for each rule. With `untrusted`, `createGateway` also throws an error for a rule in CEL, or for more than
+ * 2,000 fields and messages with rules.
  *
  * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
  */
@@ -60,7 +62,7 @@ export async function openValidation(options: ValidationOptions = {}): Promise<V
   });
 }
 
-/** Throws an error that names the package to install if protovalidate is missing. */
+/** Throws an error that names the package to install if protovalidate is not installed. */
 function refuseMissing(reason: unknown): never {
   const isMissing =
     reason instanceof Error && /^Cannot find (?:module|package) '@bufbuild\/protovalidate/.test(reason.message);
@@ -91,7 +93,7 @@ function inputsOf(services: readonly DescService[]): ReadonlySet<DescMessage> {
   return new Set(services.flatMap(({ methods }) => methods.map(({ input }) => input)));
 }
 
-/** @throws Error that lists all rules' problems */
+/** @throws Error that lists the problems in all rules */
 function refuseBrokenRules(
   protovalidate: Protovalidate,
   validator: Validator,
@@ -102,7 +104,7 @@ function refuseBrokenRules(
   const problems = compileProblems(protovalidate, expressions);
   const compiled: Rules[] = [];
   for (const [type, rules] of problems.length === 0 ? rulesOf : []) {
-    // Validating a message compiles the rules for all types that it may contain.
+    // Validating a message compiles the rules for all types that the message may contain.
     const { kind, error } = validator.validate(type, create(type));
     if (kind === "error" && error.name === "CompilationError") problems.push(`${type.typeName}: ${error.message}`);
     else compiled.push(rules);

@@ -1,8 +1,8 @@
-/** The protovalidate parts that this module uses. The package is loaded only by `openValidation`. */
+/** The protovalidate exports that this module uses. Only `openValidation` loads the package. */
 export type Protovalidate = Pick<typeof import("@bufbuild/protovalidate"), "createValidator" | "violationsToProto"> &
   RuleSchemas;
 
-/** The `buf/validate/validate.proto` extensions that contain rules, and one rule's schema. */
+/** The extensions and messages in `buf/validate/validate.proto` that contain rules. */
 export type RuleSchemas = Pick<
   typeof import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
   "field" | "FieldRulesSchema" | "message" | "MessageRulesSchema" | "oneof" | "predefined"

@@ -1,6 +1,6 @@
 import type { OpenApiSchema } from "@plantstore/openapi";
 
-/** Each format's example. */
+/** An example text for each string format. */
 const formatExamples: Readonly<Record<string, string>> = {
   email: "ada@example.com",
   hostname: "example.com",
@@ -11,14 +11,14 @@ const formatExamples: Readonly<Record<string, string>> = {
   uuid: "8e03978e-40d5-43e8-bc93-6894a57f9324",
 };
 
-/** For most patterns, one of these texts matches. */
+/** Texts of which one matches most patterns. */
 const patternExamples: readonly string[] = "text 12345 123 A a1 abc-123 +12025550123 2026-01-31 TEXT shelves/1".split(
   " ",
 );
 
 /**
- * Returns a value that satisfies a rule's keywords, or `undefined` if none is found. The value may violate rules that
- * are not among the keywords.
+ * Returns a value that satisfies keywords, or `undefined` if no value is found. The value may violate rules that the
+ * keywords do not express.
  */
 export function exampleOf(keywords: OpenApiSchema): string | number | boolean | undefined {
   const { examples, const: fixed, enum: allowed, format, pattern } = keywords;
@@ -37,17 +37,17 @@ function isExample(value: unknown): value is string | number | boolean {
   return ["string", "number", "boolean"].includes(typeof value);
 }
 
-/** Returns a text with the required length. */
+/** Returns a text with the required length, if any length is required. */
 function textOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
   if (minLength === undefined && maxLength === undefined) return undefined;
   const length = Math.min(Math.max("text".length, Number(minLength ?? 0)), Number(maxLength ?? exampleLengthMax));
   return length > exampleLengthMax ? undefined : "text".repeat(Math.ceil(length / 4)).slice(0, length);
 }
 
-/** Maximum characters in an example. Longer ones do not explain more. */
+/** Maximum characters in an example. Longer examples do not explain more. */
 const exampleLengthMax = 100;
 
-/** Returns a number within the bounds. */
+/** Returns a number within the bounds, if the keywords have bounds. */
 function numberOf(keywords: OpenApiSchema): number | undefined {
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = keywords;
   if (minimum !== undefined) return Number(minimum);

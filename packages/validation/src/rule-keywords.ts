@@ -5,20 +5,20 @@ import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validat
 import { shortestFloat } from "@plantstore/protobuf";
 import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
 
-// The standard buf.validate rules as JSON Schema keywords. Rules that it cannot express are left out. The schema
-// then accepts more than the server, and less only where ECMAScript patterns treat spaces and line ends beyond ASCII
-// differently. The test for these keywords lists the rules that are left out.
+// Converts the standard buf.validate rules to JSON Schema keywords. Rules that JSON Schema cannot express are omitted,
+// so the schema may accept more than the server. The schema accepts less only where ECMAScript patterns treat spaces
+// and line ends beyond ASCII differently. The test for these keywords lists the omitted rules.
 
-/** One value's rules that are set, by their names in `buf/validate/validate.proto`. */
+/** The rules that are set for one value, by their names in `buf/validate/validate.proto`. */
 type GivenRules = ReadonlyMap<string, unknown>;
 
-/** Returns the JSON forms for a rule's value. A 64-bit integer may have two forms, and an alias has several names. */
+/** Returns the JSON values for a rule's value. A 64-bit integer may have two, and an enum number several names. */
 type ToJson = (value: unknown) => Choice[];
 
 /**
  * Returns the keywords for a field's rules.
  *
- * @param rulesType - the buf.validate.FieldRules descriptor
+ * @param rulesType - the descriptor for buf.validate.FieldRules
  */
 export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescMessage): FieldKeywords | undefined {
   if (isIgnored(rules)) return undefined;
@@ -50,12 +50,12 @@ export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescM
 
 const notIgnored: Ignore = 0;
 
-/** Returns whether some values are exempt from the rules. */
+/** Returns whether the rules are ignored for some values. */
 function isIgnored({ ignore }: FieldRules): boolean {
   return ignore !== notIgnored;
 }
 
-/** Returns the keywords for one value's rules: a singular field's value, or an element. */
+/** Returns the keywords for the rules of one value, which is a singular field's value or an element. */
 function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJson): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || isIgnored(rules)) return {};
@@ -65,14 +65,14 @@ function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJs
   return choiceKinds.has(kind) ? choices(given, toJson) : {};
 }
 
-/** Returns the keywords for a key's rules. A key is always a string in JSON. */
+/** Returns the keywords for a map key's rules. A map key is always a string in JSON. */
 function keywordsOfKey(rules: FieldRules, rulesType: DescMessage): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || kind === "string") return keywordsOfValue(rules, rulesType, formsOf(undefined));
   return isIgnored(rules) ? {} : choices(givenRules(value, kind, rulesType), (given) => [String(given)]);
 }
 
-/** Returns the function that returns the JSON forms for a rule's value. */
+/** Returns the function that converts a rule's value to JSON values. */
 function formsOf(enumeration: DescEnum | undefined): ToJson {
   if (enumeration === undefined) return (value) => (isChoice(value) ? formsOfScalar(value) : []);
   return (value) => enumeration.values.filter(({ number }) => number === value).map(({ name }) => name);
@@ -83,7 +83,7 @@ function formsOfScalar(value: Choice | bigint): Choice[] {
   return Number.isSafeInteger(Number(value)) ? [String(value), Number(value)] : [String(value)];
 }
 
-/** Returns keywords that a zero value does not satisfy, because `required` refuses it in a field without presence. */
+/** Adds a keyword that refuses a field's zero value, because `required` refuses zero in a field without presence. */
 function requireNonZero(field: DescField, keywords: OpenApiSchema): OpenApiSchema {
   if (field.enum !== undefined) return combine(keywords, exclude(formsOf(field.enum)(0)));
   switch (field.scalar) {
@@ -104,7 +104,7 @@ function atLeastOne(keyword: "minItems" | "minLength" | "minProperties", keyword
   return { ...keywords, [keyword]: Math.max(1, Number(keywords[keyword] ?? 1)) };
 }
 
-/** Returns the keywords of both schemas. */
+/** Returns a schema with the keywords in both schemas. */
 function combine(one: OpenApiSchema, other: OpenApiSchema): OpenApiSchema {
   const isDisjoint = Object.keys(other).every((keyword) => !(keyword in one));
   return isDisjoint ? { ...one, ...other } : { allOf: [one, other] };
@@ -114,7 +114,7 @@ function exclude(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? {} : { not: { enum: values } };
 }
 
-/** The value kinds that can only be described value by value. */
+/** The value kinds for which only rules with single values are described. */
 const choiceKinds: ReadonlySet<string> = new Set("bool enum int64 uint64 sint64 fixed64 sfixed64".split(" "));
 
 const numberKinds: ReadonlySet<string> = new Set("float double int32 uint32 sint32 fixed32 sfixed32".split(" "));
@@ -124,7 +124,7 @@ function givenRules(value: Message, kind: string, rulesType: DescMessage): Given
   if (type === undefined) return new Map();
   const given = reflect(type, value);
   const set = given.fields.filter((field) => given.isSet(field));
-  // A 32-bit float is written with the fewest digits that a reader rounds to it, as in JSON.
+  // A 32-bit float is written as in JSON, with the fewest digits that are read back as the same float.
   const read = kind === "float" ? (rule: unknown): unknown => (hasDigits(rule) ? shortestFloat(rule) : rule) : same;
   return new Map(
     set.map((field) => [
@@ -169,7 +169,7 @@ function choices(given: GivenRules, toJson: ToJson): OpenApiSchema {
   };
 }
 
-/** Returns a schema for single values. Without any, for example in an enum, nothing is valid. */
+/** Returns a schema that accepts only the given values. Without values, the schema accepts nothing. */
 function allow(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? { not: {} } : { enum: values };
 }
@@ -188,7 +188,7 @@ function boundOf(given: GivenRules, keywords: Readonly<Record<string, string>>):
   return Object.fromEntries(finite.map(([rule, keyword]) => [keyword, Number(given.get(rule))]));
 }
 
-/** The string formats, by the rules that require them. */
+/** The JSON Schema string formats, by the rule that requires the format. */
 const formats: Readonly<Record<string, string>> = {
   email: "email",
   hostname: "hostname",
@@ -204,7 +204,7 @@ function ofString(given: GivenRules): OpenApiSchema {
   const ofPatterns = [
     ...patternsOf(given).map((pattern) => ({ pattern })),
     ...(typeof excluded === "string" ? [{ not: { pattern: escapePattern(excluded) } }] : []),
-    // The format has no zone, such as in fe80::1%eth0.
+    // JSON Schema's format does not accept an address with a zone, such as fe80::1%eth0.
     ...(given.get("ipv6") === true ? [{ anyOf: [{ format: "ipv6" }, { pattern: "^[^%]+%." }] }] : []),
   ];
   return {
@@ -232,7 +232,7 @@ function patternsOf(given: GivenRules): readonly string[] {
   return [...ids.map(([, pattern]) => pattern), ...ofTexts];
 }
 
-/** The patterns for formats, because a schema for tools has no formats, and JSON Schema has none for the last two. */
+/** The patterns for string formats. A schema for tools has no formats, and JSON Schema lacks `tuuid` and `ulid`. */
 const formatPatterns: Readonly<Record<string, string>> = {
   ipv4: "^(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(\\.(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}$",
   uuid: "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$",
@@ -242,7 +242,7 @@ const formatPatterns: Readonly<Record<string, string>> = {
 
 /** Returns whether an RE2 pattern is also valid in ECMAScript, which JSON Schema uses. */
 function isEcmaPattern(pattern: string): boolean {
-  // RE2 reads these differently from ECMAScript.
+  // RE2 and ECMAScript interpret this syntax differently.
   if (/\(\?[^:]|\\[AzQEpPC]|\[\[:/.test(pattern)) return false;
   try {
     return new RegExp(pattern, "u").unicode;
@@ -251,7 +251,7 @@ function isEcmaPattern(pattern: string): boolean {
   }
 }
 
-/** Returns a pattern that matches exactly the given text. */
+/** Escapes a text for use in a pattern. */
 function escapePattern(text: string): string {
   return text.replaceAll(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
 }

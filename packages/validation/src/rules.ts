@@ -2,19 +2,19 @@ import { type DescExtension, type DescMessage, getOption, hasOption, type Regist
 import type { FieldRules, Rule } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { RuleSchemas } from "./protovalidate.ts";
 
-/** The rules for types, and for all types that their messages may contain. */
+/** The rules for message types, and for all types that their messages may contain. */
 export interface Rules {
-  /** How many messages, fields and oneofs have rules. */
+  /** Number of messages, fields and oneofs with rules. */
   readonly owners: number;
-  /** The characters in all regular expressions. */
+  /** Number of characters in all regular expressions. */
   readonly patternCharacters: number;
-  /** The types with rules. Each comes before the types that only its messages contain. */
+  /** The types with rules. A type comes before the types that only its messages contain. */
   readonly ruledTypes: ReadonlySet<DescMessage>;
-  /** The CEL expressions, each with the type, field or extension name that declares it. */
+  /** The CEL expressions, each with the name of the type, field or extension that declares the expression. */
   readonly expressions: ReadonlyMap<string, string>;
 }
 
-/** Finds the rules for types. */
+/** Finds the rules for message types. */
 export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): Rules {
   const expressions = new Map<string, string>();
   const ruledTypes = new Set<DescMessage>();
@@ -44,7 +44,7 @@ export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): 
   return { owners, patternCharacters, ruledTypes, expressions };
 }
 
-/** Returns the CEL expressions in predefined rules, each with its extension's name. */
+/** Returns the CEL expressions in predefined rules, each with the extension's name. */
 export function predefinedExpressions(registry: Registry, schemas: RuleSchemas): ReadonlyMap<string, string> {
   const expressions = new Map<string, string>();
   for (const extension of registry) {
@@ -64,7 +64,7 @@ function patternOf({ type }: FieldRules): string {
   return type.case === "string" || type.case === "bytes" ? type.value.pattern : "";
 }
 
-/** Returns the rules of a field, and of its items, keys and values. */
+/** Returns the rules for a field, and for its items, keys and values. */
 function nestedRules(rules: FieldRules): readonly FieldRules[] {
   const { type } = rules;
   if (type.case === "repeated") return [rules, ...(type.value.items ? nestedRules(type.value.items) : [])];

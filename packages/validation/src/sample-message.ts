@@ -2,9 +2,9 @@ import { create, type DescField, type DescMessage, type Message, ScalarType } fr
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 
 /**
- * Returns two messages on which an expression fails if it reads a field with a wrong name or type: an empty one, and
- * one in which every field is set. The messages in fields are empty, and lists have one element. Maps with string keys
- * have an entry for each name or string in the expressions, so that an expression may read any key.
+ * Returns an empty message, and a message in which every field is set. An expression that reads a field with a wrong
+ * name or type fails on one of these messages. Messages in fields are empty, and lists have one element. Maps with
+ * string keys have an entry for each name or string in the expressions, so that an expression may read any key.
  *
  * @param expressions - the CEL expressions to evaluate on the messages
  */
@@ -17,7 +17,7 @@ export function sampleMessages(type: DescMessage, expressions: Iterable<string>)
   return [empty.message, full.message];
 }
 
-/** Returns the names and strings in expressions, which may all be map keys. */
+/** Returns the names and strings in expressions. Each name or string may be a map key. */
 function wordsOf(expressions: Iterable<string>): readonly string[] {
   const found = [...expressions].flatMap((expression) => [
     ...expression.matchAll(/"(?<double>[^"\\]*)"|'(?<single>[^'\\]*)'|(?<name>[A-Za-z_]\w*)/g),
@@ -43,7 +43,7 @@ function setField(message: ReflectMessage, field: DescField | undefined, words: 
   }
 }
 
-/** Returns the value in a field, or in a list or map element. */
+/** Returns a sample value for a field, or for a list or map element. */
 function valueOf({ scalar, enum: enumeration, message }: DescField): unknown {
   if (message !== undefined) return reflect(message, create(message));
   if (enumeration !== undefined) return (enumeration.values[1] ?? enumeration.values[0])?.number;

@@ -8,28 +8,28 @@ import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_deta
 import type { Protovalidate } from "./protovalidate.ts";
 
 /**
- * Maximum violations in an error's details, which are header fields in gRPC: 20 take about 3 kB, and many clients
- * accept no more than 8 KiB in header fields.
+ * Maximum violations in an error's details. In gRPC, the details are in header fields, of which many clients accept at
+ * most 8 KiB. 20 violations take about 3 kB.
  */
 const violationsMax = 20;
 
-/** Maximum characters in a listed violation's path and message. 400: more than any standard rule has. */
+/** Maximum characters in a listed violation's path and message. Violations of standard rules have fewer than 400. */
 const violationLengthMax = 400;
 
 /**
- * Maximum list and map elements in a message whose violations are all collected. Each violation takes 1 kB, and an
- * element may have one for each field.
+ * Maximum list and map elements in a message for which all violations are collected. Each violation takes 1 kB, and an
+ * element may have a violation in each field.
  */
 const elementsMax = 100;
 
-/** The protocols whose clients get `buf.validate.Violations` only, as from `@connectrpc/validate`. */
+/** The protocols whose clients get only `buf.validate.Violations`, as `@connectrpc/validate` sends them. */
 const rpcProtocols: ReadonlySet<string> = new Set(["connect", "grpc", "grpc-web"]);
 
 /**
  * Creates the error for a message that violates rules.
  *
- * @param all - finds all violations
- * @param first - the violation that was found first
+ * @param all - the validator that finds all violations
+ * @param first - the first violation that was found
  */
 export function violationError(
   { violationsToProto }: Protovalidate,
@@ -60,12 +60,12 @@ export function violationError(
 
 const noViolation: Pick<Violation, "field" | "message"> = { field: [], message: "" };
 
-/** Returns whether a violation fits into the details. A path contains map keys, which the client chooses. */
+/** Returns whether a violation is short enough for the details. Its path may contain map keys from the client. */
 function isShort({ field, message }: Violation): boolean {
   return pathToString(field).length + message.length <= violationLengthMax;
 }
 
-/** Counts the list and map elements in a message, up to more than `max`. */
+/** Counts the list and map elements in a message. Stops when the count exceeds `max`. */
 function countElements(message: unknown, max: number): number {
   let count = 0;
   const pending = [message];

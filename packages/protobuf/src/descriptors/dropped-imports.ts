@@ -30,10 +30,7 @@ export class DroppedImports {
     return copyWith(visible, { dependency: kept.map(([name]) => name), publicDependency: [], weakDependency: [] });
   }
 
-  /**
-   * Returns the types that importing a file makes available. Returns `undefined` if the import may serve another
-   * purpose.
-   */
+  /** Returns the types that a file makes available, or `undefined` if the file may be needed for another reason. */
   #typesOf(name: string): readonly string[] | undefined {
     const names = new Set([name]);
     const types: string[] = [];

@@ -188,10 +188,7 @@ export class HiddenParts {
     Object.assign(any, value === undefined ? { typeUrl: "", value: new Uint8Array() } : { value });
   }
 
-  /**
-   * Returns an encoded message without its hidden parts. Returns `undefined` if the type is hidden, or if its name is
-   * not valid.
-   */
+  /** Returns an encoded message without hidden parts, or `undefined` if the type is hidden or its name is invalid. */
   #cleanEncoded(typeName: string, bytes: Uint8Array, place: Place): Uint8Array | undefined {
     // A reader might map an invalid name to a hidden type, for example by removing a trailing slash.
     if (!fullName.test(typeName)) return undefined;
@@ -204,10 +201,7 @@ export class HiddenParts {
     return place.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, place) : new Uint8Array();
   }
 
-  /**
-   * Returns the definition that declares a message type, whether visible or hidden. Returns `undefined` if no
-   * definition does.
-   */
+  /** Returns the definition, if any, that declares a message type, even if the message type is hidden. */
   #ownerOf(typeName: string): PartlyVisible | undefined {
     return this.#definitions.find(
       ({ types, restricted }) => types.getMessage(typeName) !== undefined || restricted.has(typeName),

@@ -96,10 +96,7 @@ class Rules {
     this.#droppedImports = droppedImports;
   }
 
-  /**
-   * Adds a scope's hidden types. If `isHidden` is true, the scope is a hidden message, so all types in the scope are
-   * hidden.
-   */
+  /** Adds a scope's hidden types. If `isHidden` is true, the scope is a hidden message, which hides its types. */
   addHiddenTypes(
     messages: readonly DescriptorProto[],
     enums: readonly EnumDescriptorProto[],

@@ -60,9 +60,7 @@ interface Found extends Omit<{ -readonly [Name in keyof OpenApiDescOptions]: Ope
 /** Reads a field value. @param name - the field's full name */
 type ReadField = (reader: BinaryReader, found: Found, name: string, wireType: WireType) => void;
 
-/**
- * An option's fields by number. Each field has a name, and a function that reads the value if the field is supported.
- */
+/** An option's fields by number. Each field has a name, and a reader if the field is supported. */
 type Fields = Readonly<Record<number, readonly [name: string, read?: ReadField]>>;
 
 function readFields(bytes: Uint8Array, option: string, fields: Fields, found: Found): void {

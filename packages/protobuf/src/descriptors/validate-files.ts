@@ -7,9 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "@plantstore/http";
 
-/**
- * Maximum characters in a name, or in one segment of a package name. protoc has no limit. Real names are far shorter.
- */
+/** Maximum characters in a name, or in one segment of a package name. protoc has no limit for names. */
 const nameMax = 1_000;
 
 /**

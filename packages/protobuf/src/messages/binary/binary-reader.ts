@@ -4,14 +4,14 @@ import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageReader, messageReader } from "./message-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
-/** How deep messages may be nested, unless the options set a limit. This is protobuf-es' default. */
+/** Maximum message nesting depth, unless the options set a limit. protobuf-es has the same default. */
 const depthMax = 100;
 
 /**
- * Returns the function that reads a type's messages, as protobuf-es does. Bytes fields are views of the input.
+ * Creates the function that reads a type's messages as protobuf-es does. Bytes fields are views of the input.
  *
- * The function throws what `fromBinary` throws, and an error for a field whose wire type does not match its
- * declaration.
+ * The function throws the errors that `fromBinary` throws. It also throws an error for a field with a wire type that
+ * the field's declaration does not allow.
  */
 export function createBinaryReader(
   desc: DescMessage,
@@ -39,8 +39,8 @@ export function readFast(
     reader.read(new ByteSource(bytes, depth, keepsUnknown), message, bytes.byteLength, -1);
     return message;
   } catch {
-    // All errors are ignored here, including those for a truncated number or a string that is too long for the engine.
-    // Protobuf-es reports the problem.
+    // Every error is ignored here, such as an error for a truncated number or for a string beyond the engine's limit.
+    // protobuf-es then reports the problem.
     return undefined;
   }
 }

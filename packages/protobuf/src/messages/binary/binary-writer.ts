@@ -4,13 +4,13 @@ import { ByteTarget, bufferTooSmall } from "./byte-target.ts";
 import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageWriter, messageWriter } from "./message-writer.ts";
 
-/** The size at which a buffer is kept for the next message. Most messages fit. */
+/** Size in bytes of the buffer that is kept for the next message. Most messages fit into this buffer. */
 // equivalent mutant: other sizes only take longer.
 const keptBytes = 64 * 1024;
 
 /**
- * Messages above this size are written by protobuf-es. By then, smaller buffers with a third of this size in total were
- * tried.
+ * Maximum bytes in a message that the fast writer writes. protobuf-es writes larger messages, after the fast writer has
+ * tried smaller buffers.
  */
 const fastBytesMax = 64 * 1024 * 1024;
 
@@ -18,14 +18,14 @@ const fastBytesMax = 64 * 1024 * 1024;
 class ReusableTarget {
   #keptTarget: ByteTarget | undefined;
 
-  /** Takes the buffer. If a message's getter writes another message meanwhile, that one gets a new buffer. */
+  /** Takes the buffer. A message that is written by another message's getter gets a new buffer. */
   take(): ByteTarget {
     const target = this.#keptTarget ?? new ByteTarget(keptBytes);
     this.#keptTarget = undefined;
     return target;
   }
 
-  /** Keeps the buffer if it has the usual size. */
+  /** Keeps a buffer with the usual size for the next message. */
   keep(target: ByteTarget): void {
     if (target.bytes.byteLength === keptBytes) this.#keptTarget = target;
   }
@@ -34,8 +34,8 @@ class ReusableTarget {
 const reusable = new ReusableTarget();
 
 /**
- * Returns the function that writes a type's messages, with the same bytes and errors as `toBinary`. The result shares
- * no memory with the message.
+ * Creates the function that writes a type's messages with the same bytes and errors as `toBinary`. The function's
+ * result shares no memory with the message.
  */
 export function createMessageWriter(
   desc: DescMessage,
@@ -63,7 +63,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
       target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.requiredBytes, writer.largeBytes));
     }
   } catch {
-    // A property has a wrong type, or its getter has thrown. Protobuf-es reports the problem.
+    // A property has a wrong type, or a getter has thrown an error. protobuf-es then reports the problem.
     return undefined;
   } finally {
     reusable.keep(target);
@@ -72,7 +72,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
 
 function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array {
   if (bytes.byteLength !== keptBytes) {
-    // Adds an eighth, so that the type's next large message also fits.
+    // The size estimate is an eighth larger, so that the type's next large message probably fits.
     writer.largeBytes = Math.ceil(at * 1.125);
     if (at > 0.75 * bytes.byteLength) return bytes.subarray(0, at);
   }
@@ -81,7 +81,7 @@ function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array
   return copy;
 }
 
-/** Writes a message, and returns whether it fits. */
+/** Writes a message, and returns whether the message fits into the buffer. */
 function tryWrite(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
   target.at = 0;
   // equivalent mutant: an earlier message's requirement only allocates more memory than needed.

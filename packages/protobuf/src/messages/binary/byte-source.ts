@@ -1,13 +1,13 @@
 import { bailOut } from "../codegen/index.ts";
 
-/** A message's bytes, and the read position. */
+/** The bytes of a message, with the current read position. */
 export class ByteSource {
   readonly bytes: Uint8Array;
-  /** The next read's offset. */
+  /** The offset at which the next read starts. */
   at = 0;
-  /** How many more message levels may be entered. */
+  /** Number of further message levels that may be entered. */
   depthLeft: number;
-  /** Whether messages keep unknown fields. */
+  /** Whether unknown fields are kept in messages. */
   readonly keepsUnknown: boolean;
   #view: DataView | undefined;
 
@@ -17,14 +17,15 @@ export class ByteSource {
     this.keepsUnknown = keepsUnknown;
   }
 
-  /** The input's bytes, for fixed-length numbers. Created on first use, because many messages have none. */
+  /** A view for reading fixed-length numbers. Created on first use, because many messages need no view. */
   get view(): DataView {
     const { buffer, byteOffset, byteLength } = this.bytes;
     return (this.#view ??= new DataView(buffer, byteOffset, byteLength));
   }
 }
 
-// The functions below read zeroes past the end. After each message, its reader checks that it has not read too far.
+// The functions below read zeroes after the last byte. A message's reader checks afterwards whether the read position
+// is past the end.
 
 /** Reads a varint's lowest 32 bits as a signed integer. */
 export function readVarint32(source: ByteSource): number {
@@ -33,7 +34,7 @@ export function readVarint32(source: ByteSource): number {
   let value = 0;
   for (let shift = 0; shift < 70; shift += 7) {
     const byte = bytes[at++] ?? 0;
-    // Checked because JavaScript reduces shift counts modulo 32.
+    // The shift count is checked, because JavaScript reduces shift counts modulo 32.
     if (shift < 35) value |= (byte & 0x7f) << shift;
     if (byte < 0x80) {
       source.at = at;
@@ -43,7 +44,7 @@ export function readVarint32(source: ByteSource): number {
   throw bailOut;
 }
 
-/** Reads a length or a tag: a varint that fits in 32 bits. */
+/** Reads a length or a tag, which is a varint that fits in 32 bits. */
 export function readUnsigned(source: ByteSource): number {
   const { bytes, at } = source;
   const value = readVarint32(source) >>> 0;
@@ -88,7 +89,7 @@ export function readUint64(source: ByteSource): bigint {
   return scratchView.getBigUint64(0, true);
 }
 
-/** Reads a sint64, whose lowest bit is its sign (protobuf.dev, "Signed Integers"). */
+/** Reads a sint64. The lowest bit is the sign (protobuf.dev, "Signed Integers"). */
 export function readSint64(source: ByteSource): bigint {
   readVarint64(source);
   const low = scratchView.getInt32(0, true);
@@ -99,11 +100,11 @@ export function readSint64(source: ByteSource): bigint {
   return scratchView.getBigInt64(0, true);
 }
 
-/** Reads a bool: any number other than 0 is true. */
+/** Reads a bool. Any number other than 0 is true. */
 export function readBool(source: ByteSource): boolean {
   readVarint64(source);
   return scratchView.getInt32(0, true) !== 0 || scratchView.getInt32(4, true) !== 0;
 }
 
-/** The bigints for one-byte varints, so that reading one allocates nothing. */
+/** The bigints for one-byte varints, so that reading a small integer allocates nothing. */
 export const smallIntegers: readonly bigint[] = Array.from({ length: 0x80 }, (_, value) => BigInt(value));

@@ -2,29 +2,29 @@ import { allocateBytes } from "@plantstore/http";
 import { bailOut } from "../codegen/index.ts";
 
 /**
- * The buffer that a message is written to, and the write position.
+ * The buffer for writing a message, with the current write position.
  *
- * Writes past an array's end are ignored, so numbers are written without a bounds check. Afterwards, {@link fits} shows
- * whether the buffer was large enough. If not, the message is written again to a larger one.
+ * JavaScript ignores writes past an array's end, so numbers are written without a bounds check. {@link fits} then shows
+ * whether the buffer was large enough. If the buffer is too small, the message is written again to a larger buffer.
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;
-  /** The next write's offset. */
+  /** The offset at which the next write starts. */
   at = 0;
-  /** The size that the buffer would have needed, if known. */
+  /** The buffer size that the message needs at least, if known. */
   requiredBytes = 0;
 
   constructor(length: number) {
     this.bytes = allocateBytes(length);
   }
 
-  /** Whether everything written is within the buffer. */
+  /** Whether everything that was written fits into the buffer. */
   get fits(): boolean {
     return this.at <= this.bytes.byteLength;
   }
 }
 
-/** Thrown when the next value does not fit. A symbol rather than an error, like {@link bailOut}. */
+/** Thrown if the next value does not fit into the buffer. A symbol takes less time to create than an Error. */
 export const bufferTooSmall: unknown = Symbol("buffer too small");
 
 /** Throws {@link bufferTooSmall} unless the buffer has space for `length` more bytes. */
@@ -66,7 +66,7 @@ function writeVarint64(target: ByteTarget, lowHalf: number, highHalf: number): v
 export function writeInt32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
   if (value >= 0) writeVarint32(target, value);
-  // Sign-extended (protobuf.dev, "Signed Integers").
+  // A negative number is sign-extended to 64 bits (protobuf.dev, "Signed Integers").
   else writeVarint64(target, value, -1);
 }
 
@@ -76,7 +76,7 @@ export function writeUint32(target: ByteTarget, value: unknown): void {
   writeVarint32(target, value);
 }
 
-/** Writes a sint32, whose lowest bit is its sign. */
+/** Writes a sint32. The lowest bit is the sign. */
 export function writeSint32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
   writeVarint32(target, (value << 1) ^ (value >> 31));
@@ -97,7 +97,7 @@ export function writeUint64(target: ByteTarget, value: unknown): void {
   writeVarint64(target, scratchView.getInt32(0, true), scratchView.getInt32(4, true));
 }
 
-/** Writes a sint64, whose lowest bit is its sign. */
+/** Writes a sint64. The lowest bit is the sign. */
 export function writeSint64(target: ByteTarget, value: unknown): void {
   scratchView.setBigInt64(0, toInt64(value), true);
   const low = scratchView.getInt32(0, true);
@@ -106,7 +106,7 @@ export function writeSint64(target: ByteTarget, value: unknown): void {
   writeVarint64(target, (low << 1) ^ sign, ((high << 1) | (low >>> 31)) ^ sign);
 }
 
-/** Accepts strings, too: fields with `jstype = JS_STRING` and map keys are stored as strings. */
+/** Converts a value to a bigint. Map keys, and fields with `jstype = JS_STRING`, are stored as strings. */
 function toInteger(value: unknown): bigint {
   if (typeof value === "bigint") return value;
   if (typeof value !== "string") throw bailOut;
@@ -144,7 +144,7 @@ export function writeDouble(target: ByteTarget, value: unknown): void {
   writeWord(target, 8);
 }
 
-/** Writes a float. For a number that is too large, protobuf-es throws the error. */
+/** Writes a float. protobuf-es throws the error for a number that is too large. */
 export function writeFloat(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || (Number.isFinite(value) && !Number.isFinite(Math.fround(value)))) throw bailOut;
   scratchView.setFloat32(0, value, true);
@@ -177,7 +177,7 @@ export function writeBool(target: ByteTarget, value: unknown): void {
   target.bytes[target.at++] = value ? 1 : 0;
 }
 
-/** Writes a bool map key, which is a string because property names are. */
+/** Writes a bool map key. The key is a string, because property names are strings. */
 export function writeBoolKey(target: ByteTarget, key: string): void {
   if (key !== "true" && key !== "false") throw bailOut;
   writeBool(target, key === "true");
@@ -201,10 +201,10 @@ export function writeRaw(target: ByteTarget, raw: unknown): void {
 }
 
 /**
- * Writes a length at `start`, for content that begins `reserved` bytes after it. Moves the content if the length needs
- * more or fewer bytes than were reserved.
+ * Writes the length of content at the offset `start`. The content begins `reserved` bytes after `start`, and is moved
+ * if the length needs more or fewer bytes.
  *
- * @returns how many bytes the length takes
+ * @returns the number of bytes that the length takes
  */
 export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {
   const { bytes, at } = target;
@@ -218,7 +218,7 @@ export function writeLengthBefore(target: ByteTarget, start: number, reserved: n
   return needed;
 }
 
-/** Returns how many bytes a length takes as a varint. */
+/** Returns the number of bytes that a length takes as a varint. */
 export function lengthBytes(length: number): number {
   if (length < 0x80) return 1;
   if (length < 0x4000) return 2;

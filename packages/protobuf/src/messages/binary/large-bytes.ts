@@ -7,18 +7,18 @@ import type { CodegenOptions } from "../codegen/index.ts";
 import { createMessageWriter } from "./binary-writer.ts";
 
 /**
- * Bytes fields of at least this size are written separately. Below 64 KiB, a second writer costs as much as the copy.
+ * Minimum size of a bytes field that is written separately. Below 64 KiB, a second writer costs as much as the copy.
  */
 const separateFieldBytesMin = 64 * 1024;
 
 /**
- * Returns the function that encodes a type's messages. A large bytes field, such as a part of a file, is copied only
- * once. The field is written after the other fields, which is allowed because fields may come in any order
- * (protobuf.dev, "Field Order"). The result shares no memory with the message, which a handler may reuse for its next
+ * Returns the function that encodes a type's messages. A large bytes field, such as a file chunk, is copied only once.
+ * The large field is written after the other fields, because fields may come in any order (protobuf.dev, "Field
+ * Order"). The encoded bytes share no memory with the message, because a handler may reuse the message for its next
  * response.
  *
- * A single writer for all fields would grow its buffer until everything fits, and return a copy. For one megabyte, it
- * would allocate several megabytes and cause garbage collections.
+ * A single writer for all fields would grow its buffer until everything fits, and return a copy. Such a writer would
+ * allocate several megabytes for one megabyte, and cause garbage collections.
  */
 export function createBinaryWriter(
   desc: DescMessage,
@@ -39,9 +39,9 @@ export function createBinaryWriter(
 }
 
 /**
- * Returns whether a field can be written separately. The field must be a bytes field. Required fields are excluded,
- * because the other fields could not be encoded without them, and so are a oneof's members, because messages have no
- * property with their name.
+ * Returns whether a field is a bytes field that can be written separately. A required field cannot, because the other
+ * fields could not be encoded without it. A oneof's member cannot, because a message has no property with the member's
+ * name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

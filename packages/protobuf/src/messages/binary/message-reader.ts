@@ -60,7 +60,7 @@ function compileReader(desc: DescMessage): ReadMessage {
   return compileFunction(text, typeScope.values);
 }
 
-/** Reads an unknown field. The field is kept as protobuf-es does: the bytes after its tag. */
+/** Reads an unknown field. The bytes after the field's tag are kept, as in protobuf-es. */
 function readUnknown(source: ByteSource, message: Message, tag: number): void {
   const { bytes, at: start } = source;
   const wireType: WireType = tag & 7;
@@ -92,7 +92,7 @@ function skip(source: ByteSource, wireType: WireType): void {
   }
 }
 
-/** Reads one field, from `start` to `end`, with protobuf-es into a new message. */
+/** Uses protobuf-es to read one field, between the offsets `start` and `end`, into a new message. */
 function readFieldWithProtobufEs(desc: DescMessage, source: ByteSource, start: number, end: number): Message {
   const bytes = source.bytes.subarray(start, end);
   const options = { recursionLimit: source.depthLeft + 1, readUnknownFields: source.keepsUnknown };

@@ -29,9 +29,9 @@ type WriteMessage = (target: ByteTarget, message: Message) => void;
 /** A type's fast writer. */
 export interface MessageWriter {
   readonly Message: MessageClass;
-  /** Writes a message. Throws {@link bufferTooSmall}, or anything else if protobuf-es must write the message. */
+  /** Writes a message. Throws {@link bufferTooSmall}, or any other error if protobuf-es must write the message. */
   write: WriteMessage;
-  /** The buffer size for a large message, derived from the last one. */
+  /** The buffer size for a large message, estimated from the last large message. */
   largeBytes: number;
 }
 
@@ -88,7 +88,7 @@ function writeUnknown(target: ByteTarget, fields: readonly UnknownField[]): void
   }
 }
 
-/** Writes one field with protobuf-es, as the only field of a message. */
+/** Uses protobuf-es to write a message with only one field. */
 function writeFieldWithProtobufEs(target: ByteTarget, desc: DescMessage, localName: string, value: unknown): void {
   const message = create(desc);
   Reflect.set(message, localName, value);

@@ -4,21 +4,22 @@ import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf }
 import { isInherited, literal, switchSource } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Assigns names to values that a reader's generated source uses. */
+/** Assigns names to the values that a reader's generated source uses. */
 export interface ReaderNames {
-  /** Returns a value's name. */
+  /** Returns the name for a value. */
   name(value: unknown): string;
   /** Returns the name for a message type's reader. */
   reader(desc: DescMessage): string;
 }
 
 /**
- * Generates the function `(source, message, end, endTag)`, which reads a type's fields into a message, up to the offset
- * `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function appends to lists,
- * and merges into messages.
+ * Generates the function `(source, message, end, endTag)` that reads a type's fields into a message, up to the offset
+ * `end`. A group ends earlier, with the tag `endTag`. For other messages, `endTag` is -1. The function appends items to
+ * existing lists, and merges fields into existing messages.
  *
- * In the source, `at` is the next read's offset. The offset may exceed `end`, or become NaN after the last byte. Both
- * are checked after the loop. The lengths of strings and lists are checked before they are read.
+ * In the generated source, `at` is the offset at which the next read starts. `at` may exceed `end`, or become NaN after
+ * the last byte. The generated source therefore checks `at` after the loop. The length of a string or list is checked
+ * before its content is read.
  */
 export function generateReader(desc: DescMessage, names: ReaderNames): string {
   const cases = desc.fields.flatMap((field) => new FieldSource(field, names).cases());
@@ -39,7 +40,7 @@ export function generateReader(desc: DescMessage, names: ReaderNames): string {
 }`;
 }
 
-/** Statements for an undeclared tag. */
+/** Returns statements that handle a tag that no field declares. */
 function unknownTagSource(numbers: string): string {
   return `source.at = at;
 if (tag === endTag) { source.depthLeft++; return; }
@@ -49,12 +50,12 @@ readUnknown(source, message, tag);
 at = source.at;`;
 }
 
-/** Statements that read a value longer than one byte. `at` is after its first byte. */
+/** Returns statements that read a value longer than one byte. Before these statements, `at` is after the first byte. */
 function slowPathCall(variable: string, read: string): string {
   return `source.at = at - 1; ${variable} = ${read}(source); at = source.at;`;
 }
 
-/** Statements that read a length, and check that so many bytes remain. */
+/** Returns statements that read a length, and check that enough bytes remain. */
 function lengthSource(end: string): string {
   // equivalent mutant: the result is the same without the check, after reading past the end.
   return `length = bytes[at++];
@@ -69,7 +70,7 @@ type TagCase = [tag: number, statements: string];
 class FieldSource {
   readonly #field: DescField;
   readonly #names: ReaderNames;
-  /** The message's property that holds the field, or its oneof. */
+  /** The message's property that holds the field or the field's oneof. */
   readonly #property: string;
 
   constructor(field: DescField, names: ReaderNames) {
@@ -78,7 +79,7 @@ class FieldSource {
     this.#property = `message[${literal((field.oneof ?? field).localName)}]`;
   }
 
-  /** Returns the field's statements, by tag. */
+  /** Returns the statements that read the field, by tag. */
   cases(): TagCase[] {
     const field = this.#field;
     switch (field.fieldKind) {
@@ -112,12 +113,12 @@ if (at !== stop) throw bailOut;`;
     return [((this.#field.number << 3) | wireType) >>> 0, `${statements}\ncontinue;`];
   }
 
-  /** An expression for the field's current value. */
+  /** Returns an expression for the field's current value. */
   #beforeSource(): string {
     const { oneof, localName } = this.#field;
     if (oneof !== undefined)
       return `(${this.#property}.case === ${literal(localName)} ? ${this.#property}.value : undefined)`;
-    // Without `hasOwn`, the message would be merged into an inherited method.
+    // Without `hasOwn`, the message would be merged into a method that every object inherits.
     return isInherited(localName)
       ? `(hasOwn(message, ${literal(localName)}) ? ${this.#property} : undefined)`
       : this.#property;
@@ -129,12 +130,12 @@ if (at !== stop) throw bailOut;`;
     return `${this.#property} = ${value};`;
   }
 
-  /** Statements that read a scalar or an enum into `value`. */
+  /** Returns statements that read a scalar or an enum into `value`. */
   #value(field: DescField, end: string): string {
     if (field.enum !== undefined) {
       const read = scalarSource(ScalarType.INT32, end);
       if (field.enum.open) return read;
-      // If a closed enum does not declare a number, protobuf-es decides whether to keep it as an unknown field.
+      // If a closed enum does not declare a number, protobuf-es decides whether to keep the number as an unknown field.
       const numbers = this.#names.name(new Set(field.enum.values.map(({ number }) => number)));
       return `${read}if (!${numbers}.has(value)) throw bailOut;\n`;
     }
@@ -142,7 +143,7 @@ if (at !== stop) throw bailOut;`;
     return scalarSource(scalarOf(field), end) + (isString ? "value = String(value);\n" : "");
   }
 
-  /** Statements that read a message into `value`, merged into the result of the expression `before`. */
+  /** Returns statements that read a message into `value`, merged into the value of the expression `before`. */
   #message(field: MessageField, before: string): string {
     const { message: desc, number } = field;
     const reader = this.#names.reader(desc);
@@ -160,7 +161,7 @@ if (at !== stop) throw bailOut;`;
 ${read}value = ${inner};\n`;
   }
 
-  /** Statements that read only this field with protobuf-es, into another message. */
+  /** Returns statements that use protobuf-es to read only this field into another message. */
   #withProtobufEs(field: MessageField, before: string): string {
     const parent = this.#names.name(field.parent);
     const isGroup = messageWireType(field) === WireType.StartGroup;
@@ -172,7 +173,7 @@ child = readFieldWithProtobufEs(${parent}, source, start, at);
 value = ${field.oneof === undefined ? inner : `${property}.value`};\n`;
   }
 
-  /** Statements that read a map entry: a message with key = 1 and value = 2 (protobuf.dev, "Maps"). */
+  /** Returns statements that read a map entry, which is a message with key = 1 and value = 2 (protobuf.dev, "Maps"). */
   #entry(field: DescField & { fieldKind: "map" }): string {
     if (isKeptAsJson(field)) return "throw bailOut;";
     const keyTag = literal((1 << 3) | wireTypeOf(field.mapKey));

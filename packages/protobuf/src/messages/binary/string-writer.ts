@@ -1,10 +1,10 @@
 import { bailOut } from "../codegen/index.ts";
 import { type ByteTarget, requireCapacity, lengthBytes, writeLengthBefore } from "./byte-target.ts";
 
-/** Up to this length in characters, writing a string in JavaScript is faster than calling the runtime's encoder. */
+/** Length in characters below which JavaScript code writes a string faster than the runtime's encoder. */
 const shortTextLength = 40;
 
-/** node's Buffer, if there is one. Buffer writes at an offset directly. A TextEncoder needs a subarray. */
+/** node's Buffer, if it exists. Buffer writes at an offset directly, but a TextEncoder needs a subarray. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
@@ -19,7 +19,7 @@ export function writeString(target: ByteTarget, text: unknown): void {
   if (typeof text !== "string") throw bailOut;
   // equivalent mutant: the result is the same if the buffer is enlarged first.
   if (text.length < shortTextLength && writeAscii(target, text)) return;
-  // At most three bytes per UTF-16 unit, and five for the length.
+  // A UTF-16 unit takes at most three bytes, and the length takes at most five bytes.
   requireCapacity(target, 5 + 3 * text.length);
   const { bytes, at: start } = target;
   const reserved = lengthBytes(text.length);
@@ -27,7 +27,7 @@ export function writeString(target: ByteTarget, text: unknown): void {
   writeLengthBefore(target, start, reserved);
 }
 
-/** Writes a short string if it is ASCII. Returns whether it is. */
+/** Writes a short string if the string is ASCII. Returns whether the string was written. */
 function writeAscii(target: ByteTarget, text: string): boolean {
   const { bytes } = target;
   const { length } = text;

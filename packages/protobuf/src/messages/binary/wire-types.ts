@@ -3,22 +3,22 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { memoize } from "../codegen/index.ts";
 import { scalarOf } from "./fields.ts";
 
-/** A message's fields by number. */
+/** A message's field layouts, by field number. */
 type Layout = ReadonlyMap<number, FieldLayout>;
 
-/** How a field may be encoded. */
+/** The encodings that a field may have. */
 interface FieldLayout {
   /** The wire types that the field may have, as a bit set. */
   readonly wireTypes: number;
-  /** Each value's wire type, if values may be packed. */
+  /** The wire type of a single value in a packed list. `undefined` if the field cannot be packed. */
   readonly packed: WireType | undefined;
-  /** Returns the content's layout, for a message or a map entry. A function, because messages may be recursive. */
+  /** Returns the layout of a message or a map entry. The member is a function, because messages may be recursive. */
   readonly contentLayout: (() => Layout) | undefined;
 }
 
 /**
- * Returns whether every field of an encoded message has a wire type that its definition allows, and every nested
- * message and packed list ends exactly at its length.
+ * Returns whether an encoded message has only wire types that the definition allows. Nested messages and packed lists
+ * must also end exactly at their length.
  *
  * protobuf-es checks only field numbers. If the client's definition has a string where ours has an int64, protobuf-es
  * reads the string's length as the number and its characters as further fields: "88" becomes 2.
@@ -27,7 +27,7 @@ export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): bool
   return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength, undefined);
 }
 
-/** @param group - the number of the enclosing group */
+/** @param group - the field number of the enclosing group, if any */
 function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: number | undefined): boolean {
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
@@ -43,7 +43,7 @@ function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: 
   return group === undefined && reader.pos === end;
 }
 
-/** Skips a length-delimited value, and returns whether its content is as declared. */
+/** Skips a length-delimited value, and returns whether its content has the declared wire types. */
 function isInsideAsDeclared(reader: BinaryReader, { contentLayout, packed }: FieldLayout): boolean {
   const start = reader.pos;
   const length = reader.uint32();

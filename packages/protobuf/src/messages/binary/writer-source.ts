@@ -5,20 +5,20 @@ import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf }
 import { literal } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Assigns names to values that a writer's generated source uses. */
+/** Assigns names to the values that a writer's generated source uses. */
 export interface WriterNames {
-  /** Returns a value's name. */
+  /** Returns the name for a value. */
   name(value: unknown): string;
   /** Returns the name for a message type's writer. */
   writer(desc: DescMessage): string;
 }
 
 /**
- * Generates the function `(target, message)`, which writes a message as protobuf-es does: its fields by number, then
- * its unknown fields.
+ * Generates the function `(target, message)` that writes a message as protobuf-es does. Fields are written by number,
+ * before the unknown fields.
  *
- * In the source, `at` is the next write's offset. For a length, as many bytes are reserved as the field's last length
- * needed. If the length needs more or fewer, the content is moved.
+ * In the generated source, `at` is the offset at which the next write starts. The number of bytes reserved for a length
+ * is the number that the field's last length needed. The content is moved if the length needs more or fewer bytes.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
@@ -37,7 +37,7 @@ ${fields.map((field) => field.statements()).join("\n")}
 
 /** Generates the source that writes one field. */
 class FieldSource {
-  /** The variable that holds how many bytes the last length took. */
+  /** The name of the variable with the number of bytes that the last length took. */
   readonly sizeEstimate: string;
   readonly #field: DescField;
   readonly #names: WriterNames;
@@ -69,7 +69,7 @@ class FieldSource {
     return tagSource(this.#field.number, wireType);
   }
 
-  /** The condition for writing `value`: it is explicitly set or, without presence, not zero. */
+  /** Returns the condition for writing `value`. Fields without presence are written if they are not zero. */
   #isSet(): string {
     const { presence, localName } = this.#field;
     // Proto2 defaults are on the prototype, so only an own property is a set field.
@@ -86,10 +86,10 @@ class FieldSource {
         return "value.byteLength !== 0";
       case ScalarType.DOUBLE:
       case ScalarType.FLOAT:
-        // -0 is not the default, so it is written.
+        // -0 is written, because -0 is not the default value.
         return "!Object.is(value, 0)";
       default:
-        // Loose equality, because the value may also be "0" or 0n.
+        // The source uses loose equality, because the value may also be "0" or 0n.
         return "value != 0";
     }
   }
@@ -129,7 +129,7 @@ target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, entryStart, res
     const tag = tagSource(1, wireTypeOf(mapKey));
     if (mapKey === ScalarType.BOOL) return `${tag}${call("writeBoolKey", "key")}`;
     const isString = mapKey === ScalarType.STRING || isLong(mapKey);
-    // A key that is not a canonical integer changes when it is converted, and bails out.
+    // The writer bails out for a key that is not a canonical integer, because the conversion changes the key.
     return (
       tag +
       (isString
@@ -160,14 +160,14 @@ target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, entryStart, res
     return before + this.#tag(wireType) + this.#lengthDelimited(write);
   }
 
-  /** Statements that write content, preceded by its length. */
+  /** Returns statements that write content after its length. */
   #lengthDelimited(statements: string): string {
     return `{ const lengthStart = at, reserved = ${this.sizeEstimate}; at += reserved;
 ${statements}
 target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
   }
 
-  /** Statements that write only this field with protobuf-es, as part of another message. */
+  /** Returns statements that use protobuf-es to write only this field of another message. */
   #withProtobufEs(field: MessageField): string {
     const parent = this.#names.name(field.parent);
     return `target.at = at; writeFieldWithProtobufEs(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;
@@ -190,7 +190,7 @@ function call(write: string, value: string): string {
   return `target.at = at; ${write}(target, ${value}); at = target.at;\n`;
 }
 
-/** Statements that write an integer from 0 to 127 inline, and any other value with a call. */
+/** Returns statements that write an integer from 0 to 127 inline, and any other value by a function call. */
 function varintSource(write: string, value: string): string {
   return `if ((${value} & 127) === ${value}) bytes[at++] = ${value}; else { ${call(write, value)} }\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * Thrown by the fast path when the exact implementation must decide. A symbol, because creating an Error would cost
- * time for a stack trace that nobody reads.
+ * Thrown by the fast path if the exact implementation must determine the result. The value is a symbol, because
+ * creating an Error with a stack trace would cost time.
  */
 export const bailOut: unknown = Symbol("bail out");
 

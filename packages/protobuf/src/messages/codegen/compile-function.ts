@@ -1,24 +1,24 @@
 /**
- * The only place in the gateway that generates code at run time.
+ * This module is the only place in the gateway that compiles generated code at run time.
  *
- * Why: a function that serves every type looks up properties by variable names, at megamorphic sites, and calls a
- * different function for each field, which V8 cannot optimize. A function generated for one type has its property names
- * in its source, and each site sees one shape. Compared with `fromBinary`, one closure per field takes 0.7 of the time
- * to read a list with a hundred books, and generated code 0.37 (38 KB, measured alternately in one process). For JSON,
- * closures take 0.47 of the time that `fromJsonString` takes, and 0.6 compared with `toJsonString`. Generated code
- * takes 0.32 and 0.25.
+ * Reason: V8 cannot optimize a function that serves every type. Such a function looks up properties by variable names,
+ * at megamorphic sites, and calls a different function for each field. A function generated for one type has the
+ * property names in its source, and each site sees one object shape. Compared with `fromBinary`, one closure per field
+ * takes 0.7 of the time to read a list with a hundred books, and generated code 0.37 (38 KB, measured alternately in
+ * one process). For JSON, closures take 0.47 of the time of `fromJsonString`, and 0.6 of the time of `toJsonString`.
+ * Generated code takes 0.32 and 0.25 of these times.
  *
  * Safety: the source is generated from descriptors, which the program that runs the gateway has compiled in or loaded.
- * Client input, such as a message or a header, never becomes part of it. From the descriptors, the source contains only
- * names and numbers, each as a JSON literal, which is also a JavaScript literal (ECMA-262, "JSON superset"). Everything
- * else that a function refers to is passed as a value under a name defined here.
+ * Client input, such as a message or a header, never becomes part of the source. From the descriptors, the source
+ * contains only names and numbers, each as a JSON literal, which is also a JavaScript literal (ECMA-262, "JSON
+ * superset"). Everything else that a function refers to is passed as a value under a name defined here.
  *
  * Availability: a Worker, a page with a Content-Security-Policy, and node with
- * `--disallow-code-generation-from-strings` forbid it. This is checked once, at the first message. Without code
- * generation the results are the same: they come from protobuf-es or, for JSON, from the exact reader and the `json/`
- * closures. A program that does not trust its descriptors uses that flag, or the option `codegen: false`.
+ * `--disallow-code-generation-from-strings` forbid code generation. The check runs once, at the first message. The
+ * results are the same without code generation. They come from protobuf-es or, for JSON, from the exact reader and the
+ * `json/` closures. A program that does not trust its descriptors sets node's flag, or the option `codegen: false`.
  *
- * Cost: when a type's first message is read, about 0.2 ms, and the same at the first that is written.
+ * Cost: compiling takes about 0.2 ms when a type's first message is read, and again when the first is written.
  */
 
 /** The values that a function's source refers to, by name. */
@@ -26,13 +26,11 @@ export type Scope = Readonly<Record<string, unknown>>;
 
 /** Options for functions that read or write messages. */
 export interface CodegenOptions {
-  /** Whether code may be generated. By default, where the runtime allows it. */
+  /** Whether code may be generated. By default, code is generated if the runtime allows it. */
   readonly codegen?: boolean;
 }
 
-/**
- * Whether the runtime allows code generation, or `undefined` before the first check. The check's result never changes.
- */
+/** Whether the runtime allows code generation. `undefined` before the first check. The check's result never changes. */
 let isAllowed: boolean | undefined;
 
 /** Returns whether code may be generated with these options. */
@@ -42,7 +40,7 @@ export function canCompile(options: CodegenOptions | undefined): boolean {
   return isAllowed;
 }
 
-/** Compiles a function's source. @throws EvalError if the runtime does not allow it */
+/** Compiles a function's source. @throws EvalError if the runtime does not allow code generation */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type is determined by the source
 export function compileFunction<T>(text: string, scope: Scope): T {
   // oxlint-disable-next-line typescript/no-implied-eval -- see above

@@ -1,6 +1,6 @@
 /**
- * Code generation at run time: functions with which `binary/` and `json/` read and write one message type. `binary/`
- * and `json/` generate the source. This module compiles it.
+ * Generates code at run time. `binary/` and `json/` generate the source of functions that read or write one message
+ * type, and this module compiles the source.
  */
 export { type CodegenOptions, compileFunction, canCompile } from "./compile-function.ts";
 export { isInherited, type MessageClass, messageClass } from "./message-class.ts";

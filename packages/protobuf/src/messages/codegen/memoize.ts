@@ -1,5 +1,6 @@
 /**
- * Returns a function that computes a value once per key, such as a descriptor, and caches it as long as the key lives.
+ * Returns a function that computes a value once per key, such as a descriptor. The value is cached as long as the key
+ * exists.
  */
 export function memoize<Key extends object, Value extends object | boolean>(
   compute: (key: Key) => Value,

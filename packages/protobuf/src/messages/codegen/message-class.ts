@@ -6,7 +6,7 @@ import { literal, TypeScope } from "./type-scope.ts";
 /** Constructs an empty message. */
 export type MessageClass = new () => Message;
 
-/** Returns whether every object inherits a property with this name, so that it exists even if the field is not set. */
+/** Returns whether every object inherits a property with this name, even if the field is not set. */
 export function isInherited(name: string): boolean {
   return name in Object.prototype;
 }
@@ -14,9 +14,9 @@ export function isInherited(name: string): boolean {
 /**
  * Returns a constructor that generated code calls instead of `create()`.
  *
- * The messages are like those from `create()`: they have the same properties in the same order, and the same prototype,
- * which has the proto2 defaults. With a constructor, V8 knows how many properties an object will have, and stores all
- * of them in the object itself.
+ * The constructed messages have the same properties in the same order as messages from `create()`. They also have the
+ * same prototype, which has the proto2 defaults. With a constructor, V8 knows how many properties an object will have,
+ * and stores all properties in the object itself.
  */
 export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) => {
   const pattern = create(desc);
@@ -24,8 +24,8 @@ export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) 
 });
 
 /**
- * The maximum number of properties that a constructor sets. V8 stores at most 380 in the object. For more, `create()`
- * is faster.
+ * The maximum number of properties that a constructor sets. V8 stores at most 380 properties in the object. `create()`
+ * is faster for messages with more properties.
  */
 const keptPropertiesMax = 400;
 
@@ -39,14 +39,14 @@ function makeClass(pattern: Message): MessageClass {
     ([name, value]) => `this[${literal(name)}] = ${initialValue(value, scope)};`,
   );
   const constructor = compileFunction<MessageClass>(`function () {\n${lines.join("\n")}\n}`, scope.values);
-  // Instances share their prototype with `create()` results, so both have the same `constructor`.
+  // Instances get the prototype of `create()` results, so the `constructor` is the same, too.
   Reflect.set(constructor, "prototype", Object.getPrototypeOf(pattern));
   return constructor;
 }
 
 function initialValue(value: unknown, scope: TypeScope): string {
   if (Array.isArray(value)) return "[]";
-  // Messages share their empty bytes, as in protobuf-es.
+  // All messages share the same empty byte array, as in protobuf-es.
   if (typeof value !== "object" || value instanceof Uint8Array) return scope.name(value);
   return value !== null && "case" in value ? "{ case: undefined }" : "{}";
 }

@@ -147,9 +147,7 @@ export class JsonScanner {
     return this.#readKey();
   }
 
-  /**
-   * Reads an object, which must be the next value and must not have duplicate keys. `readValue` reads each key's value.
-   */
+  /** Reads an object without duplicate keys, which must be the next value. `readValue` reads each key's value. */
   readObject(readValue: (key: string) => void): void {
     const seenKeys = new Set<string>();
     this.openObject();

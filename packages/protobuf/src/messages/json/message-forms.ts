@@ -59,9 +59,7 @@ export function orderedFields(desc: DescMessage): readonly DescField[] {
   return desc.fields.toSorted((one, other) => one.number - other.number);
 }
 
-/**
- * Adds a message's extensions to its JSON. protobuf-es converts the extensions, which are rare and stored in binary.
- */
+/** Adds extensions to a message's JSON. protobuf-es converts extensions, because they are rare. */
 export function addExtensions(json: JsonObject, desc: DescMessage, message: unknown, style: JsonStyle): JsonObject {
   if (style.registry === undefined || !isMessage(message) || message.$unknown === undefined) return json;
   return Object.assign(json, toJson(withoutFields(desc), message, style));

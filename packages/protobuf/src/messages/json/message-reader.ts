@@ -18,10 +18,7 @@ import { createWellKnownReader } from "./well-known-readers.ts";
 
 const fieldReaderOf = memoize(createFieldReader);
 
-/**
- * The readers for all message types. A reader is created when it is first used, because a message type may contain
- * itself.
- */
+/** The readers for all message types. A reader is created on first use, because a message type may contain itself. */
 export const messageReaders: MessageReaders = {
   readerOf: memoize(
     (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
@@ -58,8 +55,8 @@ function readFields<Desc extends DescMessage>(
 }
 
 /**
- * Reads a field. @param bound - the fields that the URL path has set inside this field, or `"whole"` if the path has
- * set the complete field
+ * Reads a field. @param bound - the fields inside this field that the URL path sets, or `"whole"` for the complete
+ * field
  */
 function readField(
   context: ReadContext,

@@ -27,10 +27,7 @@ export const enumValuesByName: (desc: DescEnum) => ReadonlyMap<string, DescEnumV
   byNames(desc.values),
 );
 
-/**
- * Finds a field by its JSON name or its proto name. A field with this JSON name takes precedence over a field with this
- * proto name.
- */
+/** Finds a field by its JSON name or its proto name. A JSON name takes precedence over a proto name. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
   return fieldsByName(message).get(name);
 }

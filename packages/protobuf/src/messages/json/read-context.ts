@@ -45,9 +45,7 @@ export interface ReadContext {
   readonly messages: MessageReaders;
   /** Number of google.protobuf.Any that enclose the value being read. */
   anyDepth: number;
-  /**
-   * The `@type` of each google.protobuf.Any that was skipped to be read later, by the object's position in the text.
-   */
+  /** The `@type` of each google.protobuf.Any that is read later, by the object's position in the text. */
   typeUrls: Map<number, string> | undefined;
 }
 

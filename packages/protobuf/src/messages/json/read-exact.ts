@@ -54,10 +54,7 @@ export function readExactText<Value>(
   }
 }
 
-/**
- * Reads a field value. @param below - the fields that the URL path has set inside this field, or `"whole"` if the path
- * has set the complete field
- */
+/** Reads a field. @param below - the fields inside it that the URL path sets, or `"whole"` for the complete field */
 export function readExactField(
   reader: FieldReader,
   below: BoundFields | "whole" | undefined,

@@ -12,10 +12,7 @@ export interface ReadJsonOptions {
    * mapping allows is accepted, such as `7`, `"7"`, `7.0` and `1e3`.
    */
   readonly canonicalIntegers?: boolean;
-  /**
-   * The message types that a google.protobuf.Any may contain. Without a registry, only the empty Any, `{}`, is
-   * accepted.
-   */
+  /** The message types that a google.protobuf.Any may contain. Without a registry, only `{}` is accepted. */
   readonly registry?: Registry;
 }
 
@@ -44,8 +41,7 @@ export const ignoredJsonOptions: Readonly<Record<string, string>> = {
 /** Options for reading one service's messages from JSON. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
   /**
-   * The option to name when an unknown field or enum name is refused. Defaults to the option in {@link
-   * ReadJsonOptions}.
+   * The option that the error for an unknown field or enum name names. Defaults to the one in {@link ReadJsonOptions}.
    */
   readonly unknownOption?: NamedOption;
 }

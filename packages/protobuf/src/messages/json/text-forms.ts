@@ -147,9 +147,7 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
   return form && ((text) => parseText(text, form, true));
 }
 
-/**
- * Parses a map's key and value from their decoded texts. Throws a FieldProblem if the key or the value is not valid.
- */
+/** Parses a map's key and value from their decoded texts. Throws a FieldProblem for an invalid key or value. */
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
 /** Creates the parser for a map's entries. Returns `undefined` if the map's values have no text form. */
@@ -189,9 +187,7 @@ function enumForm(desc: DescEnum): TextForm {
   return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };
 }
 
-/**
- * Returns the value if an enum may hold it. An open enum may hold any int32, and a closed enum only declared numbers.
- */
+/** Returns a number if an enum may hold it. A closed enum holds only declared numbers, and an open one any int32. */
 export function enumNumber(desc: DescEnum, value: bigint | number | undefined): number | undefined {
   return typeof value === "number" && (desc.open || desc.value[value] !== undefined) ? value : undefined;
 }
