@@ -57,19 +57,19 @@ export interface OpenApiOptions extends SecurityOptions {
   /** The option `jsonOptions` of the gateway that serves the interface. */
   readonly jsonOptions?: WriteJsonOptions;
   /**
-   * The option `validation` of the gateway that serves the interface. Its rules become keywords such as `maxLength`.
-   * Responses may violate rules, because the gateway does not check responses.
+   * The option `validation` of the gateway that serves the interface. The validation rules become keywords such as
+   * `maxLength`. Responses may violate rules, because the gateway does not check responses.
    */
   readonly validation?: FieldRules;
-  /** The option `mcp` of the gateway that serves the interface. Operations then have their tool names in `x-rpc`. */
+  /** The option `mcp` of the gateway that serves the interface. Adds tool names to `x-rpc`. */
   readonly mcp?: ToolNames;
   /** The error responses. By default, 4XX and 5XX have the error format that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
   /** Returns the description of an RPC's successful response, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
-  /** Returns the header fields that an RPC accepts, in addition to HTTP's own and the credential. */
+  /** Returns the header fields that an RPC accepts, in addition to HTTP's standard ones and the credential. */
   readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
-  /** Called for every binding that is left out because OpenAPI cannot describe it. */
+  /** Called for every binding that is omitted because OpenAPI cannot describe it. */
   readonly onOmitted?: OnOmitted;
 }
 
@@ -124,7 +124,7 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
  * Creates an OpenAPI document for the REST API of services.
  *
  * Nested messages are expanded in query parameters and examples, up to the limits in `expansion.ts`. If fields are
- * omitted, the operation's description or the schema's `$comment` states this.
+ * omitted, the operation's description or the schema's `$comment` states the omission.
  *
  * @throws Error that lists every problem in the HTTP rules, as the gateway does; TypeError for unknown options
  */

@@ -16,7 +16,7 @@ type NameOf = (field: DescField) => string;
 /** Options for {@link createExample}. */
 export interface ExampleOptions {
   readonly nameOf: NameOf;
-  /** The fields that the path sets. The example leaves them out. */
+  /** The fields that the path sets, which the example omits. */
   readonly boundByPath?: BoundFields | undefined;
   /** The document's budget, toward which the fields of nested messages count. */
   readonly total: Expansion;
@@ -64,7 +64,7 @@ interface ExamplePlace {
   readonly nested: Expansion;
   /** Maximum number of nested message levels that are shown. */
   readonly depth: number;
-  /** The message types from the outermost message to this one, both included. */
+  /** The message types from the outermost message to this message, both included. */
   readonly enclosingMessages: Set<DescMessage>;
   readonly rules: FieldRules | undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * Limits the number of message fields that a document repeats.
  *
- * Query parameters and examples expand nested messages. If each of 20 messages had two fields with the next message,
- * they would become a million parameters. All expanded fields are counted here.
+ * Query parameters and examples expand nested messages. For example, 20 message types that each have two fields of the
+ * next type would become a million parameters. This module counts all expanded fields.
  */
 
 /** The maximum number of fields in one operation's parameters and inline bodies. Google's APIs need 400 fields. */

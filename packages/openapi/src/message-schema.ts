@@ -123,7 +123,7 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
 
 const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
 
-/** The string formats that an input schema keeps. JSON Schema defines them (§7.3). */
+/** The string formats that an input schema keeps. JSON Schema defines these formats (§7.3). */
 const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6", "uuid"]);
 
 /**

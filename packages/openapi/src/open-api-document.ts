@@ -60,7 +60,7 @@ export interface OpenApiOAuthFlow {
   readonly scopes: Readonly<Record<string, string>>;
 }
 
-/** The Security Requirement Object. A caller needs all credentials in it, each with the listed scopes. */
+/** The Security Requirement Object. A caller needs all credentials in the object, each with the listed scopes. */
 export type OpenApiSecurityRequirement = Readonly<Record<string, readonly string[]>>;
 
 /** An operation parameter. */
@@ -71,7 +71,7 @@ export interface OpenApiParameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: OpenApiSchema;
-  /** Our extension with the JSON names on the path to the field. Omitted if `name` split at dots is the same. */
+  /** Our extension with the JSON names on the path to the field. Omitted if splitting `name` at dots returns them. */
   readonly "x-field"?: readonly string[];
   /** The style of a map parameter, `name[key]=value`. */
   readonly style?: "deepObject";

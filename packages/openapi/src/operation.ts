@@ -130,7 +130,7 @@ function bodyContent(
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
-  // The gateway accepts a stream of JSON values in several formats. Tools support only the array.
+  // The gateway accepts a stream of JSON values in several formats. Tools support only the format with a JSON array.
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return content;
 }
@@ -214,8 +214,8 @@ function eventOf(schema: OpenApiSchema): OpenApiSchema {
 
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
-// Returns an operation's summary and description. Both always have a text, because linters report operations without
-// them.
+// Returns an operation's summary and description. The summary and the description are never empty, because linters
+// report empty ones.
 function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
   const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
   const options = openApiOptionsOf(method);

@@ -155,7 +155,7 @@ function describeQueryValue(
     ...(description !== undefined && { description }),
     // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).
     schema: schemas.ofParameter(field),
-    // `labels[color]=red` (§4.8.12.3, "Style Values").
+    // A map is written as `labels[color]=red` (§4.8.12.3, "Style Values").
     ...(isMap && { style: "deepObject", explode: true }),
   };
 }

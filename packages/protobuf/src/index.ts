@@ -1,4 +1,4 @@
-/** Converts messages to JSON and binary, and reads descriptors. Runs on every JavaScript platform. */
+/** Converts messages to JSON and binary, and reads descriptors. This package runs on every JavaScript platform. */
 export * from "./descriptors/index.ts";
 export * from "./errors/index.ts";
 export * from "./messages/binary/index.ts";

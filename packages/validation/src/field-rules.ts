@@ -20,8 +20,7 @@ import { keywordsOf } from "./rule-keywords.ts";
 
 /**
  * Describes `buf.validate` field rules for documents. Some descriptions are found by validating messages. Untrusted
- * rules are not evaluated, because patterns and CEL could take long or fill the memory. Response messages may have
- * rules, too.
+ * rules are not evaluated, because patterns and CEL, even in response messages, could take long or fill the memory.
  */
 export class DescribedRules implements FieldRules {
   /** Returns a field's decoded rules, cached because `getOption` decodes the option on each call. */

@@ -8,7 +8,7 @@ import type { Rules } from "./rules.ts";
 const ownersMax = 2000;
 /** Maximum characters in all patterns. Compiling 1,000 characters takes up to 0.15 s. */
 const patternCharactersMax = 10_000;
-/** Time limit for compiling all rules, in milliseconds. The maximum number of rules takes a tenth of it. */
+/** Time limit for compiling all rules, in milliseconds. The maximum number of rules takes a tenth of this time. */
 const prepareMsMax = 5000;
 /**
  * Time limit for checking one message, in milliseconds. A large message takes some milliseconds, and a container may be

@@ -12,7 +12,7 @@ import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
 /** The rules that are set for one value, by their names in `buf/validate/validate.proto`. */
 type GivenRules = ReadonlyMap<string, unknown>;
 
-/** Returns the JSON values for a rule's value. A 64-bit integer may have two, and an enum number several names. */
+/** Returns the JSON values for a rule's value. 64-bit integers and enum numbers may have several. */
 type ToJson = (value: unknown) => Choice[];
 
 /**

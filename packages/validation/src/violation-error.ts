@@ -60,7 +60,7 @@ export function violationError(
 
 const noViolation: Pick<Violation, "field" | "message"> = { field: [], message: "" };
 
-/** Returns whether a violation is short enough for the details. Its path may contain map keys from the client. */
+/** Returns whether a violation is short enough for the details. Paths may contain map keys from the client. */
 function isShort({ field, message }: Violation): boolean {
   return pathToString(field).length + message.length <= violationLengthMax;
 }

@@ -16,7 +16,8 @@ import { referredTypes } from "./needed-files.ts";
  * Creates a registry from files. Unlike `createFileRegistry`, the function yields after each file.
  *
  * @param protos - complete files, each after the files that it imports
- * @param isNeeded - returns whether the file with a name must be valid. Invalid files that are not needed are omitted
+ * @param isNeeded - returns whether the file with the given name must be valid. Invalid files that are not needed are
+ * omitted
  * @throws Error with protobuf-es' message if a needed file is invalid
  */
 export function* linkFiles(

@@ -5,7 +5,7 @@
  * fourth field.
  */
 export class ListPositions {
-  /** The kept items' new indexes by old index, for each list by its old path. */
+  /** Maps a list's old path to the kept items' new indexes, by old index. */
   readonly #lists = new Map<string, ReadonlyMap<number, number>>();
 
   /** Returns the items to keep, with their old indexes. @param path - the list's old path */

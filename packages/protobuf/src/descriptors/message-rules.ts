@@ -3,7 +3,7 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { copyWith } from "./complete-files.ts";
 import { type EncodedField, fieldsOf } from "./parse-files.ts";
 
-/** The number of the extension `buf.validate.message`. A descriptor set may lack the extension's file. */
+/** The number of the extension `buf.validate.message`. Used because a descriptor set may lack the extension's file. */
 const extensionNumber = 1159;
 
 /** The numbers of `MessageRules.oneof` and `MessageOneofRule.fields`. */

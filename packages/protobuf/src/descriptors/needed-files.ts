@@ -5,7 +5,7 @@ import { joinNames } from "./validate-files.ts";
  * Returns the files that services need. A file is needed if it declares a service, or a type that a needed file uses.
  * If no file declares a service, all files are needed. Yields after each file.
  *
- * Only options may use the other files, so the other files may be invalid.
+ * Only options may use files that are not needed, so those files may be invalid.
  */
 export function* neededFiles(
   files: readonly FileDescriptorProto[],

@@ -5,13 +5,13 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 /** Number of bytes parsed in one step, unless a field is larger. Parsing 64 KiB takes about three milliseconds. */
 const pieceBytes = 64 * 1024;
 
-/** Maximum message nesting depth in a file. With 99 levels, a set has at most 100 levels, as in protobuf's readers. */
+/** Maximum message nesting depth in a file. A set has one level more, 100 levels, as in protobuf's readers. */
 const recursionLimit = 99;
 
 /** The number of the field that contains a set's files. */
 const filesNumber = FileDescriptorSetSchema.field.file.number;
 
-/** The number of the field that contains a file's comments. All other large fields are definitions. */
+/** The number of the field that contains a file's comments. All large fields except the comments are definitions. */
 const commentsNumber = FileDescriptorProtoSchema.field.sourceCodeInfo.number;
 
 /**

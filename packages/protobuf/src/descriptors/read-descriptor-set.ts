@@ -12,7 +12,7 @@ import { distinctFiles, validateFiles } from "./validate-files.ts";
 export interface DescribedServices {
   readonly services: readonly DescService[];
   readonly types: Registry;
-  /** The services that are omitted because a type is missing, by full name. Each value is the reason. */
+  /** The reason for each service that is omitted because a type is missing, by the service's full name. */
   readonly omitted: ReadonlyMap<string, string>;
   /** The missing imported files that may declare the missing types. */
   readonly missingFiles: ReadonlySet<string>;

@@ -7,7 +7,7 @@ import { linkFiles } from "./link-files.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 import { distinctFiles } from "./validate-files.ts";
 
-/** The visible types in files. These types have separate descriptors. */
+/** The visible types in files, with separate descriptors. */
 export interface VisibleTypes extends Pick<DescribedServices, "types" | "restricted" | "hiddenRpcs" | "labels"> {
   /** The names of all files, including files in which nothing is visible. */
   readonly fileNames: ReadonlySet<string>;
@@ -32,7 +32,7 @@ export function hideInFiles(
 
 /**
  * Returns services without the elements that the gateway's option `visibility` hides. Pass the result to
- * `createOpenApi` and `createReflectionService`. Hidden services are left out.
+ * `createOpenApi` and `createReflectionService`. Hidden services are omitted.
  *
  * @throws Error if an enum's first value is hidden, because fields have this value by default; TypeError for an invalid
  * option

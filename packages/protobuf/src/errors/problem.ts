@@ -3,7 +3,7 @@ import { type NamedOption, type ProblemName, problems } from "@plantstore/http";
 
 /** Optional properties of the error that {@link problem} creates. */
 export interface ProblemDetails {
-  /** Replaces the code from {@link problems}. The error then has the standard HTTP status for this code. */
+  /** Replaces the code from {@link problems}. A replaced code has its standard HTTP status. */
   readonly code?: Code;
   /** Replaces the HTTP status that {@link problems} defines for REST. */
   readonly httpStatus?: number;
@@ -22,14 +22,14 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
   return error;
 }
 
-/** The HTTP statuses passed to {@link problem}, by error. A property would appear in programs' logs. */
+/** The HTTP statuses passed to {@link problem}, by error. An error's property would appear in programs' logs. */
 const customStatuses = new WeakMap<ConnectError, number>();
 
 /**
  * Returns the HTTP status on REST that was passed to {@link problem}, or else the status from {@link problems}.
  *
- * @returns `undefined` if the error's code differs from the code in {@link problems}, or if the error has no entry. The
- * error then has the standard HTTP status for its code
+ * @returns `undefined` if the error has the standard HTTP status for its code, because its code differs from the code
+ * in {@link problems}, or because the error has no entry
  */
 export function problemStatusOf(error: ConnectError): number | undefined {
   const custom = customStatuses.get(error);
@@ -80,12 +80,12 @@ export function optionOf(error: ConnectError): NamedOption | undefined {
 /** The options passed to {@link problem}. */
 const namedOptions = new WeakMap<ConnectError, NamedOption>();
 
-/** The names that error messages show for options. Error messages do not name an option that has no member here. */
+/** The names that error messages show for options. Error messages do not name an option without a member. */
 export type OptionLabels = Readonly<Partial<Record<NamedOption, string | undefined>>>;
 
 /**
  * Adds the option that accepts the refused request to the error's message. Returns the error unchanged if no option
- * does.
+ * accepts the request.
  *
  * @param names - the option names that the message shows. By default, the options' own names
  */

@@ -17,7 +17,7 @@ export class ByteSource {
     this.keepsUnknown = keepsUnknown;
   }
 
-  /** A view for reading fixed-length numbers. Created on first use, because many messages need no view. */
+  /** A view for reading fixed-length numbers. The view is created on first use, because many messages need none. */
   get view(): DataView {
     const { buffer, byteOffset, byteLength } = this.bytes;
     return (this.#view ??= new DataView(buffer, byteOffset, byteLength));

@@ -4,8 +4,9 @@ import { bailOut } from "../codegen/index.ts";
 /**
  * The buffer for writing a message, with the current write position.
  *
- * JavaScript ignores writes past an array's end, so numbers are written without a bounds check. {@link fits} then shows
- * whether the buffer was large enough. If the buffer is too small, the message is written again to a larger buffer.
+ * JavaScript ignores writes past an array's end, so numbers are written without a bounds check. After the writes,
+ * {@link fits} shows whether the buffer was large enough. If the buffer is too small, the message is written again to a
+ * larger buffer.
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;
@@ -30,7 +31,7 @@ export const bufferTooSmall: unknown = Symbol("buffer too small");
 /** Throws {@link bufferTooSmall} unless the buffer has space for `length` more bytes. */
 export function requireCapacity(target: ByteTarget, length: number): void {
   if (length <= target.bytes.byteLength - target.at) return;
-  // equivalent mutant: without it, smaller sizes are tried first.
+  // equivalent mutant: without the required size, the writer tries smaller buffers first.
   target.requiredBytes = target.at + length;
   throw bufferTooSmall;
 }
@@ -193,7 +194,7 @@ export function writeBytes(target: ByteTarget, value: unknown): void {
 /** Writes bytes without their length. */
 export function writeRaw(target: ByteTarget, raw: unknown): void {
   if (!(raw instanceof Uint8Array)) throw bailOut;
-  // equivalent mutant: protobuf-es writes a value that does not fit, only slower.
+  // equivalent mutant: without the check, protobuf-es writes a message that does not fit, only slower.
   requireCapacity(target, raw.byteLength);
   const { bytes, at } = target;
   bytes.set(raw, at);
@@ -223,6 +224,6 @@ export function lengthBytes(length: number): number {
   if (length < 0x80) return 1;
   if (length < 0x4000) return 2;
   if (length < 0x20_0000) return 3;
-  // equivalent mutant: a test would need a quarter of a gigabyte.
+  // equivalent mutant: a test would need a message with a quarter of a gigabyte.
   return length < 0x1000_0000 ? 4 : 5;
 }

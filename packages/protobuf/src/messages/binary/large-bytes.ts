@@ -17,8 +17,8 @@ const separateFieldBytesMin = 64 * 1024;
  * Order"). The encoded bytes share no memory with the message, because a handler may reuse the message for its next
  * response.
  *
- * A single writer for all fields would grow its buffer until everything fits, and return a copy. Such a writer would
- * allocate several megabytes for one megabyte, and cause garbage collections.
+ * A single writer for all fields would grow its buffer until everything fits, and return a copy. For a field with one
+ * megabyte, a single writer would allocate several megabytes and cause garbage collections.
  */
 export function createBinaryWriter(
   desc: DescMessage,
@@ -39,9 +39,9 @@ export function createBinaryWriter(
 }
 
 /**
- * Returns whether a field is a bytes field that can be written separately. A required field cannot, because the other
- * fields could not be encoded without it. A oneof's member cannot, because a message has no property with the member's
- * name.
+ * Returns whether a field is a bytes field that can be written separately. A required field cannot be written
+ * separately, because the other fields could not be encoded without it. A oneof's member cannot be written separately,
+ * because a message has no property with the member's name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

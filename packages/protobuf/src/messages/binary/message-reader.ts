@@ -20,7 +20,7 @@ type ReadMessage = (source: ByteSource, message: Message, end: number, endTag: n
 /** A type's fast reader. */
 export interface MessageReader {
   readonly Message: MessageClass;
-  /** Reads into a message, as {@link generateReader} describes. Throws if protobuf-es must read the message. */
+  /** Reads fields into a message, as {@link generateReader} describes. Throws if protobuf-es must read the message. */
   read: ReadMessage;
 }
 

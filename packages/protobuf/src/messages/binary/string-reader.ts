@@ -33,7 +33,7 @@ function readLongText(bytes: Uint8Array, at: number, length: number): string {
  * protobuf-es versions drop the mark.
  */
 export function readString(bytes: Uint8Array, at: number, length: number): string {
-  // equivalent mutant: the result is the same, only slower.
+  // equivalent mutant: with another length, reading only takes longer.
   if (length > shortTextBytes) return requireValid(readLongText(bytes, at, length));
   let hash = length;
   for (let index = at; index < at + length; index += 1) {

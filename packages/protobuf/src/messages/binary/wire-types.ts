@@ -21,7 +21,7 @@ interface FieldLayout {
  * must also end exactly at their length.
  *
  * protobuf-es checks only field numbers. If the client's definition has a string where ours has an int64, protobuf-es
- * reads the string's length as the number and its characters as further fields: "88" becomes 2.
+ * reads the string's length as the number, and the string's characters as further fields. For example, "88" becomes 2.
  */
 export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): boolean {
   return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength, undefined);

@@ -14,9 +14,9 @@ export function isInherited(name: string): boolean {
 /**
  * Returns a constructor that generated code calls instead of `create()`.
  *
- * The constructed messages have the same properties in the same order as messages from `create()`. They also have the
- * same prototype, which has the proto2 defaults. With a constructor, V8 knows how many properties an object will have,
- * and stores all properties in the object itself.
+ * The constructed messages have the same properties in the same order as messages from `create()`. The prototype is
+ * also the same, and has the proto2 defaults. With a constructor, V8 knows how many properties an object will have, and
+ * stores all properties in the object itself.
  */
 export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) => {
   const pattern = create(desc);

@@ -3,7 +3,7 @@ import type { Scope } from "./compile-function.ts";
 /** Returns a descriptor's name or number as a literal for generated code. */
 export const literal = (value: string | number): string => JSON.stringify(value);
 
-/** The scope of one generated function. It has the values common to all types, and the type's own values. */
+/** The scope of one generated function, with the values common to all types and the type's own values. */
 export class TypeScope {
   readonly #values: Record<string, unknown>;
   #count = 0;

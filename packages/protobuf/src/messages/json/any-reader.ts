@@ -66,7 +66,7 @@ function findType(context: ReadContext, typeUrl: string): DescMessage {
 }
 
 function readPacked(context: ReadContext, desc: DescMessage): unknown {
-  // Implementations differ for an Empty in an Any: Go writes `"value": {}`, other languages write `@type` alone.
+  // Implementations differ for an Empty in an Any. Go writes `"value": {}`, and other languages write only `@type`.
   if (desc.typeName === EmptySchema.typeName) return readValue(context, desc) ?? create(desc);
   if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { ignoredKey: "@type" });
   const message = readValue(context, desc);

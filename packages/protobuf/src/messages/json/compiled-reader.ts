@@ -92,7 +92,7 @@ function isRepeated({ fieldKind }: DescField): boolean {
   return fieldKind === "list" || fieldKind === "map";
 }
 
-/** Returns statements that convert `value` from a field's JSON to its form in a message. */
+/** Returns statements that convert `value` from a field's JSON to the value that a message stores. */
 function valueSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   if (field.fieldKind === "list") return listSource(field, own, readers);
   return field.fieldKind === "map" ? mapSource(field, own, readers) : elementSource(field, own, readers);
@@ -131,7 +131,7 @@ function refuseNull(field: DescField): string {
   return acceptsNull(field) ? "" : "if (value === null) throw bailOut;\n";
 }
 
-/** Returns statements that convert `value` from an element's JSON to its form in a message. */
+/** Returns statements that convert `value` from an element's JSON to the value that a message stores. */
 function elementSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   const { message } = field;
   if (message !== undefined && localFormOf({ ...field, message }) === "message")

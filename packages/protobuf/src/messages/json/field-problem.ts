@@ -8,7 +8,7 @@ import type { NamedOption } from "@plantstore/http";
  */
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
-  /** The option that accepts the text, or `undefined` if there is none. */
+  /** The option that makes the server accept the text, if any. */
   readonly option: NamedOption | undefined;
 
   constructor(message: string, option?: NamedOption) {
@@ -17,7 +17,7 @@ export class FieldProblem extends Error {
   }
 }
 
-/** One step of a path to a value: a field, an index in a list, or a map key. */
+/** One step in the path to a value, which is a field, a list index or a map key. */
 export type PathStep = DescField | number | string;
 
 /** Prints a path for error messages, such as `order.tags[2]` or `labels["a"]`. Prints `""` for the message itself. */
@@ -30,7 +30,7 @@ function printStep(step: PathStep): string {
   return typeof step === "number" ? `[${step}]` : `[${quote(step)}]`;
 }
 
-/** Maximum UTF-16 units in a quotation from a client's text. The client can recognize the text, and logs stay short. */
+/** Maximum UTF-16 units in a quotation from a client's text. The limit keeps logs short. */
 const excerptUnitsMax = 64;
 
 /** Quotes a client's text for an error message, as a JSON string that is cut to 64 UTF-16 units. */

@@ -5,8 +5,8 @@
  * (compiled-reader, plain-values, and value-messages for google.protobuf.Value). If the fast path could lose
  * information, or the text is invalid, the exact reader reads the text again: tokens (json-scanner) → fields by
  * descriptor (message-reader, field-reader, well-known-readers) → message, or an error that names the field. The exact
- * reader defines the result. The fast path is five times as fast. Values in a URL are spelled as in JSON: text-forms
- * parses both.
+ * reader defines the result. The fast path is five times as fast. text-forms parses values in URLs, which are spelled
+ * as in JSON, and text values in JSON.
  *
  * Platforms that never allow code generation, such as web pages, use only read-exact.
  *

@@ -7,8 +7,8 @@ interface Named {
 }
 
 // A JSON name takes precedence over a proto name, as in Go and C#, so that a field written by its JSON name is read as
-// the same field. In proto2, several fields may have the same JSON name. The name then means the field with this proto
-// name, or else the first field.
+// the same field. In proto2, several fields may have the same JSON name. A JSON name that several fields have means the
+// field with the same proto name, or else the first field.
 function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string, Desc> {
   const byName = new Map(descs.toReversed().map((desc) => [desc.jsonName, desc]));
   for (const desc of descs) {
@@ -34,7 +34,7 @@ export function findField(message: DescMessage, name: string): DescField | undef
 
 /**
  * Returns the name that a field has in JSON. The name is the JSON name, or the proto name with `useProtoFieldName`. If
- * {@link findField} finds another field by the first name, the second name is returned.
+ * {@link findField} finds another field by this name, the field's other name is returned.
  */
 export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly useProtoFieldName?: boolean }): string {
   const { name, jsonName, parent } = field;

@@ -60,14 +60,14 @@ interface TextScan {
 
 /**
  * Scans a JSON text for problems that `JSON.parse` does not report. Counts the strings, because `JSON.parse` drops a
- * duplicate name's first value. Finds numbers with a fraction that `JSON.parse` may round to an integer.
+ * duplicate name's first value. Finds numbers with a fraction or an exponent that `JSON.parse` may round to an integer.
  *
  * The scan skips string contents, and checks each character between strings. The result is meaningless if the text is
  * not JSON.
  *
  * @param canonical - whether integers must be in canonical form
- * @returns `undefined` if the text has such a number, a name with an escape, or more than 100 levels. V8 13 and 14 may
- * confuse a name that has an escape with another name (nodejs/node#63785)
+ * @returns `undefined` if the text has a number that may be rounded to an integer, a name with an escape, or more than
+ * 100 levels. V8 13 and 14 may confuse a name that has an escape with another name (nodejs/node#63785)
  */
 function scanText(text: string, canonical: boolean): TextScan | undefined {
   let strings = 0;
@@ -115,8 +115,8 @@ function isSpace(unit: number): boolean {
 /** Maximum integer digits, including a sign, of a number whose tenths a double still represents. */
 const fractionDigitsMax = 14;
 
-// Returns whether the first digit after the decimal point is 1 to 8. With such a digit, neither the number nor its
-// double can be an integer. Most fractions have such a digit, and checking it is much faster than parsing the number.
+// Returns whether the first digit after the decimal point is 1 to 8. With a digit from 1 to 8, neither the number nor
+// its double can be an integer. Most fractions pass this check, which is much faster than parsing the number.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
   const firstFractionDigit = text.charCodeAt(point + 1);
   if (

@@ -37,8 +37,8 @@ export interface ReadContext {
   /** The path to the value being read, or to the problem after a reader has thrown. */
   readonly path: PathStep[];
   /**
-   * Whether the body may repeat a field that the URL path sets, with the same value. Otherwise the field is refused or
-   * ignored. `undefined` for a stream message, to which the option does not apply.
+   * Whether the body may repeat a field that the URL path sets, with the same value. If `false`, a field that the URL
+   * path sets is refused or ignored in the body. `undefined` for a stream message, to which the option does not apply.
    */
   readonly sameAsBound: boolean | undefined;
   readonly notes: FieldNotes | undefined;
@@ -49,7 +49,7 @@ export interface ReadContext {
   typeUrls: Map<number, string> | undefined;
 }
 
-/** Returned for an unknown enum name that is ignored. The field then counts as not set. */
+/** Returned for an unknown enum name that is ignored. A field with this value counts as not set. */
 export const absentValue: unique symbol = Symbol("absent");
 
 /** Reads the next value and returns it as a protobuf-es message stores it, or {@link absentValue}. */

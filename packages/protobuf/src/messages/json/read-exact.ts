@@ -71,9 +71,9 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field whose value is the complete text. Does not generate code. Does not check whether code
- * generation is allowed either, because a Content-Security-Policy would report the check. Required fields may be
- * missing.
+ * Reads a message, or one field whose value is the complete text. This function does not generate code. It does not
+ * even check whether code generation is allowed, because a Content-Security-Policy would report the check. Required
+ * fields may be missing.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
@@ -98,7 +98,7 @@ const noRules: TextRules = { sameAsBound: false, notes: undefined };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** node's Buffer, if there is one. Buffer decodes characters such as "ü" in half the time of a TextDecoder. */
+/** node's Buffer, if it exists. Buffer decodes characters such as "ü" in half the time of a TextDecoder. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 /**

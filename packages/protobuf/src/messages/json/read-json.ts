@@ -59,7 +59,8 @@ const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
  * Reads a message that may be only part of a request. Unlike {@link readJson}, allows missing required fields, and
  * returns the ignored names.
  *
- * @param into - the message in which the URL path has set fields. Not supported for a type with its own JSON form
+ * @param into - the message in which the URL path has set fields. `into` is not supported for a type with its own JSON
+ * form
  * @param notes - collects the paths of fields that the text sets
  */
 export function readPartialJson<Desc extends DescMessage>(

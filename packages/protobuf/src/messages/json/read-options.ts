@@ -41,7 +41,8 @@ export const ignoredJsonOptions: Readonly<Record<string, string>> = {
 /** Options for reading one service's messages from JSON. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
   /**
-   * The option that the error for an unknown field or enum name names. Defaults to the one in {@link ReadJsonOptions}.
+   * The option that is named in the error for an unknown field or enum name. Defaults to the option in
+   * {@link ReadJsonOptions}.
    */
   readonly unknownOption?: NamedOption;
 }

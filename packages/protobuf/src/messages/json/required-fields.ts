@@ -57,7 +57,7 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
 }
 
 // Returns a type's required fields, and its fields with messages that may contain required fields. Most message types
-// have neither.
+// have no such field.
 const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
   desc.fields.filter(
     (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),

@@ -1,6 +1,6 @@
 import { type PathStep, printPath, quote } from "./field-problem.ts";
 
-// Maximum names that are kept for a response. Further names are only counted.
+// Maximum unknown names that a response lists. Further names are only counted.
 const namesMax = 16;
 
 /** Collects the first 16 unknown fields and enum names in a request, and counts all of them. */
