@@ -22,7 +22,7 @@ export interface OpenApiPath {
  * Converts a path template to OpenAPI's syntax. In OpenAPI, each path parameter is one segment.
  *
  * In a variable with several segments, a wildcard gets the name of the literal before the wildcard, as in AIP-122. For
- * example, `{name=shelves/*}` becomes `shelves/{shelf}`. A wildcard without a literal before it is numbered, as in
+ * example, `{name=shelves/*}` becomes `shelves/{shelf}`. Without a literal before it, a wildcard gets a number, as in
  * `{name_1}` and `{name_2}`. A wildcard outside a variable becomes `{segment_1}`. `**` becomes one parameter, because
  * OpenAPI 3.1 cannot express several segments. Dots in a field path become `_`, because generators convert names to
  * their languages' identifiers.

@@ -83,7 +83,7 @@ const openApiMethods: Readonly<Record<OpenApiVersion, Members>> = {
   "3.2.0": new Map([...methods31, ["QUERY", "query"]]),
 };
 
-/** Methods whose requests cannot have a body (RFC 9110 §9.3.1, §9.3.2, §9.3.8). */
+/** The methods for requests without a body (RFC 9110 §9.3.1, §9.3.2, §9.3.8). */
 const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
 
 /** Returns the methods under which a binding for every method is described. */

@@ -9,7 +9,7 @@ import { sampleMessages } from "./sample-message.ts";
 
 /**
  * Matches CEL errors for an unknown field, an unknown function, or a value with a wrong type. protovalidate has no type
- * checker, so an expression with such a mistake fails when it is evaluated.
+ * checker, so a mistaken expression fails when it is evaluated.
  */
 const typeErrors =
   /^(?:field not found|found no matching overload|unbound function|unresolved attribute|type mismatch|unsupported key type)|outputs \w+, wanted/;

@@ -55,7 +55,7 @@ function isIgnored({ ignore }: FieldRules): boolean {
   return ignore !== notIgnored;
 }
 
-/** Returns the keywords for the rules of one value, which is a singular field's value or an element. */
+/** Returns the keywords for the rules that apply to a singular field's value, or to an element. */
 function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJson): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || isIgnored(rules)) return {};

@@ -84,7 +84,7 @@ class TypeIndex {
         yield 0;
       }
     }
-    // A map entry whose value has a missing type counts as missing, because an entry must have a value.
+    // A map entry counts as missing if the value's type is missing, because an entry must have a value.
     for (const [typeName, message] of this.#messages) {
       if (message.options?.mapEntry === true && this.#missingIn(message) !== undefined) {
         this.#fileOf.delete(typeName);
@@ -132,8 +132,8 @@ class TypeIndex {
   }
 
   /**
-   * Returns the services that need a missing type, each with the reason. Also returns the files that may declare the
-   * missing types.
+   * Returns the services that need a missing type, each with the reason. The missing files that may declare the missing
+   * types are returned, too.
    */
   *incompleteServices(): Generator<number, Omit<CompleteFiles, "set">> {
     const omitted = new Map<string, string>();

@@ -94,13 +94,13 @@ export class HiddenParts {
     return found;
   }
 
-  /** Removes a message's hidden parts and unknown fields. */
+  /** Removes hidden content and unknown fields from a message. */
   removeFrom(desc: DescMessage, message: Message): void {
     this.#clean(desc, message, { encodedDepth: 0, isRequest: false });
   }
 
   /**
-   * Removes a request's hidden parts and unknown fields.
+   * Removes hidden content and unknown fields from a request.
    *
    * @throws ConnectError `InvalidArgument` if an update mask has a path that names no visible field. The path is not
    * simply removed, because an empty mask could mean all fields.
@@ -109,7 +109,7 @@ export class HiddenParts {
     this.#clean(desc, message, { encodedDepth: 0, isRequest: true });
   }
 
-  /** Removes error details with a hidden type, and hidden parts from the other details. */
+  /** Removes error details with a hidden type, and hidden content from the other details. */
   removeFromDetails(error: ConnectError): void {
     error.details = error.details.flatMap((detail): ConnectError["details"] => {
       const { type, value } = "desc" in detail ? encodeDetail(detail) : detail;
@@ -129,7 +129,7 @@ export class HiddenParts {
     if (message.$unknown !== undefined) this.#cleanExtensions(message, inside(place));
   }
 
-  /** Removes a value's hidden parts. Returns `false` if the complete value is hidden. */
+  /** Removes hidden content from a value. Returns `false` if the complete value is hidden. */
   #cleanValue(field: DescField | DescExtension, value: unknown, place: Place): boolean {
     if (field.enum !== undefined) return this.#cleanEnums(field.enum, value);
     const { message } = field;
@@ -241,7 +241,7 @@ function encodeDetail({ desc, value }: OutgoingDetail): IncomingDetail {
   }
 }
 
-/** Returns a field's value, if it is set. */
+/** Returns a field's value, if the field is set. */
 function valueOf(message: Message, { localName, oneof }: DescField): unknown {
   if (oneof === undefined) return Reflect.get(message, localName);
   const member: unknown = Reflect.get(message, oneof.localName);
@@ -264,7 +264,7 @@ function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): vo
   list.length = length;
 }
 
-/** Returns a field's values: list items, map values, or the single value. */
+/** Returns a field's list items, map values or single value, as a list. */
 function itemsOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return typeof value === "object" && value !== null && !isMessage(value) ? Object.values(value) : [value];

@@ -1,11 +1,11 @@
 /**
- * Reads a binary google.protobuf.FileDescriptorSet into its services and types.
+ * Reads the services and types in a binary google.protobuf.FileDescriptorSet.
  *
  * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → hide what
  * is restricted (hide-restricted) → complete missing files and types (complete-files), sorted as registries require
  * (sort-files) → the registry (link-files). Everything is checked, because descriptors may come from an untrusted
- * server. Of the descriptors that a program passes to the gateway, only the services and the types that they use are
- * checked (validate-services).
+ * server. If a program passes descriptors to the gateway, only the services and the types that they use are checked
+ * (validate-services).
  */
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
 export { type DeclaredNames, declaredNames } from "./declared-names.ts";

@@ -5,7 +5,7 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 /** Number of bytes parsed in one step, unless a field is larger. Parsing 64 KiB takes about three milliseconds. */
 const pieceBytes = 64 * 1024;
 
-/** Maximum message nesting depth in a file. A set has one level more, 100 levels, as in protobuf's readers. */
+/** Maximum message nesting depth in a file. 99 levels in a file are 100 in a set, protobuf's maximum. */
 const recursionLimit = 99;
 
 /** The number of the field that contains a set's files. */
@@ -60,8 +60,8 @@ export function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
 /**
  * Splits an encoded message between its fields.
  *
- * @param splitNumber - the number of a field whose message is split, too. For example, the comments are split between
- * locations. Messages inside this field are not split, so that nesting does not multiply the work
+ * @param splitNumber - the number of a field with a message that is split, too. For example, the comments are split
+ * between locations. Messages inside this field are not split, so that nesting does not multiply the work
  */
 function* piecesOf(file: Uint8Array, splitNumber?: number): Generator<Uint8Array> {
   let start = 0;

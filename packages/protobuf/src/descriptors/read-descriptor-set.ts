@@ -38,7 +38,7 @@ export function readDescriptorSet(bytes: Uint8Array, visibility?: VisibilityOpti
   return runSteps(readInSteps(bytes, visibility));
 }
 
-/** Like {@link readDescriptorSet}, without blocking the event loop: see {@link runInTurns}. */
+/** Like {@link readDescriptorSet}, but does not block the event loop (see {@link runInTurns}). */
 export function readDescriptorSetInTurns(
   bytes: Uint8Array,
   visibility?: VisibilityOptions,

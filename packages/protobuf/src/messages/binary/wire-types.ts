@@ -61,7 +61,7 @@ const layoutOf = memoize(
 function fieldLayoutOf(field: DescField): FieldLayout {
   if (field.fieldKind === "map") {
     const key: FieldLayout = { wireTypes: 1 << wireTypeOf(field.mapKey), packed: undefined, contentLayout: undefined };
-    // protobuf.dev, "Maps": an entry is a message with key = 1 and value = 2.
+    // An entry is a message with key = 1 and value = 2 (protobuf.dev, "Maps").
     const entry: Layout = new Map([
       [1, key],
       [2, valueLayoutOf(field)],

@@ -17,7 +17,8 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * and back would change. As an extension, such a name is accepted unchanged if it has an underscore (`address_line_1`),
  * or else in backticks (`` `camelCase` ``). Each name has only one spelling. `*` means all fields.
  *
- * @param protoNames - whether proto names (`display_name`) are also allowed, because URLs use both
+ * @param protoNames - whether proto names (`display_name`) are also allowed, because URLs use proto names and JSON
+ * names
  * @returns the mask with proto names, or `undefined` if the text has an invalid path
  */
 export function parseFieldMask(text: string, protoNames: boolean): FieldMask | undefined {

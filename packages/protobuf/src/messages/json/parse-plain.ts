@@ -112,7 +112,7 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** Maximum integer digits, including a sign, of a number whose tenths a double still represents. */
+/** Maximum integer digits, including a sign, with which a double still represents tenths. */
 const fractionDigitsMax = 14;
 
 // Returns whether the first digit after the decimal point is 1 to 8. With a digit from 1 to 8, neither the number nor

@@ -10,8 +10,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns the types that a google.protobuf.Any may contain by default. These types are the well-known types, and all
- * types in the files that define the services or types and in those files' imports.
+ * Returns the types that a google.protobuf.Any may contain by default. The result has the well-known types, and all
+ * types in the defining files and their imports.
  */
 export function createReachableRegistry(defined: Iterable<{ readonly file: DescFile }>): Registry {
   const files = new Set<DescFile>();

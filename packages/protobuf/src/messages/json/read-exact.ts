@@ -71,9 +71,9 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field whose value is the complete text. This function does not generate code. It does not
- * even check whether code generation is allowed, because a Content-Security-Policy would report the check. Required
- * fields may be missing.
+ * Reads a message, or one field if the complete text is the field's value. This function does not generate code. This
+ * function does not even check whether code generation is allowed, because a Content-Security-Policy would report the
+ * check. Required fields may be missing.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */

@@ -91,8 +91,8 @@ export function readPartialJson<Desc extends DescMessage>(
 export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
 
 /**
- * Creates the reader for a field whose value is the complete text, for rules that name a body field. `null` leaves the
- * field unset, as it does inside a message.
+ * Creates the reader for a field if the complete text is the field's value, for HTTP rules that name a body field.
+ * `null` leaves the field unset, as inside a message.
  *
  * The reader throws a `ConnectError` with `InvalidArgument` and a message that names the field.
  */

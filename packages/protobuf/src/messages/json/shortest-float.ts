@@ -1,4 +1,4 @@
-// Largest exponent for which the power of ten is an exact double. A multiplication or division by such a power is
+// Largest exponent for which the power of ten is an exact double. A multiplication or division by an exact power is
 // rounded only once.
 const exactPowerMax = 22;
 const powersOfTen = Array.from({ length: exactPowerMax + 1 }, (_, exponent) => Number(`1e${exponent}`));

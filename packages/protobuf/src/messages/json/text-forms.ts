@@ -85,7 +85,7 @@ export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm 
  * Returns the text form of a wrapper, Timestamp, Duration or FieldMask. Returns `undefined` for every other message
  * type.
  *
- * @param inUrl - whether a field mask may also have proto names, because URLs use both
+ * @param inUrl - whether a field mask may also have proto names, because URLs use proto names and JSON names
  */
 export function messageForm(desc: DescMessage, inUrl: boolean): TextForm | undefined {
   switch (desc.typeName) {
@@ -138,8 +138,8 @@ export type UrlTextParser = (text: string) => unknown;
  * Integers must be in canonical form, so that each value has exactly one URL. Other values are spelled as in proto3
  * JSON, without quotes.
  *
- * @returns `undefined` for a field without a text form. Maps have no text form, and among messages only wrappers,
- * Timestamp, Duration and FieldMask have one
+ * @returns `undefined` for a field without a text form. Maps have no text form, and neither have messages other than
+ * wrappers, Timestamp, Duration and FieldMask
  */
 export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
   if (field.fieldKind === "map") return undefined;
@@ -187,7 +187,7 @@ function enumForm(desc: DescEnum): TextForm {
   return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };
 }
 
-/** Returns a number if an enum may hold it. A closed enum holds only declared numbers, and an open one any int32. */
+/** Returns a number if an enum may hold it. A closed enum holds only declared numbers. */
 export function enumNumber(desc: DescEnum, value: bigint | number | undefined): number | undefined {
   return typeof value === "number" && (desc.open || desc.value[value] !== undefined) ? value : undefined;
 }
