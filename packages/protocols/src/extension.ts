@@ -1,18 +1,18 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Protocol, ProtocolParts } from "./protocol.ts";
 
-/** A protocol that not every gateway has. Its code is loaded only by the programs that create it. */
+/** A protocol that not every gateway has. Only programs that create the protocol load its code. */
 export interface ProtocolExtension {
-  /** The path of all its requests, without the gateway's prefix. */
+  /** The path of all requests in this protocol, without the gateway's prefix. */
   readonly path: string;
   /** Returns the names of the tools among a gateway's RPCs. RPCs that are not tools are missing. */
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
-/** Creates a protocol when routes are compiled. For a proxy, each time descriptors are read. */
+/** Creates a protocol when routes are compiled. A proxy compiles routes each time it reads descriptors. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
-// Not the extensions' members, because protocol parts are not public.
+// The creators are not members of the extensions, because protocol parts are not public.
 const creators = new WeakMap<ProtocolExtension, CreateProtocol>();
 
 /** Returns an extension for a gateway's options. */

@@ -5,10 +5,10 @@ import type { Codec, Format, FormatName } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
 import { proto } from "./formats/proto.ts";
 
-/** The first one applies to content types without a format. */
+/** The formats by name. The first format applies to content types without a format. */
 const byName: Readonly<Record<FormatName, Format>> = { proto, json };
 
-/** The RPC protocol formats. A content type without a format, such as `application/grpc`, means the first one. */
+/** The RPC protocols' formats. A content type without a format, such as `application/grpc`, means the first format. */
 export const formats: readonly Format[] = Object.values(byName);
 
 /** One RPC's codecs, by format name. */

@@ -4,7 +4,7 @@ import type { Failure, BodyMemory } from "@plantstore/http";
 import type { AdmitRequest } from "./hooks.ts";
 import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
 
-/** What forwarding a call needs from an AbortSignal. An AbortSignal would cost a tenth of the call. */
+/** The AbortSignal members that forwarding needs. A real AbortSignal would take a tenth of a call's time. */
 export interface CallSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -19,26 +19,26 @@ export interface CallSignal {
  */
 export type MessageCheck = (message: Message, context: HandlerContext) => void;
 
-/** Reports faults to `onFault`, with the request's data. */
+/** Reports faults to `onFault`, together with the request's data. */
 export interface FaultReceiver {
   report(error: unknown, failure: Failure): void;
 }
 
 /**
- * Passes on an RPC's calls, to another server or to a handler that decodes messages itself. Errors are thrown or passed
- * on. Either way, they end the call.
+ * Forwards an RPC's calls to another server or to a handler that decodes messages itself. A thrown error and a
+ * forwarded error both end the call.
  */
 export interface Forwarder {
   /**
-   * The memory for requests. "shared" if their bytes are only sent on, so that large messages may arrive in pieces.
-   * "own" if an application gets them.
+   * The memory for request bodies. "shared" if the bytes are only forwarded, so that large messages may arrive in
+   * pieces. "own" if an application gets the bytes.
    */
   readonly memory: BodyMemory;
-  /** Whether all messages are decoded, because some of their parts must not be forwarded. */
+  /** Whether all messages are decoded, because some message fields must not be forwarded. */
   readonly decodes?: boolean;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
-  /** Sends any other call, or one whose message is large. Returns the response messages as they arrive. */
+  /** Sends a streaming call, or a unary call with a large message. Returns the response messages as they arrive. */
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
   /** Encodes a message for a caller whose format is not binary. */
   encode(message: Message): Envelope;
@@ -52,7 +52,7 @@ export interface Forwarder {
 /** A forwarded call's caller. */
 export interface Caller {
   readonly request: AdmitRequest & FaultReceiver;
-  /** The request header, and the response header and trailer, which get the other server's fields. */
+  /** The call's headers. The response header and trailer get the other server's fields. */
   readonly headers: Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
   /** Aborts when the call ends for any reason, or when this server shuts down. */
   readonly signal: CallSignal;
@@ -64,15 +64,15 @@ export interface Caller {
   begin(): void;
 }
 
-/** Receives the response of {@link Forwarder.unary}. Only one method is called, once. */
+/** Receives the response of {@link Forwarder.unary}. Only one method of the reply is called, and only once. */
 export interface ForwardReply {
   resolve(message: Envelope): void;
-  /** Receives the pieces of a large message. Only if {@link Caller.takesParts}. */
+  /** Receives the pieces of a large message. Called only if {@link Caller.takesParts} is `true`. */
   resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
   reject(error: unknown): void;
 }
 
-/** Runs interceptors, the last of which calls {@link InterceptedCall.forward}. */
+/** Runs the interceptors. The last interceptor calls {@link InterceptedCall.forward}. */
 export type Intercept = ReturnType<Interceptor>;
 
 /** How an RPC's calls are forwarded. */
@@ -83,11 +83,11 @@ export class Forwarding {
   readonly decodes: boolean;
   /** The memory for a request's bytes. */
   readonly memory: BodyMemory;
-  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs it whole. */
+  /** Whether a large message may be forwarded in the parts in which the message arrives. */
   readonly takesParts: boolean;
 
   /**
-   * @param check - checks requests, which must then be complete
+   * @param check - checks requests; if set, requests are not forwarded in parts
    * @param intercept - runs the interceptors; `undefined` if there are none
    */
   constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {

@@ -12,32 +12,32 @@ export interface RequestView {
   readonly target: string;
   /** The request target without its query. */
   readonly path: string;
-  /** The matched rule's path template, or the endpoint's path, with the prefix. Otherwise `undefined`. */
+  /** The matched rule's path template, or the endpoint's path, with the prefix. `undefined` if neither matched. */
   readonly httpRoute: string | undefined;
   /** The HTTP version, or `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   readonly header: HeaderReader;
-  /** The `Authorization` field (RFC 9110 §11.6.2), or `null` without one. Several are joined with ", ". */
+  /** The `Authorization` field (RFC 9110 §11.6.2), or `null` without one. Several fields are joined with ", ". */
   readonly authorization: string | null;
-  /** The `X-Request-Id` field, as the client or a proxy sent it, or `null` if there is none. */
+  /** The `X-Request-Id` field as sent by the client or a proxy, or `null` without one. */
   readonly xRequestId: string | null;
-  /** The response's `X-Request-Id`, or otherwise the request's: up to 128 printable ASCII characters. */
+  /** The response's `X-Request-Id`, or otherwise the request's. Has up to 128 printable ASCII characters. */
   readonly requestId: string | undefined;
-  /** Whether the RPC has a stream in at least one direction, so that it may fail after its response has begun. */
+  /** Whether the RPC has a stream in at least one direction. A streaming RPC may fail after its response has begun. */
   readonly stream: boolean;
   /** The request's sender: the client that trusted proxies report, otherwise the connection's peer. */
   readonly peer: Peer;
-  /** Scheme and authority that the client used, as reported by trusted proxies if any: `https://orders.example`. */
+  /** The scheme and authority that the client used, or that trusted proxies report: `https://orders.example`. */
   readonly origin: string;
   /**
-   * Identifies the connection: an empty object that is the same for all its requests. Use it as a key of a WeakMap to
-   * store data for as long as the connection is open.
+   * Identifies the connection. All requests on a connection have the same empty object. Use the object as a key of a
+   * WeakMap to store data for as long as the connection is open.
    */
   readonly connection: object;
   /**
-   * Whether another server has accepted the request and passed it on to `handler` or `fetch`. If so, `onRequest` runs
-   * in an async context that belongs to this request.
+   * Whether another server has accepted the request and passed it on to `handler` or `fetch`. For a mounted gateway,
+   * `onRequest` runs in an async context that belongs to this request.
    */
   readonly isMounted: boolean;
   /** The context values that this request's interceptors and handler see. */
@@ -63,27 +63,27 @@ export interface AdmitRequest extends Pick<
   | "contextValues"
 > {
   /**
-   * Adds a header field to the response, whether it is a message or an error. Has no effect once the header is sent,
-   * nor for fields that the gateway sets itself, such as `Content-Type`, `Content-Length` and `Date`. A name or value
-   * that HTTP does not allow (RFC 9110 §5.5) makes the response fail with a fault.
+   * Adds a header field to the response, whether the response is a message or an error. Calls after the header was sent
+   * have no effect. The gateway ignores fields that it sets itself, such as `Content-Type`, `Content-Length` and
+   * `Date`. A name or value that HTTP does not allow (RFC 9110 §5.5) makes the response fail with a fault.
    */
   addResponseHeader(name: string, value: string): void;
 }
 
 /**
  * Admits or refuses a request by its header. Called exactly once per request, before any response and before a byte of
- * the body is read or decompressed. The `procedure` is `undefined` if the body names it, as in MCP.
+ * the body is read or decompressed. The `procedure` is `undefined` if the body names the procedure, as in MCP.
  *
  * Return to admit the request, or return an {@link AdmitProcedure}, which decides about the procedure. Throw a
- * `ConnectError` to refuse the request. Its metadata become response headers (trailers in the gRPC protocols). Any
- * other thrown value results in `Internal`.
+ * `ConnectError` to refuse the request. The error's metadata become response headers (trailers in the gRPC protocols).
+ * Any other thrown value results in `Internal`.
  */
 export type Admit = (request: AdmitRequest) => void | AdmitProcedure | Promise<void | AdmitProcedure>;
 
 /**
  * Admits or refuses the procedure (`/package.Service/Method`) of an admitted request, for example by its caller's
- * scopes. Called once, as soon as the procedure is known: immediately if the path names the procedure, and otherwise
- * when the body has named it, before the message is decoded. Not called for requests without a procedure.
+ * scopes. Called once, as soon as the path or the body has named the procedure, and before the message is decoded. Not
+ * called for requests without a procedure.
  *
  * Throw to refuse the call, as in {@link Admit}.
  */
@@ -102,7 +102,7 @@ export interface CompletedRequest extends Pick<
 }
 
 /**
- * A request that failed on the server's side. Contains neither the credential nor the body, because logs may print all
- * members.
+ * A request that failed on the server's side. The members contain neither the credential nor the body, because logs may
+ * print all of the members.
  */
 export interface FailedRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

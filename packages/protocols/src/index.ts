@@ -1,9 +1,9 @@
 /**
  * The protocols for calls.
  *
- * Each protocol is a folder, whose `protocol.ts` finds the request targets, opens their wires, and responds to requests
- * that never become a call. `protocols.ts` lists them. `formats`, and compression, envelopes and headers in `shared`,
- * are common to several protocols. Independent of authentication and authorization.
+ * Each protocol is a folder with a `protocol.ts`. This file finds request targets, opens wires for calls, and responds
+ * to requests that never become a call. `protocols.ts` lists the protocols. Several protocols use `formats`, and the
+ * compression, envelopes and headers in `shared`. No protocol depends on authentication or authorization.
  */
 export type {
   BinaryStreamWire,

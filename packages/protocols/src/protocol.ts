@@ -14,22 +14,22 @@ export interface ProtocolParts {
   readonly writeErrorRecord: ErrorRecordWriter;
   /** The types that messages and error details in JSON may name. */
   readonly registry: Registry;
-  /** The origins whose pages may call, from the CORS options, or `undefined` if CORS is off. */
+  /** The origins in the CORS options, whose pages may call RPCs, or `undefined` if CORS is off. */
   readonly corsOrigins: readonly string[] | "*" | undefined;
   /** Whether options may name RPCs that do not exist, because not all descriptors have been read yet. */
   readonly isIncomplete: boolean;
 }
 
 /**
- * A protocol in which clients call RPCs. Everything specific to it is in its folder. To add one, add a folder, a
- * {@link ProtocolName} and an item to the list in `protocols.ts`.
+ * A protocol in which clients call RPCs. All code for one protocol is in the protocol's folder. To add a protocol, add
+ * a folder, a {@link ProtocolName} and an item to the list in `protocols.ts`.
  *
  * A protocol finds a request's target, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds to
  * requests that never become a call.
  */
 export interface Protocol {
   readonly name: ProtocolName;
-  /** Whether errors have an HTTP status other than 200. If not, REST responds with 405 to a wrong method. */
+  /** Whether errors have an HTTP status other than 200. Otherwise REST responds with 405 to a wrong method. */
   readonly hasHttpStatus: boolean;
   /** Returns the targets for POST requests to an RPC's path, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
@@ -40,33 +40,33 @@ export interface Protocol {
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not an RPC's path. Missing if the protocol has no such paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
-  /** The only path of {@link find}, without the prefix, if all protocol requests are POSTs to it. */
+  /** The only path of {@link find}, without the prefix. Set if all requests in this protocol are POSTs to one path. */
   readonly bodyPath?: string;
   /** Returns whether a request without a match should get its response in this protocol. */
   handlesUnmatched(head: RequestHead): boolean;
   /**
    * Responds to a request that never became a call.
    *
-   * @throws if the error cannot be written, for example because its details do not serialize; then nothing was sent
+   * @throws before anything is sent if the error cannot be written, for example because its details do not serialize
    */
   refuse(exchange: Exchange, refusal: Refusal): void;
 }
 
-/** The request parts that decide its target. */
+/** The request parts that determine the request's target. */
 export interface RequestHead extends HeaderReader {
   readonly httpMethod: string;
   readonly target: string;
   readonly common: Readonly<CommonHeaderFields>;
   /**
-   * Whether literals in REST templates match only as sent, so that middleware in front of the gateway that compares
-   * paths sees each path in one form. Default false.
+   * Whether literals in REST templates match only as sent. Middleware in front of the gateway then sees each path in
+   * one form, and can compare paths. Default false.
    */
   readonly literalsAsSent?: boolean;
 }
 
 /**
- * The RPC that a request calls. The RPC path targets are prepared in advance. A REST target is created per request,
- * because it contains URL parts.
+ * The RPC that a request calls. Targets for RPC paths are prepared in advance. A REST target is created per request,
+ * because the target contains URL parts.
  */
 export type CallTarget = UnaryTarget | StreamTarget;
 
@@ -82,7 +82,7 @@ interface AnyTarget {
 export interface UnaryTarget extends AnyTarget {
   readonly kind: "unary";
   readonly rpc: UnaryRpc;
-  /** Reads a call header. An error in the header is stored as {@link Wire.problem}. Never throws. */
+  /** Reads the header of a call, and never throws. An error in the header is stored as {@link Wire.problem}. */
   open(exchange: Exchange): UnaryWire;
 }
 
@@ -96,14 +96,14 @@ export interface StreamTarget extends AnyTarget {
 /**
  * A request that names its RPC in its body, as JSON-RPC does. The request may also ask for something other than an RPC.
  *
- * The request is admitted without a procedure. The credential is checked before the body is read. Everything that
- * depends on the RPC starts once the RPC is known. The scope is checked by the function that `admit` has returned, and
- * then the deadline, the request gate and the interceptors follow.
+ * The request is admitted without a procedure. The credential is checked before the body is read. Once the RPC is
+ * known, the function that `admit` has returned checks the scope. The deadline, the request gate and the interceptors
+ * follow after the scope check.
  */
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";
   readonly rpc: undefined;
-  /** Reads the header. An error in the header is stored as {@link BodyWire.problem}. Never throws. */
+  /** Reads the header of a call, and never throws. An error in the header is stored as {@link BodyWire.problem}. */
   open(exchange: Exchange): BodyWire;
 }
 
@@ -116,28 +116,28 @@ export type Mismatch =
 /** The response to a request that does not become a call. */
 export interface Refusal {
   readonly error: ConnectError;
-  /** The HTTP status; gRPC and gRPC-Web respond with 200 and a gRPC status. */
+  /** The HTTP status. gRPC and gRPC-Web ignore this status, and respond with 200 and a gRPC status. */
   readonly httpStatus: number;
   /** Additional header fields, such as Allow. */
   readonly fields: HeaderFields;
-  /** The RPC that the path names, if there is one. */
+  /** The RPC that the path names, or `undefined` if the path names no RPC. */
   readonly rpc: Rpc | undefined;
-  /** The request's target, or `undefined` if nothing matched. */
+  /** The request's target, or `undefined` if no target matched. */
   readonly target: CallTarget | undefined;
 }
 
 /**
- * Reads one call from its exchange, and writes its response. Each protocol implements this.
+ * Reads one call from an exchange, and writes the response. Each protocol implements this interface.
  *
- * The header is read when the wire is opened. An error in it is stored as `problem` instead of thrown, because the
- * response's form depends on the remaining header.
+ * The header is read when the wire is opened. An error in the header is stored as `problem` instead of thrown, because
+ * the response format depends on other header fields.
  */
 export interface Wire {
   /** The client's deadline in milliseconds from now, or `undefined` without one. */
   readonly timeoutMs: number | undefined;
-  /** The error that prevents the call, known before the body is read, or `undefined` if there is none. */
+  /** The error that prevents the call, or `undefined` without one. Known before the body is read. */
   readonly problem: unknown;
-  /** How the body is read when the client sends one message, or `undefined` if the body is ignored and not read. */
+  /** The plan for reading a body with one message, or `undefined` if the body is ignored and not read. */
   readonly body: BodyPlan | undefined;
   /** The request header that the handler sees. */
   readonly requestHeader: LazyHeaders;
@@ -152,12 +152,12 @@ export interface Wire {
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
   /**
-   * Responds with an error, and with the header and trailer that the handler has set. May be called a second time,
-   * after {@link disableCompression}, while the first call's promise is pending.
+   * Responds with an error, and with the header and trailer that the handler has set. The server may call `writeError`
+   * again after {@link disableCompression}, even while the first promise is pending.
    */
   writeError(error: ConnectError): void | Promise<void>;
 
-  /** Sends the remaining response uncompressed, because its compression failed or timed out. */
+  /** Disables compression, so that an error after a failed or slow compression is sent uncompressed. */
   disableCompression?(): void;
 
   /** Frees the resources for a response that has begun and will not be completed. */
@@ -166,22 +166,23 @@ export interface Wire {
 
 /** A unary call's wire. */
 export interface UnaryWire extends Wire {
-  /** Set if its messages are binary, and can be forwarded without being decoded. */
+  /** Set if the call's messages are binary, and can be forwarded without being decoded. */
   readonly binary?: BinaryUnaryWire | undefined;
-  /** Responds with a message. Throws before anything is sent if the message cannot be written. */
+  /** Responds with a message. Throws if the message cannot be written, before anything is sent. */
   writeMessage(response: ResponseParts): void | Promise<void>;
 }
 
 /**
- * Reads and writes a unary call's messages that are forwarded as bytes. Its methods correspond to the wire's.
+ * Reads and writes a unary call's messages that are forwarded as bytes. The methods correspond to the wire's methods
+ * for decoded messages.
  */
 export interface BinaryUnaryWire {
-  /** Whether the response may consist of message parts, because the caller can detect a truncated message. */
+  /** Whether the response may consist of message parts. The caller must be able to detect a truncated message. */
   readonly writesParts?: boolean;
   readEnvelope(body: Uint8Array): Envelope | Promise<Envelope>;
   /**
-   * Reads a body with one large envelope in the parts in which it arrives. Returns `undefined` if the start of the body
-   * does not announce one. Missing if the bodies have no envelopes.
+   * Reads a body with one large envelope in the parts in which the body arrives. Returns `undefined` if the start of
+   * the body does not announce a large envelope. Missing if bodies have no envelopes.
    *
    * @throws ConnectError `ResourceExhausted` for a length over the limit
    */
@@ -195,7 +196,7 @@ export interface BinaryStreamWire extends Omit<BinaryUnaryWire, "writeEnvelope">
   encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array>;
 }
 
-/** The sender for a request whose body names the RPC. */
+/** The sender of a request with a body that names the RPC. */
 export interface BodyCaller {
   readonly header: HeaderReader;
   readonly peer: Peer;
@@ -226,37 +227,37 @@ export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
 
 /** A streaming client's messages. */
 export interface RequestMessages extends AsyncIterable<Message> {
-  /** Frees resources when the call has ended, because its handler may never read the rest. */
+  /** Frees resources when the call has ended. The call's handler may never read the remaining messages. */
   close?(): void;
 }
 
 /**
  * A streaming call's wire.
  *
- * A response is written by {@link begin}, {@link write} … and {@link end}, or by {@link respond} alone.
+ * A response is written by calls to {@link begin}, {@link write} and {@link end}, or by one call to {@link respond}.
  */
 export interface StreamWire extends Wire {
-  /** Set if its messages are binary, and can be forwarded without being decoded. */
+  /** Set if the call's messages are binary, and can be forwarded without being decoded. */
   readonly binary?: BinaryStreamWire | undefined;
-  /** Bytes to send when the call has been idle for a while, or `undefined` for none. */
+  /** Bytes that keep an idle call's connection open, or `undefined` if the protocol has none. */
   readonly heartbeat?: Uint8Array | undefined;
   /**
-   * Whether an error before the first message is reported when the response ends. If not, the header section is
-   * delayed until the first message or error, because an error changes the HTTP status.
+   * Whether an error before the first message is reported when the response ends. Otherwise an error changes the HTTP
+   * status, so the header section is delayed until the first message or error.
    */
   readonly reportsErrorAtEnd: boolean;
-  /** Whether a server stream's header section is sent alone if the first message is late. */
+  /** Whether a server stream sends its header section before a late first message. */
   readonly sendsHeaderEarly?: boolean;
   /**
-   * Why the response ends before its messages do: it is only a header section, as for HEAD (RFC 9110 §9.3.2), or the
-   * messages exceed a protocol limit. Read after {@link encode} and {@link headerToSend}.
+   * The reason to end the response before its messages. The response to HEAD is only a header section (RFC 9110
+   * §9.3.2), or the messages exceed a protocol limit. Read after {@link encode} and {@link headerToSend}.
    */
   readonly earlyEnd?: "complete" | ConnectError | undefined;
 
   /** Reads a streaming client's messages as they arrive. */
   readMessages(): RequestMessages;
 
-  /** Encodes a message for the body. Throws if it cannot be written. */
+  /** Encodes a message for the body. Throws if the message cannot be written. */
   encode(message: Message): Uint8Array | Promise<Uint8Array>;
 
   /** Returns the response's header section, including the fields that the handler has set. */
@@ -272,12 +273,13 @@ export interface StreamWire extends Wire {
   write(bytes: Uint8Array): void | Promise<void>;
 
   /**
-   * Ends the response, with an error or successfully. Returns a promise if the end must be compressed. Like {@link
-   * respond}'s promise, it rejects if compression fails. The response has then not ended.
+   * Ends the response, with an error or successfully. Returns a promise if the last bytes must be compressed. The
+   * promise rejects if compression fails, and the response has then not ended. Promises of {@link respond} reject in
+   * the same way.
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 
-  /** Sends a complete response. May be called again, with an error, while the promise is pending. */
+  /** Sends a complete response. While the promise is pending, `respond` may be called again with an error. */
   respond(
     header: HeaderFields,
     bytes: Uint8Array,

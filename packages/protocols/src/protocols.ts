@@ -9,7 +9,7 @@ import { createRest } from "./rest/protocol.ts";
 /** Creates a gateway's protocols. @param mcp - `undefined` if MCP is off */
 export function createProtocols(parts: ProtocolParts, mcp?: ProtocolExtension): Protocols {
   const rest = createRest(parts);
-  // The order matters: the first one that claims a request responds to it, and REST claims every request.
+  // The first protocol that claims a request responds to the request. REST is last because REST claims every request.
   const byName: Readonly<Record<ProtocolName, Protocol | undefined>> = {
     "grpc-web": grpcWeb,
     grpc,
@@ -24,7 +24,7 @@ export function createProtocols(parts: ProtocolParts, mcp?: ProtocolExtension): 
 /** A gateway's protocols. */
 export interface Protocols {
   readonly all: readonly Protocol[];
-  /** The protocol for all requests that are not calls. */
+  /** The REST protocol, which also responds to requests that are not calls. */
   readonly rest: Protocol;
   /** The protocol that accepts GET at an RPC's path. */
   readonly ofGet: WithGet | undefined;

@@ -26,7 +26,7 @@ export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "c
 /** The response parts that a wire writes. */
 export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
-/** Receives a handler's result. Its methods never throw. */
+/** Receives a handler's result. The methods of a reply never throw. */
 export interface Reply {
   /** Receives the response. An untyped interceptor may pass a value with any type. */
   resolve(response: ResponseParts): void;
@@ -34,28 +34,28 @@ export interface Reply {
   reject(thrown: unknown): void;
 }
 
-/** What both RPC kinds share. */
+/** The properties of unary and streaming RPCs. */
 interface AnyRpc {
   /** `/package.Service/Method` */
   readonly name: string;
-  /** Its calls' HTTP methods. */
+  /** The HTTP methods that calls to this RPC may have. */
   readonly httpMethods: readonly string[];
   readonly options: RpcOptions;
   readonly codecs: MethodCodecs;
-  /** The RPC as handlers and interceptors know it, with the parts that are hidden from callers. */
+  /** The descriptor that handlers and interceptors see, including elements that are hidden from callers. */
   readonly registered: DescMethod;
-  /** Set if its calls are forwarded as bytes instead of being handled (`serve/forward.ts`). */
+  /** Set if calls to this RPC are forwarded as bytes instead of being handled (`serve/forward.ts`). */
   readonly forward?: Forwarding | undefined;
 }
 
-/** What a handler returns: a message, or the fields to create it from. */
+/** The value that a handler returns: a message, or the fields of a message. */
 export type MessageInit = MessageInitShape<DescMessage>;
 
 /** An RPC with one message in each direction. */
 export interface UnaryRpc extends AnyRpc {
   readonly kind: "unary";
   readonly method: DescMethodUnary;
-  /** Runs the interceptors and the handler. Throwing is equivalent to calling `reply.reject`. */
+  /** Runs the interceptors and the handler. A thrown error is equivalent to a call to `reply.reject`. */
   readonly run: (call: UnaryRequest & HandlerContext, reply: Reply) => void;
 }
 

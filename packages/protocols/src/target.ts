@@ -2,7 +2,7 @@ import type { Exchange } from "@plantstore/http";
 import type { Rpc } from "./rpc.ts";
 import type { CallTarget, Protocol, StreamWire, UnaryWire } from "./protocol.ts";
 
-/** Creates an RPC's target. The target is shared by all calls to its path, unless the path names no RPC. */
+/** Creates a target for an RPC. All calls to an RPC's path share one target. */
 export function createTarget(
   protocol: Protocol,
   rpc: Rpc,

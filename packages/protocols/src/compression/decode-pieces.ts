@@ -6,11 +6,12 @@ import { problem } from "@plantstore/protobuf";
 import { nodeZlib } from "./node-zlib.ts";
 import { reserveWindow } from "./window-budget.ts";
 
-/** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
-// The window is allocated as soon as a frame announces its size. With node's limit of 128 MiB, 15 bytes cost 2 ms.
+/** The largest accepted Zstandard window, as an exponent of two. The limit for encoders is 8 MiB (RFC 9659 §3). */
+// The window is allocated as soon as a frame announces the window size. With node's limit of 128 MiB, a body of 15
+// bytes would take 2 ms.
 export const zstdWindowLogMax = 23;
 
-/** Bytes per decompressed chunk. With node's default, 16 KiB, a 4 MiB message takes twice the CPU time. */
+/** Bytes per decompressed chunk. With node's default of 16 KiB, a message of 4 MiB takes twice the CPU time. */
 export const decodedPieceBytes: number = 64 * 1024;
 
 type Decoder = Gunzip | BrotliDecompress | ZstdDecompress;
@@ -30,12 +31,12 @@ export type ZlibCoding = keyof typeof openDecoder;
 
 /**
  * Bytes in the largest window that a decoder accepts. The decoder holds the window until the body has been read or the
- * call has ended, even if little was sent.
+ * call has ended, even if the client has sent only a few bytes.
  *
- * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.
+ * The window announced by a body is not used, because each zstd frame announces a separate window.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
-  // gzip's window counts as 0, because its 32 KiB are less than any stream's memory.
+  // The gzip window counts as 0 bytes, because its 32 KiB are less than the memory of any stream.
   gzip: 0,
   // RFC 7932 §9.1.
   br: 2 ** 24,
@@ -43,12 +44,12 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 };
 
 /**
- * The maximum number of decoded bytes per received byte, checked once a body is longer than the message limit.
+ * Maximum number of decoded bytes per received byte. The ratio is checked once a body is longer than the message limit.
  *
- * A stream's length is not limited, and some codings turn a kilobyte into a gigabyte, all of which the gateway would
- * read line by line.
+ * The length of a stream is not limited, and some codings turn a kilobyte into a gigabyte. Without a maximum ratio, the
+ * gateway would read this gigabyte line by line.
  */
-// The highest gzip ratio, so that no gzip body is rejected and no other coding costs more.
+// The maximum is the highest ratio in gzip. No gzip body is rejected, and no other coding costs more.
 const decodedRatioMax = 1032;
 
 /** Implements {@link StreamCompression.decodePieces}. */
@@ -66,7 +67,7 @@ export async function* decodePieces(
       yield piece;
     }
   };
-  // The error is ignored here, because the loop throws it, too.
+  // The pipeline's error is ignored here, because the loop below throws the same error.
   pipeline(count, decoder).catch(() => undefined);
   let remainingBytes = freeBytes;
   try {
@@ -83,10 +84,7 @@ export async function* decodePieces(
   if (decoder.bytesWritten !== encodedBytes) throw notValid(coding);
 }
 
-/**
- * Opens a decoder. The decoder closes and releases its window when its output has been read completely or the call has
- * ended.
- */
+/** Opens a decoder. The decoder releases the window when all output has been read or the call has ended. */
 function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
   const release = reserveWindow(windowBytes[coding]);
   const decoder = openDecoder[coding]().once("close", release);
@@ -94,7 +92,7 @@ function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
   return addAbortSignal(signal, decoder);
 }
 
-/** Returns whether an error means that the bytes are not valid, rather than that their sender disconnected. */
+/** Returns whether an error means that the bytes are not valid. Other errors mean that the sender has disconnected. */
 function isDecoderError(error: unknown): boolean {
   return error instanceof Error && "errno" in error;
 }

@@ -1,17 +1,18 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
-/** How many bytes the windows of all decoders may have in total, across all gateways that share this code. */
-// 256 MiB: as much as `limits.backlogBytes` allows for clients that do not read, and half of a 512 MiB machine.
+/** Maximum total bytes in the windows of all decoders, across all gateways that share this code. */
+// The maximum of 256 MiB is half of a 512 MiB machine. `limits.backlogBytes` allows the same size for clients that do
+// not read.
 export const windowBytesMax: number = 256 * 1024 * 1024;
 
-// Global, because memory is limited per process, and all gateways share it.
+// This variable is global because memory is limited per process, and all gateways share the memory.
 let reservedBytes = 0;
 
 /**
  * Reserves memory for a decoder's window, which node counts neither as heap nor as buffers.
  *
- * @returns a function that releases it, to be called once
+ * @returns a function that releases the memory; call it only once
  * @throws ConnectError `ResourceExhausted` if the budget is exceeded
  */
 export function reserveWindow(bytes: number): () => void {

@@ -42,7 +42,7 @@ export const connect: Protocol = {
   },
   refuse(exchange, { httpStatus, error, fields, target }) {
     if (target?.kind === "stream") {
-      // In a stream, clients look for an error only in the end-stream message ("Streaming-Response").
+      // Clients of a stream read an error only from the end-stream message ("Streaming-Response" in the specification).
       const contentType = normalizeContentType(exchange.common.contentType ?? "");
       return exchange.respond(200, ["content-type", contentType], endOfStream(new Headers(), error));
     }
@@ -53,7 +53,7 @@ export const connect: Protocol = {
 
 const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
-/** @param query - a GET's query, which holds the message, or `undefined` for POST */
+/** @param query - the query of a GET request, which contains the message, or `undefined` for POST */
 function unaryTarget(rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined): CallTarget {
   const open = (exchange: Exchange): UnaryWire => new ConnectUnaryWire(exchange, rpc, format, query);
   return { kind: "unary", protocol: connect, rpc, pathTemplate: undefined, open };

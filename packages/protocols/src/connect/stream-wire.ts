@@ -12,8 +12,7 @@ import { readConnectTimeout } from "../shared/timeouts.ts";
 import { versionProblem } from "./version.ts";
 
 /**
- * A streaming call in the Connect protocol. The response body ends with an envelope that contains the trailer and the
- * error.
+ * A streaming call in the Connect protocol. The last envelope in the response body contains the trailer and the error.
  */
 export class ConnectStreamWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders([]);

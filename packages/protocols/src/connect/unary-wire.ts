@@ -17,7 +17,7 @@ import { readConnectTimeout } from "../shared/timeouts.ts";
 import { unaryError } from "./unary-error.ts";
 import { versionProblem } from "./version.ts";
 
-/** A unary call in the Connect protocol: POST, and GET for RPCs without side effects. */
+/** A unary call in the Connect protocol. The method is POST, or GET for RPCs without side effects. */
 export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
@@ -33,7 +33,7 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   readonly #query: URLSearchParams | undefined;
   #isCompressionDisabled = false;
 
-  /** @param query - a GET's query, which holds the message, or `undefined` for POST */
+  /** @param query - the query of a GET request, which contains the message, or `undefined` for POST */
   constructor(exchange: Exchange, rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined) {
     const { options } = rpc;
     const encoding = query === undefined ? exchange.common.contentEncoding : query.get("compression");

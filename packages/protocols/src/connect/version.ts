@@ -5,7 +5,7 @@ import type { Rpc } from "../rpc.ts";
 
 const option = "requireConnectProtocolHeader";
 
-/** Returns the error for a wrong or missing protocol version, if the RPC's options require one. */
+/** Returns the error for a wrong or missing protocol version, if the RPC's options require a version. */
 export function versionProblem(
   exchange: Exchange,
   { options }: Rpc,

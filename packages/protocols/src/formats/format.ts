@@ -3,13 +3,13 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { ReadJsonOptions } from "@plantstore/protobuf";
 
 /**
- * A format's name. Code outside this folder that differs per format uses a `Record<FormatName, …>`, so that it does not
- * compile until a new format is added to it.
+ * A format's name. Outside this folder, code that differs per format uses a `Record<FormatName, …>`. A new format then
+ * causes compile errors until every record includes the format.
  */
 export type FormatName = "json" | "proto";
 
 /**
- * A message encoding in RPC protocols. To add one, add a file to this folder, a {@link FormatName} and an item to
+ * A message encoding in RPC protocols. To add a format, add a file to this folder, a {@link FormatName} and an item to
  * the list in `formats.ts`.
  */
 export interface Format {
@@ -36,6 +36,6 @@ export interface Codec {
   encode(message: Message): Uint8Array;
   /** Whether requests with unknown fields are refused. */
   readonly refusesUnknownFields?: boolean | undefined;
-  /** Whether this is the binary format, in which messages are forwarded. */
+  /** Whether the codec's format is the binary format, in which messages are forwarded. */
   readonly isBinary?: boolean;
 }

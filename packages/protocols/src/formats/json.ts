@@ -5,14 +5,14 @@ import { createJsonMessageWriter, type ReadJsonOptions, readJson } from "@plants
 import type { Codec, Format } from "./format.ts";
 import { serialize } from "./serialize.ts";
 
-/** ProtoJSON, parsed strictly. */
+/** The ProtoJSON format, which is parsed strictly. */
 export const json: Format = {
   name: "json",
   isText: true,
   createCodec: (method, options, jsonRules) => new JsonCodec(method, options, jsonRules),
 };
 
-/** The writer is created on first use, because many RPCs may never be called. */
+/** A codec for ProtoJSON. The writer is created on first use, because many RPCs may never be called. */
 class JsonCodec implements Codec {
   readonly refusesUnknownFields: boolean;
   readonly #method: DescMethod;

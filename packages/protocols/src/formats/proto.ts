@@ -12,7 +12,7 @@ export const proto: Format = {
   createCodec: (method, options) => new ProtoCodec(method, options),
 };
 
-/** The reader and the writer are created on first use, because many RPCs may never be called. */
+/** A codec for the binary format. Reader and writer are created on first use, because many RPCs may never be called. */
 class ProtoCodec implements Codec {
   readonly isBinary = true;
   readonly #method: DescMethod;
@@ -40,8 +40,7 @@ class ProtoCodec implements Codec {
 
   encode(message: Message): Uint8Array {
     const { output } = this.#method;
-    // Shortcut for google.protobuf.Empty, which many RPCs return. The writer would take as long as for any small
-    // message.
+    // Many RPCs return google.protobuf.Empty, for which the writer would take as long as for any small message.
     if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
     const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));
     return serialize(() => write(message), this.#options.writeMaxBytes);

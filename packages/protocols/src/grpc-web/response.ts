@@ -5,9 +5,9 @@ import { endTrailer, statusOk } from "../grpc/status.ts";
 import { encodeGrpcWebText } from "./text.ts";
 
 /**
- * Writes a complete response: its messages, and its trailer as the last envelope.
+ * Writes a complete response, with the messages first and the trailer as the last envelope.
  *
- * @param bytes - the messages in their envelopes
+ * @param bytes - the bytes of the messages' envelopes
  * @param error - `undefined` on success
  * @param isText - whether the body is base64
  */
@@ -23,7 +23,7 @@ export function writeResponse(
   exchange.respond(200, header, isText ? encodeGrpcWebText(body) : body);
 }
 
-// The last envelope of nearly every response, encoded once.
+// The last envelope of nearly every response, which is encoded only once.
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
 /** Returns a response's last envelope, which contains the trailer section. */

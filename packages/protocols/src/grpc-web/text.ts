@@ -4,17 +4,17 @@ import { problem } from "@plantstore/protobuf";
 import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
 
 /**
- * Decodes an `application/grpc-web-text` body. Base64 in one or more padded runs, because a sender may encode each
- * chunk separately (gRPC-Web protocol, "Message Encoding").
+ * Decodes an `application/grpc-web-text` body. The body is one or more runs of padded base64, because a sender may
+ * encode each chunk separately (gRPC-Web protocol, "Message Encoding").
  *
  * @throws ConnectError `InvalidArgument` if the body is not valid base64
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   if (body.byteLength % 4 !== 0) throw notBase64();
-  // A separate allocation, not a slice from Node's buffer pool, so that the application can transfer its ArrayBuffer.
+  // Allocates a separate buffer. The application could not transfer the ArrayBuffer of a slice from Node's buffer pool.
   const bytes = allocateBuffer((body.byteLength / 4) * 3);
   let end = 0;
-  // One loop over all runs, because a body may have a separate run for each byte.
+  // A single loop decodes all runs, because a body may have a separate run for each byte.
   for (let at = 0; at < body.byteLength; at += 4) {
     const padding = body[at + 3] !== paddingByte ? 0 : body[at + 2] !== paddingByte ? 1 : 2;
     const first = sextetOf(body, at);
@@ -32,7 +32,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
 }
 
 /**
- * Decodes an `application/grpc-web-text` body in pieces. An incomplete four-character group is kept until the next
+ * Decodes an `application/grpc-web-text` body in pieces. An incomplete group of four characters waits for the next
  * piece.
  */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -53,8 +53,8 @@ export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Returns the maximum base64 length for a body with `bytes` bytes that is encoded in up to three runs, each with its
- * own padding.
+ * Returns the maximum base64 length of a body with `bytes` bytes. The body may have up to three runs with separate
+ * padding.
  */
 export function grpcWebTextBytes(bytes: number): number {
   return Math.ceil(bytes / 3) * 4 + 8;
@@ -62,7 +62,7 @@ export function grpcWebTextBytes(bytes: number): number {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const paddingByte = 0x3d;
-// RFC 4648 §4: each character's six bits, by character code; -1 for characters outside the alphabet.
+// The six bits of each base64 character (RFC 4648 §4), by character code. Other characters have the value -1.
 const sextets = new Int8Array(256).fill(-1);
 for (let sextet = 0; sextet < alphabet.length; sextet++) sextets[alphabet.charCodeAt(sextet)] = sextet;
 

@@ -10,7 +10,7 @@ import type { Rpc } from "../rpc.ts";
 import { trailerEnvelope, writeResponse } from "./response.ts";
 import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText } from "./text.ts";
 
-/** A gRPC-Web call, binary or base64 text: gRPC with its trailer section at the end of the body. */
+/** A gRPC-Web call, in binary or base64 text. Unlike in gRPC, the trailer section is at the end of the body. */
 export class GrpcWebWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
   readonly #isText: boolean;
@@ -34,7 +34,7 @@ export class GrpcWebWire extends EnvelopedWire {
   }
 
   override write(bytes: Uint8Array): void | Promise<void> {
-    // Each piece is encoded separately, so that a client can decode it without waiting for the rest.
+    // Each piece is encoded separately, so that a client can decode the piece without waiting for the rest.
     return super.write(this.#isText ? encodeGrpcWebText(bytes) : bytes);
   }
 

@@ -4,7 +4,7 @@ import { type Exchange, type HeaderFields, prepareHeaderFields } from "@plantsto
 import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 
-/** A successful response's trailer, unless the handler adds to it. */
+/** The trailer of a successful response to which the handler has added no fields. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
 
 /**
@@ -20,14 +20,14 @@ export function okTrailer(trailer: Headers): HeaderFields {
   return headerFieldsToSend(metadata, statusOk);
 }
 
-/** Returns a response trailer: with the error status, or with OK if there is no error. */
+/** Returns a response trailer with the error's status, or with status OK if there is no error. */
 export function endTrailer(trailer: Headers, error: ConnectError | undefined): HeaderFields {
   if (error === undefined) return okTrailer(trailer);
   setStatus(trailer, error);
   return headerFieldsToSend(trailer, statusOk);
 }
 
-/** Writes an error as a response that is a single header section, called Trailers-Only in the specification. */
+/** Writes an error as a single header section, which the specification calls a Trailers-Only response. */
 export function writeTrailersOnly(
   exchange: Exchange,
   header: HeaderFields,
@@ -38,23 +38,23 @@ export function writeTrailersOnly(
   exchange.respond(200, [...header, ...headerFieldsToSend(trailer, statusOk)]);
 }
 
-// delay-seconds (RFC 9110 §10.2.3). Five digits are more than a day, longer than any client waits.
+// Matches delay-seconds (RFC 9110 §10.2.3). A delay with five digits is more than a day, so no client waits for longer.
 const delaySeconds = /^\d{1,5}$/;
 
 /**
  * Sets a response status in its trailer, with the error metadata.
  *
- * A `retry-after` is also sent as `grpc-retry-pushback-ms` (gRFC A6), because gRPC clients honor only that.
+ * A `retry-after` field is also sent as `grpc-retry-pushback-ms` (gRFC A6), the only delay that gRPC clients honor.
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
-  // setTrailerStatus requires an error copy without metadata. The copy takes a fifth as long as a refusal, so it is
-  // only made for errors with details.
+  // setTrailerStatus requires an error copy without metadata. The copy takes a fifth as long as a refusal, so only
+  // errors with details are copied.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
   else trailer.set(statusName, String(error.code));
-  // encodeURI instead of encodeURIComponent, which Connect uses, because grpc-js does not decode "%3A" and "%2C".
+  // Connect uses encodeURIComponent, but grpc-js does not decode the escapes "%3A" and "%2C".
   trailer.set(messageName, encodeURI(error.rawMessage));
   const retryAfter = error.metadata.get("retry-after");
   if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;

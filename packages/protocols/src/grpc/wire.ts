@@ -11,7 +11,7 @@ import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts"
 /** A gRPC call over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
 export class GrpcWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
-  // In other protocols, the end of the response is in the body, where it would be read as part of a truncated
+  // In other protocols, the body contains the end of the response. A client would read this end as part of a truncated
   // message.
   readonly writesParts = true;
 
@@ -19,7 +19,7 @@ export class GrpcWire extends EnvelopedWire {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
   }
 
-  // Does the same as the base class, but sends a large uncompressed message without copying it into an envelope.
+  // Writes messages as the base class does, but does not copy a large uncompressed message into an envelope.
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const bytes = this.codec.encode(message);
     const isSentUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
@@ -48,6 +48,6 @@ export class GrpcWire extends EnvelopedWire {
   }
 }
 
-/** The size from which a message is sent separately after its prefix, instead of being copied into an envelope. */
-// 64 KiB, because for smaller messages, a separate write and its frame cost as much as the copy.
+/** Minimum bytes in a message that is sent after its prefix instead of being copied into an envelope. */
+// The minimum is 64 KiB. For a smaller message, a separate write and its frame cost as much as the copy.
 const uncopiedBytesMin = 64 * 1024;

@@ -5,7 +5,7 @@ import type { StreamWire } from "../protocol.ts";
 import { protectBytes } from "./protect-bytes.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 
-/** A byte stream in google.api.HttpBody messages. Once bytes are sent, only a reset can report an error. */
+/** The wire for a stream of google.api.HttpBody messages. After bytes are sent, only a reset can report an error. */
 export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #contentType: string | undefined;
   /** The `Content-Length` set by the handler, as a number. {@link #lengthField} is the header field. */
@@ -36,7 +36,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   }
 
   begin(header: HeaderFields): void {
-    // The first message was encoded before the length was known.
+    // The first message was encoded before the handler's `Content-Length` was known.
     this.#checkNotLonger();
     this.exchange.begin(this.httpStatus, [...header, ...this.#lengthField]);
   }
@@ -75,7 +75,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
 }
 
 const noFields: HeaderFields = [];
-// 15 digits: larger than any file, and still exact as a JavaScript number.
+// Matches a length of up to 15 digits, which is larger than any file and still exact as a JavaScript number.
 const contentLength = /^[0-9]{1,15}$/;
 
 function wrongLength(): Error {

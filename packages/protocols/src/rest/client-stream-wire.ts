@@ -6,7 +6,8 @@ import type { StreamWire } from "../protocol.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
 /**
- * A client-streaming call made through its `google.api.http` rule. The response is one message, like a unary call's.
+ * The wire for a client-streaming call through a `google.api.http` rule. Like a unary call, the response has one
+ * message.
  */
 export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
   readonly reportsErrorAtEnd = false;

@@ -13,7 +13,7 @@ export interface RestErrorResponse {
 }
 
 /**
- * Returns an error as a REST response: its error record, and its metadata as header fields.
+ * Returns an error as a REST response. The body is the error record, and the error's metadata are header fields.
  *
  * @param otherFields - further response header fields
  * @param usesGrpcMetadata - whether metadata is also sent as `Grpc-Metadata-Name`

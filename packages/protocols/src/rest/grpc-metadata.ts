@@ -1,15 +1,15 @@
 import { type Exchange, type HeaderFields, notPrefixed, readHeaderField } from "@plantstore/http";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-/** The prefixes that grpc-gateway clients use for the gRPC metadata. */
+/** The prefixes of the header fields in which grpc-gateway clients send and read gRPC metadata. */
 const metadataPrefix = "grpc-metadata-";
 const trailerPrefix = "grpc-trailer-";
 
 /**
- * Returns whether a field may also be sent with the prefix. Excluded are fields that identify the caller, because
- * `admit` and proxies check only the field without the prefix; fields that describe the message, its connection or its
- * route; and RPC protocol fields. Cookies are excluded because a page's scripts must not read `HttpOnly` ones (RFC 6265
- * §4.1.2.6).
+ * Returns whether a field may also be sent with the prefix. Fields that identify the caller are excluded, because
+ * `admit` and proxies check only fields without the prefix. Fields that describe the message, the connection or the
+ * route are excluded, and RPC protocol fields. Cookies are excluded because a page's scripts must not read `HttpOnly`
+ * cookies (RFC 6265 §4.1.2.6).
  */
 function isMetadata(name: string): boolean {
   return !notPrefixed.has(name) && !excludedNames.test(name);
@@ -19,8 +19,8 @@ const excludedNames =
   /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|forwarded|origin|via|x-real-ip)$)/;
 
 /**
- * Returns a request's header fields, adding each `Grpc-Metadata-Name` also as `name`, unless the request already has
- * that field.
+ * Returns a request's header fields. Adds the field `name` for each `Grpc-Metadata-Name`, unless the request already
+ * has a field `name`.
  */
 export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   const added: string[] = [];
@@ -33,7 +33,7 @@ export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   return added.length === 0 ? fields : [...fields, ...added];
 }
 
-/** Returns a response's metadata, adding each field also as `Grpc-Metadata-Name` unless it is excluded. */
+/** Returns a response's metadata. Adds a field `Grpc-Metadata-Name` for each field that is not excluded. */
 export function withResponseMetadata(fields: HeaderFields): HeaderFields {
   const prefixed: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
@@ -43,19 +43,20 @@ export function withResponseMetadata(fields: HeaderFields): HeaderFields {
   return [...fields, ...prefixed];
 }
 
-/** A response's trailer section, and the header field that announces it. */
+/** A response's trailer section, and the header field that announces the trailer section. */
 export interface RestTrailer {
   readonly announcement: HeaderFields;
   readonly fields: HeaderFields;
 }
 
 /**
- * Returns an RPC's trailer as trailer fields `Grpc-Trailer-Name`, or `undefined` if there are none, or the client did
- * not send `TE: trailers` (RFC 9110 §6.5.1).
+ * Returns an RPC's trailer as trailer fields `Grpc-Trailer-Name`. Returns `undefined` if there are no fields, or the
+ * client did not send `TE: trailers` (RFC 9110 §6.5.1).
  */
 export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
   const { httpMethod, httpVersion } = exchange;
-  // Responses to HEAD, over HTTP/1.0, and over Fetch, which has no version, cannot have trailers.
+  // Responses to HEAD and responses over HTTP/1.0 or Fetch cannot have trailers. An exchange over Fetch has no HTTP
+  // version.
   const isUnsupported = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
   if (isUnsupported || !acceptsTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>

@@ -4,7 +4,7 @@ import { problem, withMessage } from "@plantstore/protobuf";
 import { messageTooLarge } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
-/** The position between two values, which decides what may come next. */
+/** The position in the body. The position determines which byte may follow between two values. */
 type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 
 /** The kind of the current value: an object or array, a string, or anything else. */
@@ -13,7 +13,7 @@ type ValueKind = "nested" | "string" | "scalar";
 /** Receives a body's values, for example to convert them to messages. */
 export interface ValueStream<T> {
   read(value: Uint8Array): T;
-  /** Called when the body ends. Returns the message for a body without values, if it has one. */
+  /** Called when the body ends. Returns the message for a body without values, if the stream has one. */
   end(): T | undefined;
 }
 
@@ -21,9 +21,10 @@ export interface ValueStream<T> {
  * Reads a body's messages from consecutive JSON values, with or without white space between them, or from one JSON
  * array.
  *
- * Finds only where values end. The stream checks whether they are valid JSON. Time and memory are proportional to a
- * value's received bytes. Throws a `ConnectError` that names the message number: the stream error,
- * `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the limit.
+ * The reader finds only the end of each value. The stream checks whether each value is valid JSON. Time and memory are
+ * proportional to a value's received bytes. Throws a `ConnectError` that names the message number. The error is the
+ * stream's error, `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the
+ * limit.
  */
 export class JsonValueReader<T> implements MessageSplitter<T> {
   readonly #stream: ValueStream<T>;
@@ -32,12 +33,12 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   #number = 1;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** The kind of the current value; `undefined` between values. */
+  /** The kind of the current value, or `undefined` between values. */
   #kind: ValueKind | undefined;
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The part of the value from earlier pieces. */
+  /** The bytes of the current value in earlier pieces, or `undefined` if there are none. */
   #partial: CollectedBytes | undefined;
 
   /** @param mayBeArray - whether a body that starts with `[` is a message array instead of one message */
@@ -57,7 +58,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
       const isNew = this.#kind === undefined;
       if (isNew && !this.#findValue()) return undefined;
       const start = this.#at;
-      // The first byte is consumed even if no value can start with it, so that each value is at least one byte long.
+      // The first byte is consumed even if the byte cannot start a value. Each value then has at least one byte.
       if (isNew && this.#kind === "scalar") this.#at++;
       const found = this.#findEnd();
       const part = this.#piece.subarray(start, this.#at);
@@ -77,7 +78,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     });
   }
 
-  /** Skips to the next value, and returns whether there is one in this piece. */
+  /** Skips to the next value. Returns `false` if the piece contains no further value. */
   #findValue(): boolean {
     for (; this.#at < this.#piece.byteLength; this.#at++) {
       const byte = this.#piece[this.#at];
@@ -101,7 +102,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return this.#state !== "sequence";
   }
 
-  /** Advances to the end of the value, and returns whether it is in this piece. */
+  /** Advances to the end of the value. Returns `false` if the value continues in the next piece. */
   #findEnd(): boolean {
     const piece = this.#piece;
     const isScalar = this.#kind === "scalar";
@@ -116,7 +117,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return false;
   }
 
-  /** Consumes a byte in a string, object or array, and returns whether it is the last one. */
+  /** Consumes a byte in a string, object or array. Returns whether the byte ends the string, object or array. */
   #isLast(byte: number | undefined): boolean {
     if (this.#escaped) this.#escaped = false;
     else if (this.#inString) {
@@ -128,14 +129,14 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return this.#depth === 0 && !this.#inString;
   }
 
-  /** Adds a part of a value. @throws ConnectError `ResourceExhausted` above the limit */
+  /** Adds bytes to the current value. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     const partial = (this.#partial ??= new CollectedBytes(0, this.#valueMaxBytes));
     if (partial.byteLength + part.byteLength > this.#valueMaxBytes) throw messageTooLarge(this.#valueMaxBytes);
     partial.add(part);
   }
 
-  /** Reads a complete value: the parts that were collected, followed by `rest`. */
+  /** Reads a complete value, which is the collected bytes followed by `rest`. */
   #read(rest: Uint8Array): T {
     const isInOnePiece = this.#partial === undefined && rest.byteLength <= this.#valueMaxBytes;
     // Most values arrive in one piece and are not copied.

@@ -9,15 +9,16 @@ import type { MessageSplitter } from "../shared/message-splitter.ts";
 const lineFeed = 0x0a;
 
 /**
- * Reads a body's messages, one per line. Blank lines are skipped but counted. The last line may lack its line feed.
+ * Reads a body with one message per line. Blank lines are skipped but counted. The last line may lack a line feed.
  *
- * Time and memory are proportional to a line's received bytes, in any number of pieces. Throws a `ConnectError` that
- * names the line number: the stream error, or `ResourceExhausted` as soon as a line is longer than the limit.
+ * Time and memory are proportional to the received bytes, however many pieces a line has. Throws a `ConnectError` that
+ * names the line number. The error is the stream's error, or `ResourceExhausted` as soon as a line is longer than the
+ * limit.
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;
   readonly #lineMaxBytes: number;
-  /** The part of the line from earlier pieces. */
+  /** The bytes of the current line in earlier pieces, or `undefined` if there are none. */
   #partial: CollectedBytes | undefined;
   #piece: Uint8Array = noBytes;
   #at = 0;
@@ -70,7 +71,7 @@ export class LineReader implements MessageSplitter<Message> {
     return undefined;
   }
 
-  /** Adds a part of a line. @throws ConnectError `ResourceExhausted` above the limit */
+  /** Adds bytes to the current line. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     if (part.byteLength === 0) return;
     const partial = (this.#partial ??= new CollectedBytes(0, this.#lineMaxBytes));
@@ -101,7 +102,7 @@ function withLineNumber(number: number, error: unknown): unknown {
   return withMessage(error, `line ${number}: ${error.rawMessage}`);
 }
 
-// White space as in RFC 8259 §2. For most lines the first byte decides.
+// Returns whether a line has only white space (RFC 8259 §2). For most lines, the first byte decides.
 function isBlank(line: Uint8Array): boolean {
   for (let at = 0; at < line.byteLength; at += 1) {
     const byte = line[at];

@@ -8,7 +8,7 @@ import type { StreamWire } from "../protocol.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 import type { RestSelection } from "./selection.ts";
 
-/** A JSON message stream: lines, one array, or Server-Sent Events. */
+/** The wire for a JSON message stream, which consists of lines, one array, or Server-Sent Events. */
 export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
   readonly heartbeat: Uint8Array | undefined;
   readonly sendsHeaderEarly = true;
@@ -70,7 +70,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
     _trailer: Headers,
     error: ConnectError | undefined,
   ): void | Promise<void> {
-    // An error before the first message gets the same response as on a unary call.
+    // An error before the first message gets the same response as in a unary call.
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
     if (this.earlyEnd === "complete") return this.exchange.respond(this.httpStatus, header);
     const body = concatBytes([bytes, this.#end(error)]);
@@ -81,7 +81,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
     return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
   }
 
-  /** Returns the error record, which is a single line because JSON.stringify has written it. */
+  /** Returns the error record as JSON. The record is a single line because JSON.stringify writes no line feeds. */
   #errorJson(error: ConnectError): string {
     return new TextDecoder().decode(this.errorResponse(error).body);
   }

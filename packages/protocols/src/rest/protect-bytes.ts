@@ -1,12 +1,12 @@
 import { type HeaderFields, readHeaderField } from "@plantstore/http";
 
 /**
- * Adds fields to a google.api.HttpBody's header that keep browsers from running its bytes as a page or script from
- * this origin, for which they may have stored credentials.
+ * Adds header fields to the response with a google.api.HttpBody. The fields keep browsers from running the body's bytes
+ * as a page or script from this origin, for which browsers may have stored credentials.
  *
  * The handler's Content-Security-Policy is sent instead of the sandbox.
  *
- * @param fields - without a content type, the response has no body, and nothing is added
+ * @param fields - the header fields; without a content type, the response has no body, and no field is added
  */
 export function protectBytes(fields: HeaderFields): HeaderFields {
   const contentType = readHeaderField(fields, "content-type");
@@ -18,12 +18,12 @@ export function protectBytes(fields: HeaderFields): HeaderFields {
 
 /**
  * Returns whether a browser may run scripts in a document with this type. PDF is excluded because browsers do not show
- * it in a sandbox. Every type that ends in `+xml`, such as SVG, can contain scripts. If several types are joined by
- * commas, browsers use the last one (Fetch, "extract a MIME type").
+ * PDF in a sandbox. Every type that ends in `+xml`, such as SVG, can contain scripts. If commas join several types,
+ * browsers use the last type (Fetch, "extract a MIME type").
  */
 function mayRunScripts(contentType: string): boolean {
   const [sent = ""] = contentType.split(";");
-  // Browsers ignore spaces around the type.
+  // Browsers ignore spaces around a content type.
   const type = sent.trim().toLowerCase();
   return contentType.includes(",") || type.endsWith("+xml") || !typesWithoutScripts.test(type);
 }

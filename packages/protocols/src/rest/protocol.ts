@@ -10,7 +10,7 @@ import { createRepresentations, type Representations } from "./representation.ts
 import type { RestSelection } from "./selection.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
-/** REST, as defined by the `google.api.http` RPC rules. */
+/** Creates the REST protocol, which the `google.api.http` rules of RPCs define. */
 export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts): Protocol {
   const byName = new Map(rpcs.map((rpc) => [rpc.name, rpc]));
   const rules = new Map<RestBinding, RestRule>();
@@ -21,7 +21,7 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
   const rest: Protocol = {
     name: "rest",
     hasHttpStatus: true,
-    // On REST, RPCs are only reachable by their rules' paths.
+    // REST requests reach an RPC only by the paths in the RPC's rules.
     targetsOf: () => [],
     find({ httpMethod, literalsAsSent }, path, query) {
       const found = restRoutes.match(httpMethod, path, literalsAsSent);

@@ -11,12 +11,12 @@ import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./selection.ts";
 
 /**
- * Reads the messages that a client streams in a REST request's body: one per line, JSON values if the service accepts
- * them, or the bytes as they arrive if the body is a google.api.HttpBody.
+ * Reads the messages that a client streams in a REST request's body. By default, each line is a message. A service may
+ * accept consecutive JSON values. If the body is a google.api.HttpBody, the bytes become messages as they arrive.
  *
- * @param coding - the body's content coding, which must be able to decode pieces; `undefined` for none
- * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, `ResourceExhausted` for one
- * above the limit; both name the line or message number
+ * @param coding - the body's content coding, which must be able to decode pieces, or `undefined` for none
+ * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, or `ResourceExhausted` for a
+ * message above the limit; both errors name the line or message number
  */
 export function readRestMessages(
   exchange: Exchange,
@@ -63,7 +63,7 @@ async function* decodePieces(
   if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, signal);
 }
 
-/** Converts bytes to messages: one for each body piece, or several if the piece exceeds the message limit. */
+/** Converts each piece of a body to a message, or to several messages if the piece exceeds the message limit. */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;

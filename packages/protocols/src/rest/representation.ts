@@ -21,26 +21,26 @@ import {
   type SelectFields,
 } from "./rules/index.ts";
 
-/** How the response to a request is written, if it is not JSON in one line. */
+/** A response format other than JSON in one line. */
 export interface Representation {
   readonly contentType: string;
   write(message: Message, select: SelectFields | undefined): RestResponse;
   writeError(error: ConnectError, failure: RestFailure): ErrorResponse;
 }
 
-/** The representations for a rule that offers others than JSON in one line. */
+/** The response formats that a rule offers in addition to JSON in one line. */
 export interface Representations {
-  /** Returns the one that a request asks for, or `undefined` for JSON in one line. */
+  /** Returns the representation that a request asks for, or `undefined` for JSON in one line. */
   choose(exchange: Exchange, query: string): Representation | undefined;
   /** Decodes a request in the binary format. Returns `undefined` if the rule does not accept it. */
   readonly decodeProtobuf: ((bytes: Uint8Array) => Message) | undefined;
 }
 
 /**
- * Creates a rule's representations. Returns `undefined` if it has only JSON in one line.
+ * Creates a rule's representations. Returns `undefined` if the rule offers only JSON in one line.
  *
- * As in grpc-gateway, a response has the format that `Accept` names, otherwise the request's. The parameter
- * `pretty` is a convention in its documentation.
+ * As in grpc-gateway, a response has the format that `Accept` names, or otherwise the request's format. The parameter
+ * `pretty` is a convention in grpc-gateway's documentation.
  */
 export function createRepresentations(
   rpc: UnaryRpc,
@@ -57,7 +57,7 @@ export function createRepresentations(
       : protobufTypes.map((type) => createProtobuf(type, binding, writeMessage, writeErrorRecord));
   const json = { contentType };
   const offered = [json, ...(pretty === undefined ? [] : [pretty]), ...protobufs];
-  // A parameter that names a request field sets this field.
+  // A parameter `pretty` that names a request field sets this field.
   const isParameter = pretty !== undefined && findField(rpc.method.input, "pretty") === undefined;
   const codec = acceptsProtobuf ? rpc.codecs.get(proto.name) : undefined;
   return {
@@ -86,14 +86,14 @@ function createPretty(binding: RestBinding, writeErrorRecord: ErrorRecordWriter)
 const utf8 = new TextDecoder();
 
 /**
- * Indents JSON that is written in one line by two spaces. Parsing it would not preserve `-0` and the order of keys that
- * are numbers.
+ * Indents JSON that is written in one line by two spaces. Parsing the JSON would not preserve `-0` and the order of
+ * keys that are numbers.
  */
 function indentJson(json: string): string {
   let depth = 0;
   let isString = false;
   const line = (): string => `\n${"  ".repeat(depth)}`;
-  // Strings are not matched as a whole. One of ten megabytes would overflow the regular expression's stack.
+  // The regular expression does not match complete strings, because a string of ten megabytes would overflow its stack.
   return json.replaceAll(/\\.|\{\}|\[\]|["{}[\],:]/g, (token) => {
     if (token === '"') isString = !isString;
     if (isString || token === '"') return token;
@@ -129,7 +129,7 @@ function createProtobuf(
   };
 }
 
-/** Returns the function that encodes a response body, or `undefined` if the body is not a message. */
+/** Returns the function that encodes a response body in binary, or `undefined` if the body is not a message. */
 function createProtobufWriter(
   { method, codecs, options }: UnaryRpc,
   { responseBody }: HttpPattern,
@@ -147,7 +147,7 @@ function createProtobufWriter(
   };
 }
 
-/** Encodes an error as google.rpc.Status: `code` 1, `message` 2, `details` 3, which are google.protobuf.Any. */
+/** Encodes an error as google.rpc.Status, with the fields `code` (1), `message` (2) and `details` (3). */
 function encodeStatus({ code, rawMessage, details }: ConnectError): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(1, WireType.Varint).int32(code);

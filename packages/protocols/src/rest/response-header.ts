@@ -1,7 +1,7 @@
 import type { HeaderFields } from "@plantstore/http";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-// Fields that are not copied from a handler's metadata, because the gateway sets or interprets them itself.
+// Fields that are not copied from a handler's metadata. The gateway sets or interprets these fields itself.
 const gatewayFields: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-type",
@@ -11,7 +11,7 @@ const gatewayFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns an RPC's metadata as header fields in a REST response: name, value, name, value, …
+ * Returns an RPC's metadata as a REST response's header fields: name, value, name, value, …
  *
  * Trailers also become header fields, because plain HTTP clients do not read trailers. A header field takes precedence
  * over a trailer with the same name.
@@ -29,10 +29,10 @@ export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
 }
 
 /**
- * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3),
- * or `undefined` if there is none, or it does not match the call's outcome.
+ * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3).
+ * Returns `undefined` without a status, or if the status does not match the call's outcome.
  *
- * @param failed - whether the call failed: errors may have 4xx or 5xx, other responses 2xx or 3xx
+ * @param failed - whether the call failed; errors may have a status 4xx or 5xx, other responses 2xx or 3xx
  */
 export function statusOfHandler(header: Headers, failed: boolean): number | undefined {
   const status = header.get("status");

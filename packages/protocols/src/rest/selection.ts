@@ -7,13 +7,13 @@ import type { Representations } from "./representation.ts";
 export interface RestSelection {
   readonly rpc: Rpc;
   readonly binding: RestBinding;
-  /** How the body is read when the client sends one message, or `undefined` if the rule ignores it. */
+  /** The plan for reading a body with one message, or `undefined` if the rule ignores the body. */
   readonly body: BodyPlan | undefined;
   readonly writeErrorRecord: ErrorRecordWriter;
   /** The message representations other than JSON in one line, or `undefined` if there are none. */
   readonly representations: Representations | undefined;
   /** The variable values in the path template. */
   readonly captures: readonly string[];
-  /** The query as sent, without its question mark. */
+  /** The query as sent, without the question mark. */
   readonly query: string;
 }

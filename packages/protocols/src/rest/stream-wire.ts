@@ -3,12 +3,12 @@ import { statusOfHandler } from "./response-header.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
 /**
- * A call with a response stream made through its `google.api.http` rule: what message streams and byte streams
- * share. The client sends one message or a stream.
+ * The base class for message streams and byte streams in responses to calls through `google.api.http` rules. The client
+ * sends one message or a stream.
  */
 export abstract class RestStreamWire extends RestUnaryWire {
   readonly reportsErrorAtEnd = false;
-  /** Final once {@link headerToSend} was called. */
+  /** The response's status, which {@link headerToSend} sets. */
   protected httpStatus = 200;
 
   get earlyEnd(): "complete" | undefined {

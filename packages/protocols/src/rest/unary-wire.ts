@@ -19,7 +19,7 @@ import type { Representation } from "./representation.ts";
 import type { RestSelection } from "./selection.ts";
 import { readRestTimeout } from "../shared/timeouts.ts";
 
-/** A unary call made through its `google.api.http` rule. */
+/** The wire for a unary call through a `google.api.http` rule. */
 export class RestUnaryWire implements UnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: unknown;
@@ -29,11 +29,11 @@ export class RestUnaryWire implements UnaryWire {
   readonly responseTrailer: LazyHeaders;
   protected readonly exchange: Exchange;
   protected readonly selection: RestSelection;
-  /** `undefined` for a body without `Content-Encoding`. */
+  /** The request body's coding, or `undefined` without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
-  /** `undefined` if the response has all fields. */
+  /** Selects the response fields, or `undefined` if the response has all fields. */
   protected readonly select: SelectFields | undefined;
-  /** `undefined` for JSON in one line. */
+  /** The response format, or `undefined` for JSON in one line. */
   readonly #representation: Representation | undefined;
   #isCompressionDisabled = false;
 
@@ -102,12 +102,12 @@ export class RestUnaryWire implements UnaryWire {
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
     const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
     const fields = untouched ? typeFields : [...typeFields, ...metadata, ...(end?.announcement ?? noFields)];
-    // An HttpBody's bytes are sent unchanged.
+    // The bytes of a google.api.HttpBody are sent unchanged.
     if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, protectBytes(fields), body, end?.fields);
     return this.respondEncoded(httpStatus, fields, body, end?.fields);
   }
 
-  /** Returns the fields for caches: the request's header may select the format and the response fields. */
+  /** Returns `Vary` fields for caches. The request's header may select the format and the response fields. */
   protected varyFields(): HeaderFields {
     const { binding, representations } = this.selection;
     const formatFields = representations === undefined ? noFields : ["vary", "accept"];
@@ -155,7 +155,7 @@ export class RestUnaryWire implements UnaryWire {
     if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
       return this.exchange.respond(httpStatus, fields, body, trailer);
     }
-    // The coding depends on what the client accepts (RFC 9110 §12.5.5).
+    // The coding depends on the client's `Accept-Encoding` (RFC 9110 §12.5.5).
     const varying = [...fields, "vary", "accept-encoding"];
     const { acceptCompression } = this.selection.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
@@ -168,7 +168,7 @@ export class RestUnaryWire implements UnaryWire {
 
 /** A request's parsed `Content-Encoding`. */
 interface BodyCoding {
-  /** `undefined` for identity and for an unsupported coding. */
+  /** The compression, or `undefined` for identity and for an unsupported coding. */
   readonly compression: Compression | undefined;
   readonly problem: ConnectError | undefined;
   readonly acceptEncodingFields: HeaderFields;
@@ -183,7 +183,7 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`, {
     option: "acceptCompression",
   });
-  // A 415 for a content coding lists the acceptable ones (RFC 9110 §15.5.16).
+  // A response 415 to an unsupported content coding lists the acceptable codings (RFC 9110 §15.5.16).
   return { compression, problem: unsupported, acceptEncodingFields: ["accept-encoding", supported] };
 }
 

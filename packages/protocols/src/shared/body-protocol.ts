@@ -8,7 +8,7 @@ import { messageTooLarge } from "./compression.ts";
 import { LazyHeaders } from "./lazy-headers.ts";
 import { readRestTimeout } from "./timeouts.ts";
 
-/** Creates a protocol whose requests are POSTs to one path, each with a body that names its RPC. */
+/** Creates a protocol in which every request is a POST to one path, and the body names the RPC. */
 export function createBodyProtocol(
   name: Protocol["name"],
   path: string,
@@ -37,7 +37,7 @@ export function createBodyProtocol(
   return protocol;
 }
 
-/** What wires have in common if the call's message was in the body that named the RPC, in JSON. */
+/** The base class for wires of calls that a JSON body has named. The same body contained the call's message. */
 export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeError"> {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
@@ -66,7 +66,7 @@ export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeE
     this.#readMaxBytes = readMaxBytes;
   }
 
-  /** Decodes the message, whose limit was not known when the body was read. */
+  /** Decodes the message, and checks its size. The size limit was not known when the body was read. */
   protected decode(json: string): Message {
     const bytes = toUtf8(json);
     if (bytes.byteLength > this.#readMaxBytes) throw messageTooLarge(this.#readMaxBytes);

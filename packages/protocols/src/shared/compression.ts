@@ -3,18 +3,17 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { problem, type ProblemDetails } from "@plantstore/protobuf";
 
 /**
- * A compression that can also decompress bodies in pieces. `decompress` stops soon after the limit is exceeded, for any
- * window size that the message uses.
+ * A compression that can also decompress bodies in pieces. `decompress` stops soon after the message exceeds the size
+ * limit, whatever window size the message uses.
  */
 export interface PieceDecompression extends Compression {
   /**
    * Decompresses a body as it arrives, with backpressure.
    *
-   * @param freeBytes - the decompressed size that is allowed for any body, even a very small one
-   * @param signal - frees the decoder when aborted, even if nobody reads the rest; a reader gets the abort reason as
-   * error
-   * @throws ConnectError `InvalidArgument` for bytes that are not in the coding, including bytes after its end;
-   * `ResourceExhausted` for a body whose compression ratio is too high, or if too many bodies are being decompressed
+   * @param freeBytes - the decompressed bytes that are allowed for any compression ratio
+   * @param signal - frees the decoder when aborted, even if nobody reads the rest; readers then get the abort reason
+   * @throws ConnectError `InvalidArgument` for bytes that are not in the coding, or bytes after the end of the coding;
+   * `ResourceExhausted` for a compression ratio that is too high, or if too many bodies are being decompressed
    */
   decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
@@ -30,7 +29,7 @@ export interface PieceEncoder {
   /** Encodes a piece. Rejects after {@link close} was called. */
   write(bytes: Uint8Array): Promise<Uint8Array>;
   /**
-   * Encodes the last piece and the end. Rejects if encoding this or an earlier piece fails, and never settles if
+   * Encodes the last piece and the end. Rejects if encoding any piece of the body has failed, and never settles if
    * {@link close} was called.
    */
   end(bytes: Uint8Array): Promise<Uint8Array>;
@@ -38,12 +37,12 @@ export interface PieceEncoder {
   close(): void;
 }
 
-/** Returns whether a compression decodes pieces. Compressions that the user has added only decode complete messages. */
+/** Returns whether a compression decodes pieces. Compressions added by the user decode only complete messages. */
 export function decodesPieces(compression: Compression): compression is PieceDecompression {
   return "decodePieces" in compression;
 }
 
-/** Returns whether a compression encodes pieces. The Compression Streams API cannot, because it has no flush. */
+/** Returns whether a compression encodes pieces. The Compression Streams API does not, because it has no flush. */
 export function encodesPieces(compression: Compression): compression is StreamCompression {
   return "openEncoder" in compression;
 }

@@ -3,8 +3,8 @@ import type { Codec } from "../formats/format.ts";
 import { formats, type MethodCodecs } from "../formats.ts";
 
 /**
- * Returns a content type in lower case and without parameters, or `""` if it is malformed, or has a charset that the
- * format does not allow. Text formats are in UTF-8, and other formats have no charset.
+ * Returns a content type in lower case and without parameters. Returns `""` if the content type is malformed, or the
+ * format does not allow the charset. Text formats are in UTF-8, and other formats have no charset.
  */
 export function normalizeContentType(value: string): string {
   const media = parseMediaType(value);
@@ -21,13 +21,13 @@ export interface CallFormat {
   readonly codec: Codec;
   /** The response's content type, as a header field. */
   readonly contentType: HeaderFields;
-  /** How the body is read when the client sends one message. */
+  /** The plan for reading a body with one message. */
   readonly body: BodyPlan;
 }
 
 /**
- * Returns a protocol's content types, each with its calls' format: `base+format`, such as `application/grpc+json`, and
- * `base` alone, which means the first format.
+ * Returns a protocol's content types and their call formats. A content type is `base+format`, such as
+ * `application/grpc+json`, or `base` alone, which means the first format.
  */
 export function callFormatsOf(
   base: string,
@@ -39,7 +39,7 @@ export function callFormatsOf(
   return first === undefined ? [] : [[base, first[1]], ...typesWithFormat];
 }
 
-/** Returns a content type with its calls' format. */
+/** Returns a content type and its call format. */
 export function callFormat(
   contentType: string,
   codec: Codec,
@@ -50,7 +50,7 @@ export function callFormat(
 
 const fields = new Map<string, HeaderFields>();
 
-/** Returns the same object for the same content type, so that it is encoded once. There are about twenty. */
+/** Returns a content type's header field, which is encoded once and cached. There are about twenty content types. */
 function fieldOf(contentType: string): HeaderFields {
   let field = fields.get(contentType);
   if (field === undefined) fields.set(contentType, (field = prepareHeaderFields("content-type", contentType)));
@@ -58,9 +58,9 @@ function fieldOf(contentType: string): HeaderFields {
 }
 
 /**
- * Returns a refusal's content type: the one that the client sent, if the protocol defines it.
+ * Returns a refusal's content type. This is the request's content type if the protocol defines that type.
  *
- * @param bases - the protocol's content types without a format, longer ones first
+ * @param bases - the protocol's content types without a format, longer types first
  */
 export function refusalContentType(sent: string | null, bases: readonly [string, ...string[]]): string {
   const type = parseMediaType(sent ?? "")?.type ?? "";

@@ -6,24 +6,24 @@ import { httpError } from "./http-error.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**
- * The length of the prefix that each message has in gRPC, gRPC-Web and Connect streams: flags, and the message's length
- * as an unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+ * Bytes in the prefix of each message in gRPC, gRPC-Web and Connect streams. The prefix has one byte of flags, and the
+ * message's length as an unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
  */
 export const envelopePrefixBytes = 5;
 
-/** Maximum message bytes in an envelope: the largest length in 32 bits. */
+/** Maximum message bytes in an envelope, which is the largest length in 32 bits. */
 export const messageBytesMax: number = 2 ** 32 - 1;
 
 /**
- * The size in bytes above which an uncompressed message may be forwarded in parts. 64 KiB, because a smaller message
- * arrives in one socket read, and parts would cost more than they save.
+ * Maximum bytes in an uncompressed message that is never forwarded in parts. The limit is 64 KiB because a smaller
+ * message arrives in one socket read, and parts would then cost more than they save.
  */
 export const wholeMessageBytesMax: number = 64 * 1024;
 
-/** Flag: the message is compressed with the call's encoding. */
+/** The flag for a message that is compressed with the call's encoding. */
 export const compressedFlag = 0b0000_0001;
 
-/** A gRPC-Web flag. The envelope has the trailer section, in an HTTP/1.1 header's format. */
+/** The gRPC-Web flag for an envelope with the trailer section, in the format of an HTTP/1.1 header. */
 export const trailerFlag = 0b1000_0000;
 
 /** A received envelope with one encoded message. */
@@ -70,7 +70,7 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   return envelope;
 }
 
-/** A forwarded call's message: uncompressed, in binary form. A large one may be several envelope pieces. */
+/** A forwarded call's uncompressed message, in the binary format. A large message may be several envelope pieces. */
 export type ForwardedMessage = Envelope | Uint8Array;
 
 /** Returns an encoded message in an envelope. */
@@ -80,7 +80,7 @@ export function toEnvelope(message: Uint8Array): Envelope {
 }
 
 /**
- * Yields a body's pieces with one large envelope.
+ * Yields the pieces of a body with one large envelope.
  *
  * @throws ConnectError `ResourceExhausted` for a length over the limit, before the first piece; later, the {@link
  * readSingleEnvelope} errors, and why the body was aborted
@@ -115,15 +115,15 @@ async function* piecesOf(
   if (missingBytes > 0) throw truncatedError();
 }
 
-/** Returns the length of the envelope that starts at `at`, in bytes, or 0 if its prefix is incomplete. */
+/** Returns the bytes in the envelope that starts at `at`, or 0 if the prefix is incomplete. */
 export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   if (bytes.byteLength - at < envelopePrefixBytes) return 0;
   const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
-  // Multiplied, because a shift's result would be signed.
+  // Multiplies the highest byte, because the result of a shift would be signed.
   return envelopePrefixBytes + (bytes[at + 1] ?? 0) * 0x100_0000 + low;
 }
 
-/** Returns whether bytes start with the prefix for an uncompressed message that may be forwarded in parts. */
+/** Returns whether an envelope's bytes start with the prefix of a message that may be forwarded in parts. */
 export function isLargeEnvelope(bytes: Uint8Array): boolean {
   return bytes[0] === 0 && envelopeBytes(bytes) > envelopePrefixBytes + wholeMessageBytesMax;
 }
@@ -138,7 +138,7 @@ export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
 
 /** Returns the prefix for an uncompressed message with `messageBytes` bytes. */
 export function envelopePrefix(messageBytes: number): Uint8Array {
-  // A separate allocation. A slice from Node's buffer pool would keep 64 KiB alive while it waits to be sent.
+  // Allocates a separate buffer. A slice from Node's buffer pool would keep 64 KiB alive until the slice is sent.
   return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
 }
 
@@ -155,7 +155,7 @@ function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uin
 /**
  * Reads a stream's envelopes.
  *
- * Time and memory are proportional to the received bytes, for any number of pieces and any announced length. Throws a
+ * Time and memory are proportional to the received bytes, not to the number of pieces or the announced length. Throws a
  * `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream that ends within an
  * envelope or has reserved flags.
  */
@@ -164,10 +164,10 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** An incomplete envelope. `announcedBytes` is the prefix's length until the prefix has arrived. */
+  /** The incomplete envelope. Its `announcedBytes` is the prefix's length until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
   readonly #readPart: ((part: Uint8Array) => T) | undefined;
-  /** How many bytes were not taken yet from a message that is read in parts. */
+  /** Bytes of a message read in parts that were not taken yet. */
   #missingBytes = 0;
 
   /**
@@ -218,7 +218,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   /**
    * Collects the envelope bytes that are in the current piece.
    *
-   * @returns the envelope once it is complete, or its prefix if the message is read in parts
+   * @returns the complete envelope, the prefix if the message is read in parts, or `undefined` if bytes are missing
    */
   #collect(): Uint8Array | undefined {
     const limitBytes = envelopePrefixBytes + this.#readMaxBytes;

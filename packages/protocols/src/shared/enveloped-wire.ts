@@ -27,13 +27,13 @@ import type { Timeout } from "./timeouts.ts";
 export interface EnvelopedHeader {
   readonly encodings: MessageEncodings;
   readonly timeout: Timeout;
-  /** The header field name for the response messages' encoding. */
+  /** The name of the header field for the response messages' encoding. */
   readonly encodingName: string;
-  /** An error in the header except for encodings and timeout. */
+  /** An error in header fields other than the encodings and the timeout. */
   readonly problem?: ConnectError | undefined;
 }
 
-/** A call whose messages have envelopes: every gRPC and gRPC-Web call, and the Connect streams. */
+/** A call with messages in envelopes. These are all gRPC and gRPC-Web calls, and Connect streams. */
 export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnaryWire, BinaryStreamWire {
   abstract readonly responseTrailer: LazyHeaders;
   readonly reportsErrorAtEnd = true;
@@ -126,7 +126,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
   encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array> {
     const { response } = this.encodings;
     if (response !== undefined && message instanceof Envelope) return this.envelop(message.bytes);
-    // A part is never compressed.
+    // Message parts are never compressed.
     const bytes = message instanceof Envelope ? message.withPrefix : message;
     // Nothing uses a forwarded message after it is sent, unless an interceptor has kept it.
     return this.rpc.forward?.intercept === undefined ? markSingleUse(bytes) : bytes;

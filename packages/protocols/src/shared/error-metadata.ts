@@ -16,8 +16,8 @@ export function ownMetadata(error: ConnectError): Headers {
 
 /** Appends {@link ownMetadata} to a header or trailer. */
 export function appendOwnMetadata(into: Headers, error: ConnectError): void {
-  // Metadata received from another server describes that call, not this one. Connect errors before 2.2 have no
-  // `isWireError`. A received error's metadata includes the response header, and thus its content type.
+  // Metadata from another server describes the call to that server. Before 2.2, Connect errors have no `isWireError`. A
+  // received error's metadata then includes the response header, and thus a content type.
   const { metadata } = error;
   if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
   metadata.forEach((value, name) => {
@@ -26,8 +26,8 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
 }
 
 /**
- * Returns an error without metadata, for Connect functions that would also write the metadata. Which fields they write
- * depends on Connect's minor version.
+ * Returns a copy of an error without metadata. Some Connect functions would also write the metadata, and the fields
+ * that they write depend on Connect's minor version.
  */
 export function withoutMetadata(error: ConnectError): ConnectError {
   return Object.create(error, { metadata: { value: noMetadata } });
@@ -35,8 +35,8 @@ export function withoutMetadata(error: ConnectError): ConnectError {
 
 const noMetadata = new LazyHeaders([]);
 
-// The HTTP, Connect and gRPC fields that Connect's own servers omit, in addition to those that are never sent with a
-// call. Connect exports no such list before 2.2.
+// The HTTP, Connect and gRPC fields that Connect's own servers omit from an error's metadata. `isSendable` omits
+// further fields. Connect exports no list of these fields before 2.2.
 const protocolFields: ReadonlySet<string> = new Set([
   "accept-encoding",
   "content-encoding",

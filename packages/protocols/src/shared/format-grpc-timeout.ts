@@ -1,6 +1,6 @@
 /**
- * Formats a timeout for the field `grpc-timeout`: at most eight digits and a unit (gRPC over HTTP/2, "Timeout"). Rounds
- * up, because the caller enforces the exact deadline itself.
+ * Formats a timeout for the field `grpc-timeout`, with at most eight digits and a unit (gRPC over HTTP/2, "Timeout").
+ * The value is rounded up, because the caller enforces the exact deadline itself.
  */
 export function formatGrpcTimeout(timeoutMs: number): string {
   for (const [unit, unitMs] of timeoutUnits) {

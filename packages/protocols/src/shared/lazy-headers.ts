@@ -1,8 +1,8 @@
 import { type HeaderFields, isToken, notSentAsMetadata, readHeaderField } from "@plantstore/http";
 
 /**
- * Returns whether a field may be sent with a call: `false` if it describes the connection, or has control characters
- * (RFC 9110 §5.5), which a `Headers` object accepts.
+ * Returns whether a field may be sent with a call. Fields that describe the connection and fields with control
+ * characters (RFC 9110 §5.5) must not be sent. A `Headers` object accepts control characters.
  */
 export function isSendable(name: string, value: string): boolean {
   return !notSentAsMetadata.has(name) && !controlCharacter.test(value);
@@ -15,8 +15,8 @@ const controlCharacter = /[\0-\x08\x0a-\x1f\x7f]/;
 /**
  * Returns the header or trailer fields that may be sent with a call.
  *
- * Fields that a handler copied from another response may describe that response's connection or length, or contain
- * forbidden characters. They are omitted, because HTTP/2 cannot send them (RFC 9113 §8.2).
+ * A handler may copy fields from another response, which describe the other response's connection or length, or contain
+ * forbidden characters. HTTP/2 cannot send such fields (RFC 9113 §8.2), so they are omitted.
  */
 export function toFields(headers: Headers): string[] {
   const fields: string[] = [];
@@ -27,18 +27,18 @@ export function toFields(headers: Headers): string[] {
 }
 
 /**
- * A `Headers` object that is built from its fields on first use.
+ * A `Headers` object that is built from a list of fields on first use.
  *
- * Building one costs more than a microsecond and six allocations, and most calls never use it. Once built, this object
- * delegates to the platform's own. `instanceof Headers` is true, and `new Headers(it)` and `fetch` read it through its
- * iterator.
+ * Building a `Headers` object costs more than a microsecond and six allocations, and most calls never use it. Once
+ * built, the lazy object delegates to the platform's object. `lazy instanceof Headers` is true, and `new Headers(lazy)`
+ * and `fetch` read the lazy object through its iterator.
  */
 export interface LazyHeaders extends Headers {
-  /** Whether no `Headers` object has been built, so that {@link fields} is still the original list. */
+  /** Whether no `Headers` object has been built. If so, {@link fields} is still the original list. */
   readonly isPristine: boolean;
-  /** The original list while pristine, otherwise the current fields. */
+  /** The original list of fields until a `Headers` object is built, then the current fields. */
   readonly fields: HeaderFields;
-  /** The platform's own object, built on first use. */
+  /** The platform's `Headers` object, built on first use. */
   readonly built: Headers;
 }
 
@@ -58,7 +58,7 @@ class HeadersOfFields implements LazyHeaders {
     return this.#headers === undefined ? this.#fields : toFields(this.#headers);
   }
 
-  // Public, because a private method would take memory in every object.
+  // This method is public, because a private method would take memory in every object.
   get built(): Headers {
     return (this.#headers ??= toHeaders(this.#fields));
   }
@@ -115,12 +115,12 @@ class HeadersOfFields implements LazyHeaders {
 }
 
 /**
- * Creates {@link LazyHeaders}. Pseudo-header fields (RFC 9113 §8.3) are ignored. The class's declared type would have
- * the members of Node's `Headers`, and other platforms' `Headers` has other members.
+ * Creates {@link LazyHeaders}. Pseudo-header fields (RFC 9113 §8.3) are ignored. The constant has a type annotation,
+ * because the class's type would declare the members of Node's `Headers`, and other platforms have other members.
  */
 export const LazyHeaders: new (fields: HeaderFields) => LazyHeaders = HeadersOfFields;
 
-// For `console.log` and node's `util.inspect`.
+// Node's `util.inspect` and `console.log` print the platform's object.
 Object.defineProperty(HeadersOfFields.prototype, Symbol.for("nodejs.util.inspect.custom"), {
   value(this: HeadersOfFields): Headers {
     return this.built;
@@ -145,9 +145,8 @@ function toHeaders(fields: HeaderFields): Headers {
   return headers;
 }
 
-// Makes `instanceof` work without `extends`, which would call the Headers constructor and so build the object that
-// this class avoids. The proxy delays the access to Headers, which loads node's HTTP client and takes a fifth of the
-// start-up time.
+// Makes `instanceof` work without `extends`. A subclass would call the Headers constructor, which this class avoids.
+// The proxy delays the first access to Headers, which loads node's HTTP client and takes a fifth of the start-up time.
 Object.setPrototypeOf(HeadersOfFields.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
 
 const colon = 0x3a;
@@ -155,7 +154,7 @@ const colon = 0x3a;
 /**
  * Returns the fields to send for a response header or trailer.
  *
- * @param own - the protocol's fields, which are kept even if an interceptor replaces the Headers object
+ * @param own - the protocol's fields, which are sent even if an interceptor replaces the Headers object
  */
 export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
@@ -165,8 +164,8 @@ export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderF
 }
 
 /**
- * Returns a response header's fields, with reserved fields replaced by the protocol's own. A handler's metadata must
- * not set the call status, which gRPC-Web clients also read from the header, or the message compression.
+ * Returns a response header's fields, with the protocol's own values for reserved fields. A handler's metadata must set
+ * neither the message compression nor the call status, which gRPC-Web clients also read from the header.
  */
 export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
   const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reservedNames.test(nameAt(all, at)));
@@ -184,7 +183,7 @@ function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
   return readHeaderField(own, nameAt(fields, at)) === fields[at];
 }
 
-/** Returns the name of the field whose name or value is at this index. */
+/** Returns a field's name for the index of its name or value. */
 function nameAt(fields: HeaderFields, at: number): string {
   return fields[at - (at % 2)] ?? "";
 }

@@ -4,15 +4,15 @@ import type { HeaderFields } from "@plantstore/http";
 import { problem, quote } from "@plantstore/protobuf";
 import { negotiateCoding, readAccept } from "./negotiation.ts";
 
-/** How one call's messages are compressed. */
+/** The compressions for one call's messages. */
 export interface MessageEncodings {
   /** The request messages' compression, or `undefined` for none. */
   readonly request: Compression | undefined;
   /** The response messages' compression, or `undefined` for none. */
   readonly response: Compression | undefined;
-  /** `Unimplemented` if the client uses an unsupported encoding. */
+  /** The error `Unimplemented` if the client uses an unsupported encoding. */
   readonly problem: ConnectError | undefined;
-  /** The field that lists the supported encodings, if the response must have it. */
+  /** The field that lists the supported encodings. Empty unless the client used an unsupported encoding. */
   readonly acceptEncodingFields: HeaderFields;
 }
 
@@ -25,11 +25,11 @@ const identity: MessageEncodings = {
 };
 
 /**
- * Negotiates a call's encodings as defined in the gRPC compression document, which Connect follows as well.
+ * Negotiates a call's encodings as defined in the gRPC compression document. Connect follows the same rules.
  *
- * @param sent - the encoding header field's value
- * @param accepted - the accept-encoding header field's value
- * @param acceptName - that field's name, in which a refusal lists the supported encodings
+ * @param sent - the value of the header field with the request messages' encoding
+ * @param accepted - the value of the header field with the encodings that the client accepts
+ * @param acceptName - the name of the accept field, in which a refusal lists the supported encodings
  */
 export function negotiateEncodings(
   available: readonly Compression[],
@@ -44,7 +44,7 @@ export function negotiateEncodings(
     if (request === undefined) {
       const supported = available.map((compression) => compression.name).join(",");
       const message = `unknown compression ${quote(sent)}: supported encodings are ${supported}`;
-      // The code that gRPC's compression document and Connect's protocol prescribe.
+      // The gRPC compression document and the Connect protocol require the code Unimplemented.
       const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, {
         code: Code.Unimplemented,
         option: "acceptCompression",
@@ -52,7 +52,7 @@ export function negotiateEncodings(
       return { request, response: undefined, problem: unsupported, acceptEncodingFields: [acceptName, supported] };
     }
   }
-  // A client that lists no accepted encodings accepts the one that it sends.
+  // A client that lists no accepted encodings accepts the encoding that it sends.
   const response = accepted === null || accepted === "" ? request : lastChoice.preferred(available, accepted);
   return { request, response, problem: undefined, acceptEncodingFields: noFields };
 }
@@ -63,7 +63,7 @@ class LastChoice {
   #accepted: string | undefined;
   #responseCompression: Compression | undefined;
 
-  /** Returns the encoding with the highest weight. Among equal weights, the first that the client lists. */
+  /** Returns the encoding with the highest weight. The client's list decides between equal weights. */
   preferred(available: readonly Compression[], accepted: string): Compression | undefined {
     if (this.#available === available && this.#accepted === accepted) return this.#responseCompression;
     const listed = readAccept(accepted).flatMap(({ name }) =>

@@ -3,21 +3,21 @@ import { httpError } from "./http-error.ts";
 
 /** Splits a body's pieces into its messages. */
 export interface MessageSplitter<T> {
-  /** Adds the next piece. All complete messages must have been taken before. */
+  /** Adds the next piece. All complete messages from earlier pieces must have been taken. */
   add(piece: Uint8Array): void;
-  /** Returns the next message, in a promise if it must be decompressed, or `undefined` if it is incomplete. */
+  /** Returns the next message, or `undefined` if the message is incomplete. Decompression returns a promise. */
   take(): T | Promise<T> | undefined;
-  /** Returns a complete body's last message, or `undefined` if there are no more. */
+  /** Returns the last message of a body that has ended, or `undefined` if there are no more messages. */
   end(): T | undefined;
 }
 
-/** Reads a body's messages as they arrive. Throws what the splitter throws, or why the body was aborted. */
+/** Reads a body's messages as they arrive. Throws the splitter's errors, or the reason why the body was aborted. */
 export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: MessageSplitter<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }
 
-// Replaces an async generator, which would need three microtask queue turns per message instead of one and
-// double a small message's cost.
+// An async generator would need three turns of the microtask queue per message instead of one turn, and would double
+// the cost of a small message.
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #splitter: MessageSplitter<T>;
@@ -74,7 +74,7 @@ class MessageIterator<T> implements AsyncIterator<T> {
     throw error instanceof HttpProblem ? httpError(error) : error;
   }
 
-  /** Runs a step after the previous steps, as an async generator does for callers that do not await. */
+  /** Runs a step after the previous steps. An async generator does the same for callers that do not await. */
   #enqueue(step: () => Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
     const result = this.#pending === undefined ? step() : this.#pending.then(step, step);
     const settle = (): void => {

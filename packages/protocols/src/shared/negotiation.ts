@@ -2,19 +2,19 @@
 export interface AcceptItem {
   /** A media range or a coding, in lower case. */
   readonly name: string;
-  /** The parameters in lower case, such as `version=1.0.0`, including the weight. */
+  /** The item's parameters in lower case, including the weight, such as `version=1.0.0`. */
   readonly parameters: readonly string[];
-  /** From 0, which means not acceptable, to 1, the default. */
+  /** The weight between 0, for an item that is not acceptable, and 1, the default. */
   readonly weight: number;
 }
 
-// A weight from 0 to 1 with at most three fraction digits (RFC 9110 §12.4.2).
+// Matches a weight from 0 to 1 with at most three fraction digits (RFC 9110 §12.4.2).
 const weightSyntax = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** Maximum list items that are read: more than there are codings, and few enough to be cheap. */
+/** Maximum number of list items that are read. There are fewer codings, and 16 items are cheap to read. */
 const itemsMax = 16;
 
-/** Maximum list characters that are read. Several times what browsers send, and few enough to be cheap. */
+/** Maximum number of list characters that are read. Browsers send several times fewer. */
 const acceptLengthMax = 1024;
 
 /**
@@ -33,12 +33,12 @@ export function readAccept(list: string): readonly AcceptItem[] {
 }
 
 /**
- * Returns a response's content coding (RFC 9110 §12.5.3): the one with the highest weight. Among equal weights, the
- * first in `available`.
+ * Returns the content coding with the highest weight for a response (RFC 9110 §12.5.3). The order in `available`
+ * decides between equal weights.
  *
- * @param acceptEncoding - the `Accept-Encoding` value, `null` if it was not sent
- * @param available - the server's codings, preferred ones first, with names in lower case
- * @returns `undefined` if the client accepts none of them or prefers identity
+ * @param acceptEncoding - the value of `Accept-Encoding`, or `null` if the client sent none
+ * @param available - the server's codings, preferred codings first, with names in lower case
+ * @returns `undefined` if the client accepts no available coding, or prefers identity
  */
 export function negotiateCoding<Coding extends { readonly name: string }>(
   acceptEncoding: string | null,
@@ -47,17 +47,17 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
   if (acceptEncoding === null || acceptEncoding === "") return undefined;
   const weights = new Map(readAccept(acceptEncoding).map(({ name, weight }) => [withoutAlias(name), weight]));
   const [coding, weight] = highestWeighted(weights, available, ({ name }) => [name, "*"]);
-  // Identity is acceptable even if it is not listed. If the client refuses it, it is used anyway, instead of failing
-  // the request.
+  // Identity is acceptable even if the client does not list it. A client that refuses identity gets an unencoded
+  // response instead of an error.
   return weight >= (weights.get("identity") ?? 0) ? coding : undefined;
 }
 
 /**
- * Returns the media type for an `Accept` field (RFC 9110 §12.5.1): the one with the highest weight. Among equal weights
- * it is the first that the client names, then `fallback`, then the first in `offered`. `fallback` if the client accepts
- * none. Parameters are ignored.
+ * Returns the media type with the highest weight in an `Accept` field (RFC 9110 §12.5.1). Between equal weights, a type
+ * that the client names precedes `fallback`, and `fallback` precedes the types in `offered`. Returns `fallback` if the
+ * client accepts no type. Ignores parameters.
  *
- * @param accept - the field value, `null` if it was not sent
+ * @param accept - the value of `Accept`, or `null` if the client sent none
  */
 export function negotiateType<Form extends { readonly contentType: string }>(
   accept: string | null,
@@ -69,12 +69,12 @@ export function negotiateType<Form extends { readonly contentType: string }>(
   return (weight === highest ? named : included) ?? fallback;
 }
 
-/** Returns the ranges that include a type, the most specific one first. */
+/** Returns the media ranges that include a media type, the most specific range first. */
 function mediaRangesOf({ contentType }: { readonly contentType: string }): readonly string[] {
   return [contentType, contentType.replace(/\/.*/, "/*"), "*/*"];
 }
 
-/** Returns the item with the highest weight. Among equal weights the first, and none if all are 0. */
+/** Returns the first item with the highest weight, or no item if all weights are 0. */
 function highestWeighted<Item>(
   weights: ReadonlyMap<string, number>,
   items: readonly Item[],
@@ -95,8 +95,8 @@ function highestWeighted<Item>(
 /**
  * Parses a body's coding from `Content-Encoding` (RFC 9110 §8.4).
  *
- * @returns the coding in lower case, `identity` for none, or `undefined` if it is not available, if there are several
- *   (no client needs two, and nesting makes decompression bombs far more effective), or if the list is too long
+ * @returns the coding in lower case, or `identity` for none; `undefined` for an unavailable coding, several codings, or
+ *   a list that is too long. No client needs two codings, and nesting makes decompression bombs far more effective
  */
 export function readContentCoding(contentEncoding: string, available: readonly string[]): string | undefined {
   const names = contentEncoding
@@ -108,7 +108,7 @@ export function readContentCoding(contentEncoding: string, available: readonly s
   return coding === "identity" || available.includes(coding) ? coding : undefined;
 }
 
-// X-gzip is gzip (RFC 9110 §8.4.1.3).
+// The coding x-gzip is an alias for gzip (RFC 9110 §8.4.1.3).
 function withoutAlias(name: string): string {
   return name === "x-gzip" ? "gzip" : name;
 }

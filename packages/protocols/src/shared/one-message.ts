@@ -1,4 +1,4 @@
-/** Yields a single message, to use it as a stream. */
+/** Returns a stream with a single message. */
 export async function* oneMessage<Message>(message: Message): AsyncGenerator<Message, void> {
   yield message;
 }

@@ -1,11 +1,11 @@
 import type { Exchange } from "@plantstore/http";
 
 /**
- * Returns whether the page that sent a request may call, which protects servers on a developer's machine from DNS
- * rebinding (Streamable HTTP, "Security & Endpoint"). Requests from programs have no `Origin`.
+ * Returns whether the page that sent a request may call RPCs. The check protects servers on a developer's machine from
+ * DNS rebinding (Streamable HTTP, "Security & Endpoint"). Requests from programs have no `Origin`.
  *
- * Allowed are the origins in the option `cors`; pages on loopback, if the request is to loopback; and this server's
- * pages over https, where another name for this address would not match the certificate.
+ * The option `cors` lists allowed origins. Pages on loopback may send requests to loopback. This server's own pages are
+ * allowed over https, because another name for the server's address would not match the certificate.
  */
 export function isOriginAllowed(exchange: Exchange, corsOrigins: readonly string[] | "*" | undefined): boolean {
   const origin = exchange.get("origin");

@@ -4,17 +4,17 @@ import { decodesPieces } from "./compression.ts";
 import { clientGoneError } from "./http-error.ts";
 
 /**
- * The compression ratio above which a message goes to a separate queue.
+ * Maximum compression ratio of a message that stays out of the queue for high ratios.
  *
- * Text rarely reaches a fifth of this ratio. Up to it, decompression costs no more per received byte than all other
- * processing.
+ * Text rarely reaches a fifth of this ratio. Up to this ratio, decompression costs no more per received byte than all
+ * other processing.
  */
 const normalRatioMax = 100;
 
-/** The decompressed size up to which a message is never queued separately. */
+/** Maximum decompressed bytes in a message that is never put into the queue for high ratios. */
 const smallBytesMax = 64 * 1024;
 
-/** Limits how many messages are decompressed at the same time. The others wait in order. */
+/** Limits how many messages are decompressed at the same time. Other messages wait in order. */
 class DecompressionQueue {
   #freeSlots: number;
   readonly #waiting: (() => void)[] = [];
@@ -28,7 +28,7 @@ class DecompressionQueue {
   }
 
   async run(decompress: () => Promise<Uint8Array>): Promise<Uint8Array> {
-    // A finished message passes its slot to the next.
+    // A finished message passes its slot to the next waiting message.
     if (this.hasFreeSlot) this.#freeSlots -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
@@ -41,20 +41,20 @@ class DecompressionQueue {
   }
 }
 
-// Shared by all gateways that share this module. Each message may hold an 8 MiB window (16 MiB if `readMaxBytes` is
-// above 8 MiB), and twice its length while its pieces are joined. Node's thread pool interleaves all running
-// decompressions, so without a limit each would hold this memory until the last is done. Eight are twice the pool's
-// default size. Two leave half of its threads to other messages.
+// All gateways that share this module share both queues. A message may hold an 8 MiB window (16 MiB if `readMaxBytes`
+// is above 8 MiB), and twice the message's length while its pieces are joined. Node's thread pool interleaves all
+// running decompressions. Without a limit, each message would hold this memory until the last message is decompressed.
+// Eight slots are twice the pool's default size. Two slots leave half of the pool's threads to other messages.
 const normalQueue = new DecompressionQueue(8);
 const highRatioQueue = new DecompressionQueue(2);
 
 /**
  * Decompresses a message when a slot is free, which bounds the memory for all running decompressions.
  *
- * Messages with a high compression ratio have a separate queue, so that small malicious messages cannot delay others. A
- * compression that the user has added is not queued, because it may never finish.
+ * Messages with a high compression ratio have a separate queue, so that small malicious messages cannot delay other
+ * messages. A message in a compression added by the user is not queued, because decompression may never finish.
  *
- * @param exchange - the call's exchange. If the call has ended in the meantime, its message is not decompressed
+ * @param exchange - the call's exchange; the message is not decompressed if the call ends before a slot is free
  */
 export async function decompressQueued(
   compression: Compression,
@@ -70,7 +70,7 @@ export async function decompressQueued(
   const normalBytes = Math.max(smallBytesMax, bytes.byteLength * normalRatioMax);
   if (normalBytes >= readMaxBytes) return normalQueue.run(decompressUpTo(readMaxBytes));
   if (!highRatioQueue.hasFreeSlot) {
-    // The message may be invalid or larger than `normalBytes`. The second attempt throws the right error.
+    // The first error is ignored. The second attempt throws the right error for a message that is invalid or too large.
     const decoded = await normalQueue.run(decompressUpTo(normalBytes)).catch(() => undefined);
     if (decoded !== undefined) return decoded;
   }

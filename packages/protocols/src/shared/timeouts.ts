@@ -10,13 +10,13 @@ export interface Timeout {
   readonly error?: ConnectError | undefined;
 }
 
-/** Maximum timeout characters that an error quotes: Connect has up to 10 digits, gRPC 8 and a unit. */
+/** Maximum timeout characters that an error quotes. Valid Connect timeouts have up to 10 digits, gRPC timeouts 8. */
 const charactersMax = 32;
 
-/** The timeout for a request that sets none, like most. */
+/** The timeout for a request that sets none. */
 export const noTimeout: Timeout = {};
 
-/** Returns the option that accepts a timeout, or none if it is malformed. */
+/** Returns the option that would allow a timeout, or none if the timeout is malformed. */
 function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {
   return timeoutMs === undefined ? {} : { option: "maxTimeoutMs" };
 }
@@ -31,16 +31,16 @@ export function readGrpcTimeout(text: string | null, maxTimeoutMs: number): Time
   return text === null ? noTimeout : withErrorCode(parseGrpcTimeout(text.slice(0, charactersMax), maxTimeoutMs));
 }
 
-/** Adds the identifier to an error from Connect's parsers. */
+/** Adds the identifier ERR_TIMEOUT_INVALID to an error from Connect's parsers. */
 function withErrorCode(timeout: Timeout): Timeout {
   if (timeout.error === undefined) return timeout;
   return { ...timeout, error: problem("ERR_TIMEOUT_INVALID", timeout.error.rawMessage, optionFor(timeout)) };
 }
 
 /**
- * Reads a REST request's timeout from the fields for other protocols and proxies: `Connect-Timeout-Ms`,
- * `Grpc-Timeout` and `X-Server-Timeout`. The shortest one applies, because its sender waits no longer. A zero timeout
- * has already passed.
+ * Reads a REST request's timeout from `Connect-Timeout-Ms`, `Grpc-Timeout` and `X-Server-Timeout`, which other
+ * protocols and proxies define. The shortest timeout applies, because the sender of that field waits no longer. A zero
+ * timeout has already passed.
  */
 export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
   const connectTimeoutMs = header.get("connect-timeout-ms");
@@ -67,7 +67,7 @@ export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Tim
   };
 }
 
-// Seconds with an optional fraction: as many digits as in gRPC, down to microseconds.
+// Matches seconds with up to eight digits, as in gRPC, and an optional fraction down to microseconds.
 const seconds = /^[0-9]{1,8}(?:\.[0-9]{1,6})?$/;
 
 /** Reads `X-Server-Timeout`, which Google's REST services accept. */
