@@ -1,4 +1,4 @@
-/** One HTTP pattern for one RPC, compiled once: converts requests to messages, and messages to responses. */
+/** Compiles an RPC's HTTP patterns to bindings, which convert requests to messages, and messages to responses. */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { BoundFields } from "@plantstore/protobuf";
 import { createFieldSelector, type SelectFields } from "./field-selection.ts";
@@ -19,29 +19,29 @@ export interface RestBinding extends RequestReader {
   readonly procedure: string;
   readonly pattern: HttpPattern;
   readonly template: PathTemplate;
-  /** The request message's fields that the path sets. */
+  /** The request fields that the path sets. */
   readonly boundByPath: BoundFields;
-  /** The response, if it is always the same because the message type has no fields, such as google.protobuf.Empty. */
+  /** The response for a message type without fields, such as google.protobuf.Empty, or `undefined` for other types. */
   readonly preparedResponse: RestResponse | undefined;
   /**
-   * Reads which response fields a request selects, from its query and its `X-Goog-FieldMask`. Returns
-   * `undefined` if requests cannot select fields. Returns `undefined` for all fields.
+   * Reads from the query and `X-Goog-FieldMask` which response fields a request selects. The function returns
+   * `undefined` if all fields are selected. The property is `undefined` if requests cannot select fields.
    *
    * @throws ConnectError `InvalidArgument` for a selection that is not valid
    */
   readonly selectFields: ((query: string, fieldMask: string | null) => SelectFields | undefined) | undefined;
   /**
-   * Writes the response, or its selected fields.
+   * Writes a message, or the selected fields of a message, as the response.
    *
-   * @throws Error if the message cannot be written as JSON, which is a handler error
+   * @throws Error if the message cannot be written as JSON, which is the handler's mistake
    */
   encode(message: Message, select?: SelectFields): RestResponse;
   /**
-   * Returns the google.api.HttpBody to respond with, or `undefined` if responses are JSON. Throws as {@link encode}
-   * does.
+   * Returns the google.api.HttpBody for a response. The property is `undefined` if responses are JSON. Throws the same
+   * errors as {@link encode}.
    */
   readonly toRaw: ((message: Message) => RawBody) | undefined;
-  /** Writes a stream message as JSON. Throws as {@link encode} does. */
+  /** Writes a stream message as JSON. Throws the same errors as {@link encode}. */
   toJson(message: Message): string;
   /** The content type for JSON that is not a stream. */
   readonly contentType: string;
@@ -51,7 +51,7 @@ export interface RestBinding extends RequestReader {
   readonly emitsImplicit: boolean;
   /** Whether the query may set map entries. */
   readonly acceptsMapsInQuery: boolean;
-  /** Whether the body may repeat the path fields. */
+  /** Whether the body may repeat the fields that the path sets. */
   readonly acceptsPathInBody: boolean;
   /** Whether unknown fields and parameters are refused. */
   readonly refusesUnknown: boolean;
@@ -69,9 +69,9 @@ export function hasResponseStream({ methodKind }: DescMethod): boolean {
 }
 
 /**
- * Compiles a pattern of an RPC.
+ * Compiles an RPC's pattern.
  *
- * @throws Error if the template is not valid, names a field that does not exist or cannot be in a path, or cannot be
+ * @throws Error if the template is not valid, if a path cannot set a field in the template, or if the pattern cannot be
  * applied to a message stream
  */
 export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {

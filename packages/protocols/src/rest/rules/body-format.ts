@@ -7,34 +7,32 @@ import { isMediaType } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
-/** The format for a rule's bodies. */
+/** The format for the request bodies of a rule. */
 export interface BodyFormat {
-  /** No body, a body that is not read, one JSON value, a JSON value stream, or bytes of any type. */
+  /** The kind of body: none, not read, one JSON value, a stream of JSON values, or bytes of any type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /**
-   * This format's content types, the preferred one first. A body without a content type is also read in this format,
-   * unless {@link requiresContentType}.
+   * The format's content types, the preferred type first. A body without a content type is also read in this format,
+   * unless {@link requiresContentType} is set.
    */
   readonly contentTypes: readonly string[];
-  /** Further content types: for protobuf in its binary format, and for indented JSON. */
+  /** Additional content types for binary protobuf and for indented JSON. */
   readonly otherTypes?: readonly string[];
   /**
-   * How a stream sent as `application/json` is read. `"sequence"` accepts consecutive JSON values, and `"or-array"`
-   * also one array that contains them. If `undefined`, the stream is read as lines.
+   * The values that a stream sent as `application/json` may have. `"sequence"` accepts consecutive JSON values, and
+   * `"or-array"` also accepts one array of values. If `undefined`, the stream is read as lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
-  /** Whether an empty body is refused, rather than read as the default message. */
+  /** Whether an empty body is refused. Otherwise an empty body is read as the default message. */
   readonly isRequired?: true;
   /** Whether a body without a content type is refused, as QUERY requires (RFC 10008 §2). */
   readonly requiresContentType?: true;
 }
 
-/** The type for indented JSON in the grpc-gateway documentation. */
+/** The content type for indented JSON in the documentation of grpc-gateway. */
 export const prettyType = "application/json+pretty";
 
-/**
- * The types for protobuf's binary format that grpc-gateway clients use. `ProtoMarshaller` sends the last one.
- */
+/** The content types that grpc-gateway clients use for binary protobuf. `ProtoMarshaller` sends the last type. */
 export const protobufTypes: readonly string[] = [
   "application/x-protobuf",
   "application/protobuf",
@@ -47,25 +45,25 @@ const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
 // An empty body would be a google.protobuf.Value without a kind, which has no JSON form (struct.proto).
 const requiredJson: BodyFormat = { ...json, isRequired: true };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
-// Excludes `application/json`, which is one JSON value.
+// Lines exclude `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
 // Clients for grpc-gateway send their streams as `application/json`.
 const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
 
-/** The types whose JSON may be an array. */
+/** The message types with a JSON representation that may be an array. */
 const arrayTypes: ReadonlySet<string> = new Set(["google.protobuf.ListValue", "google.protobuf.Value"]);
 
-/** Returns whether a message, or its field that is the body, may be a JSON array. */
+/** Returns whether a body, which is a message or one field, may be a JSON array. */
 function mayBeArray(input: DescMessage, body: string): boolean {
   const field = findProtoField(input, body);
   return field?.fieldKind === "list" || arrayTypes.has((field === undefined ? input : field.message)?.typeName ?? "");
 }
 
 /**
- * Returns the format for a rule's bodies.
+ * Returns the format for the request bodies of a rule.
  *
- * @param rule - whether the body is a google.api.HttpBody, whether the client sends a message stream, and whether no
- * side does
+ * @param rule - whether the body is a google.api.HttpBody, whether the client sends a message stream, and whether the
+ * RPC is unary
  * @param options - the service options
  */
 export function bodyFormatOf(
@@ -85,13 +83,13 @@ function otherTypesOf(input: DescMessage, body: string, options: BindingOptions)
   return [...(options.prettyJson ? [prettyType] : []), ...(acceptsProtobuf ? protobufTypes : [])];
 }
 
-/** Returns whether a body is a message, which can be in the binary format. */
+/** Returns whether a body is a message. Only messages have a binary format. */
 function isProtobufBody(input: DescMessage, body: string): boolean {
   const field = findProtoField(input, body);
   return body === "*" || (field?.fieldKind === "message" && !field.delimitedEncoding);
 }
 
-/** Returns whether a body that a rule accepts is in the binary protobuf format. */
+/** Returns whether a content type is for binary protobuf, and the rule accepts binary bodies. */
 export function isProtobuf({ otherTypes }: BodyFormat, contentType: string | null): boolean {
   if (otherTypes === undefined || contentType === null) return false;
   const type = parseMediaType(contentType)?.type ?? "";
@@ -114,9 +112,9 @@ function formatOf(
 }
 
 /**
- * Returns the error if a rule refuses every body with this content type; otherwise `undefined`.
+ * Returns the error for a body if a rule refuses every body with this content type, or otherwise `undefined`.
  *
- * @param isEmpty - whether the body is empty; an empty body's content type is only checked if the format is bytes
+ * @param isEmpty - whether the body is empty; only the format for bytes checks an empty body's content type
  */
 export function bodyProblem(
   format: BodyFormat,
@@ -146,8 +144,8 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", message, { option });
 }
 
-// A form from a browser or from `curl -F` (RFC 7578). A handler that expects a file's bytes would also store the parts'
-// boundaries.
+// Browsers and `curl -F` send forms in this type (RFC 7578). A handler that expects a file's bytes would also store the
+// boundaries between the form's parts.
 function isMultipartForm(contentType: string): boolean {
   return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
 }
@@ -155,7 +153,7 @@ function isMultipartForm(contentType: string): boolean {
 const multipartRefused =
   "the content type must not be multipart/form-data; send the bytes alone, with curl --data-binary";
 
-/** Returns a hint for `curl -d` users, which labels any data as a form. */
+/** Returns a hint for users of `curl -d`. The option `-d` labels any data as a form. */
 export function curlHint(contentType: string): string {
   return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; with curl, use --json to send JSON" : "";
 }
@@ -164,7 +162,7 @@ function isOfFormat({ kind, contentTypes, otherTypes }: BodyFormat, contentType:
   const media = parseMediaType(contentType);
   // JSON ignores parameters other than charset (RFC 8259 §11).
   if (media === undefined || !isUtf8(media)) return false;
-  // A `+json` type is JSON too (RFC 6839 §3.1).
+  // A content type that ends in `+json` is JSON, too (RFC 6839 §3.1).
   return (
     contentTypes.includes(media.type) ||
     otherTypes?.includes(media.type) === true ||

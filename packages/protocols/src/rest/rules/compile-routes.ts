@@ -20,11 +20,11 @@ import { RuleProblem } from "./rule-problem.ts";
 
 /** Constraints from the server that the routes belong to. */
 export interface RouteConstraints {
-  /** Paths that are served by something other than REST. The RPCs' own paths need not be listed. */
+  /** Paths that endpoints or other protocols serve. The paths of RPCs need not be listed. */
   readonly reservedPaths?: Iterable<string>;
-  /** The prefix for all paths. Templates do not include it. */
+  /** The prefix for all paths. Templates do not include the prefix. */
   readonly requestPathPrefix?: string;
-  /** The HTTP methods that the server's parser accepts. Defaults to any token. */
+  /** The HTTP methods that the server's parser accepts. Default: any token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
@@ -38,18 +38,18 @@ export interface RestRoutes {
   /**
    * Finds a request's binding.
    *
-   * @param httpMethod - as sent; methods are case-sensitive. HEAD uses the rules for GET if no HEAD rule matches
-   * @param path - without the query, percent escapes as sent
-   * @param literalsAsSent - whether literals and verbs must be escaped as {@link printTemplateLiteral} does. Defaults
-   * to false, which accepts every escaping
+   * @param httpMethod - the case-sensitive method as sent; HEAD uses the rules for GET if no HEAD rule matches
+   * @param path - the path without the query, with percent escapes as sent
+   * @param literalsAsSent - whether literals and verbs must have the escapes of {@link printTemplateLiteral}; default
+   * false, which accepts any escapes
    */
   match(httpMethod: string, path: string, literalsAsSent?: boolean): RestMatch;
 }
 
 /**
- * Compiles the RPC rules, and checks that each rule can be reached. Skips RPCs without a rule.
+ * Compiles the rules of RPCs, and checks that a request can reach each rule. Skips RPCs without a rule.
  *
- * @throws Error with the code ERR_HTTP_RULES and all problems of all rules, one per line
+ * @throws Error with the code ERR_HTTP_RULES, and one line for each problem in the rules
  */
 export function compileRestRoutes(
   methods: Iterable<DescMethod>,
@@ -59,7 +59,7 @@ export function compileRestRoutes(
   return runSteps(compileInSteps(methods, options, constraints));
 }
 
-/** Compiles rules as {@link compileRestRoutes} does, with one step per RPC and per binding. */
+/** Compiles rules as {@link compileRestRoutes} does. Yields after each RPC and each binding. */
 export function* compileInSteps(
   methods: Iterable<DescMethod>,
   options: RestRouteOptions = {},
@@ -81,13 +81,13 @@ export function surveyRestRoutes(
   return runSteps(new Compiler([...methods], options, constraints).compile());
 }
 
-/** The routes of the valid rules, and the problems of the others. */
+/** The routes of valid rules, and the problems in invalid rules. */
 interface SurveyedRoutes {
   readonly routes: RestRoutes;
   readonly problems: readonly string[];
 }
 
-/** Compiles rules and collects all problems, so that they can be fixed together. */
+/** Compiles rules and collects all problems, so that an author can fix all problems together. */
 class Compiler {
   readonly #methods: readonly DescMethod[];
   readonly #options: RestRouteOptions;
@@ -184,8 +184,8 @@ export function describeBinding({ method, pattern }: RestBinding): string {
 }
 
 /**
- * Returns a template's path without wildcards. A template with a verb cannot collide with an RPC or an endpoint,
- * because neither has a colon in its path.
+ * Returns the only path of a template without wildcards and verb, or `undefined` for other templates. A template with a
+ * verb cannot collide with an RPC or an endpoint, because their paths contain no colon.
  */
 export function fixedPathOf(template: PathTemplate): string | undefined {
   const literals = template.segments.filter((segment) => segment.kind === "literal");

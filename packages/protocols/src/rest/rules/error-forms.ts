@@ -11,25 +11,25 @@ import { reasonPhraseOf } from "@plantstore/http";
  */
 export type ErrorForm = "status" | "google" | "problem";
 
-/** The parts of an error that a format uses. */
+/** The error properties that an error format uses. */
 export interface ErrorParts {
   readonly code: Code;
   /** The code's name in google/rpc/code.proto. */
   readonly codeName: string;
   readonly httpStatus: number;
   readonly message: string;
-  /** The details, each a google.protobuf.Any in JSON. */
+  /** The error details. Each detail is a google.protobuf.Any in JSON. */
   readonly details: JsonObject[];
 }
 
 /** An error format. */
 interface ErrorFormat {
-  /** `undefined` for the other JSON responses' content type. */
+  /** The errors' content type, or `undefined` for the same content type as other JSON responses. */
   readonly contentType: string | undefined;
   toJson(parts: ErrorParts): JsonObject;
 }
 
-/** The formats by name. */
+/** The error formats by name. */
 export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   status: {
     contentType: undefined,

@@ -7,11 +7,9 @@ import { problemStatusOf, anyToJson, type JsonStyle } from "@plantstore/protobuf
 import { file_google_rpc_error_details } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
 import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";
 
-/** A failed request's details, in addition to its error. */
+/** A failed request's properties in addition to the error. */
 export interface RestFailure {
-  /**
-   * The response's default HTTP status: set by the handler, derived from the error, or defined by HTTP (405, 413, 431).
-   */
+  /** The response's default HTTP status. The handler, the error or HTTP (405, 413, 431) determines the status. */
   readonly httpStatus: number;
   /** `/package.Service/Method` of the RPC that matched, or `undefined` if none matched. */
   readonly procedure: string | undefined;
@@ -22,7 +20,7 @@ export interface ErrorRecord {
   readonly httpStatus: number;
   /** The body's JSON. */
   readonly body: JsonValue;
-  /** Defaults to the JSON responses' content type, `contentType` in `rest`. */
+  /** Default: the content type for JSON responses, which is `contentType` in `rest`. */
   readonly contentType?: string;
 }
 
@@ -44,8 +42,9 @@ export interface ErrorRecordWriter {
 }
 
 /**
- * Returns the types that error details may have: those in `registry`, and those in google/rpc/error_details.proto,
- * which services can send without importing that file, so that their descriptors do not include them.
+ * Returns the types that error details may have. These are the types in `registry` and in
+ * google/rpc/error_details.proto. Services can send the latter types without importing that file, so descriptors of
+ * services may not include them.
  */
 export function withDetailTypes(registry: Registry = createRegistry()): Registry {
   return createRegistry(file_google_rpc_error_details, registry);
@@ -60,10 +59,10 @@ export interface ErrorStyle {
 /**
  * Creates a gateway's error writer.
  *
- * @param policy - replaces the form. If it fails, the response is the default record of an internal error, because the
- * default record of the error itself could reveal what the policy hides.
- * @param registry - the error detail types that arrive as bytes, from an upstream service, in addition to those in
- * google/rpc/error_details.proto
+ * @param policy - replaces the form. If the policy fails, the response is the default record of an internal error. The
+ * default record of the original error could reveal what the policy hides.
+ * @param registry - the types for error details that arrive as bytes from an upstream service, in addition to the types
+ * in google/rpc/error_details.proto
  * @param onPolicyFault - called when the policy throws or returns a record that cannot be sent
  */
 export function createErrorRecordWriter(
@@ -72,7 +71,7 @@ export function createErrorRecordWriter(
   { form, contentType: jsonType }: ErrorStyle = { form: "status", contentType: "application/json" },
   onPolicyFault: (error: unknown) => void = () => undefined,
 ): ErrorRecordWriter {
-  // Errors with details are rare, so no code is generated for them.
+  // No code is generated for error details, because errors with details are rare.
   const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
   const { contentType: standardType = jsonType, toJson } = errorFormats[form];
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({
@@ -94,7 +93,7 @@ export function createErrorRecordWriter(
   return Object.assign(write, { isStatus: policy === undefined && form === "status" });
 }
 
-/** Returns a record as a response. @throws TypeError if it is not a record, or cannot be sent */
+/** Returns a record as a response. @throws TypeError for a value that is not a record, or cannot be sent */
 function toResponse(record: Partial<ErrorRecord> | null | undefined, jsonType: string): ErrorResponse {
   const { httpStatus = Number.NaN, body, contentType = jsonType } = record ?? {};
   if (!Number.isInteger(httpStatus) || httpStatus < 200 || httpStatus > 599) {
@@ -110,7 +109,7 @@ function invalidRecord(requirement: string, got: unknown): TypeError {
   return withCode(new TypeError(`${requirement}, got ${String(got)}`), "ERR_OPTIONS");
 }
 
-/** Returns an error's HTTP status: the status of its identifier if it has one, otherwise that of its code. */
+/** Returns the HTTP status for an error's identifier, or otherwise for the error's code. */
 export function httpStatusOf(error: ConnectError): number {
   return problemStatusOf(error) ?? codes[error.code][1];
 }
@@ -150,7 +149,7 @@ function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): E
   };
 }
 
-// Converts a detail to a google.protobuf.Any in JSON. A detail with an unknown type keeps its bytes, so that nothing is
+// Converts a detail to a google.protobuf.Any in JSON. A detail with an unknown type keeps its bytes, so that no data is
 // lost.
 function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
   if ("desc" in detail) {
@@ -162,7 +161,7 @@ function detailToJson(detail: ConnectError["details"][number], options: JsonStyl
     try {
       return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
     } catch {
-      // Bytes that are not valid for the type are passed on unchanged.
+      // A detail with bytes that are not valid for its type is passed on unchanged.
     }
   }
   return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };

@@ -12,13 +12,13 @@ import {
   setOwn,
 } from "@plantstore/protobuf";
 
-/** The path from a message to a field inside it. The last item is the field itself. */
+/** The path from a message to a field inside the message. The last item is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
 /** Finds a message field by a name. */
 type FindField = (message: DescMessage, name: string) => DescField | undefined;
 
-/** Finds a field by its proto name, which HTTP rules use. JSON names are for requests only. */
+/** Finds a field by its proto name. HTTP rules use proto names, and only requests use JSON names. */
 export function findProtoField(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name);
 }
@@ -26,14 +26,14 @@ export function findProtoField(message: DescMessage, name: string): DescField | 
 /**
  * Resolves a proto name path, as in HTTP rules.
  *
- * @returns `undefined` if a name is unknown, or the path leads through something other than a message with fields: a
- * scalar, a list, a map, or a well-known type such as Timestamp, whose fields are not in its JSON either
+ * @returns `undefined` if a name is unknown, or the path leads through a scalar, a list, a map, or a well-known type
+ * such as Timestamp. The JSON of a well-known type does not contain its fields
  */
 export function resolveProtoPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   return resolvePath(message, names, findProtoField);
 }
 
-/** Resolves a path with JSON names or proto names, as in requests. Otherwise the same as {@link resolveProtoPath}. */
+/** Resolves a path with JSON names or proto names, as in requests. Otherwise works as {@link resolveProtoPath}. */
 export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   return resolvePath(message, names, findField);
 }
@@ -52,11 +52,11 @@ function resolvePath(message: DescMessage, names: readonly string[], find: FindF
 }
 
 /**
- * Resolves a path as {@link resolveFieldPath} does, but also finds JSON names that contain dots, by joining adjacent
- * names. The time is at most quadratic in the name count.
+ * Resolves a path as {@link resolveFieldPath} does. Adjacent names are also joined, to find JSON names that contain
+ * dots. The time is at most quadratic in the number of names.
  */
 export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
-  // For each index, the messages from which the remaining names do not resolve.
+  // The message types in which the names from an index on do not resolve, by this index.
   const unresolvable = names.map(() => new Set<DescMessage>());
   const resolve = (parent: DescMessage, start: number): readonly DescField[] | undefined => {
     if (unresolvable[start]?.has(parent) === true) return undefined;
@@ -86,10 +86,10 @@ export function leafOf(path: FieldPath): DescField {
 }
 
 /**
- * Creates a field path's setter. The setter creates missing messages along the path, and appends if the field is
- * repeated. For a map, the value is a pair: the key and an entry's value.
+ * Creates a field path's setter. The setter creates missing messages along the path, and appends to a repeated field.
+ * For a map, the value is a pair of an entry's key and an entry's value.
  *
- * The setter throws a FieldProblem if the field belongs to a oneof with another member already set.
+ * The setter throws a FieldProblem if another member of the field's oneof is already set.
  */
 export function createPathSetter(path: FieldPath): FieldSetter {
   const leaf = leafOf(path);
@@ -111,8 +111,8 @@ export function createPathSetter(path: FieldPath): FieldSetter {
 }
 
 /**
- * Returns the message in a field, and creates it if it is missing. @throws FieldProblem if another member of the
- * field's oneof is set
+ * Returns the message in a field, and creates a missing message. @throws FieldProblem if another member of the field's
+ * oneof is set
  */
 function childOf(parent: FieldValues, field: DescField): FieldValues {
   const child = loadField(parent, field);

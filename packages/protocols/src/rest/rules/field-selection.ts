@@ -11,16 +11,16 @@ import {
 import { findProtoField } from "./field-path.ts";
 import { findParameter } from "./query.ts";
 
-/** Removes the fields that a request has not selected from a response's JSON. */
+/** Removes fields from a response's JSON that the request has not selected. */
 export type SelectFields = (json: string) => string;
 
-/** How deep selections may be nested. 100, as for messages in JSON. */
+/** Maximum nesting depth of a selection. Messages in JSON have the same limit. */
 const depthMax = 100;
 
 /**
- * Creates the function that reads which response fields a request selects (AIP-157): by the query parameters
- * `$fields` and `fields`, or by the header field `X-Goog-FieldMask`. The function returns `undefined` for all fields,
- * and throws a ConnectError `InvalidArgument` for a selection that is not valid.
+ * Creates the function that reads which response fields a request selects (AIP-157). The query parameters `$fields` and
+ * `fields` or the header field `X-Goog-FieldMask` select fields. The function returns `undefined` if all fields are
+ * selected, and throws a ConnectError `InvalidArgument` for an invalid selection.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */
@@ -32,7 +32,7 @@ export function createFieldSelector(
 ): (query: string, fieldMask: string | null) => SelectFields | undefined {
   const bodyField = findProtoField(output, responseBody);
   const root = bodyField === undefined ? formOf(output) : formOfField(bodyField);
-  // A parameter that names a request field sets this field.
+  // A parameter `fields` that names a request field sets this field.
   const names = ["$fields", ...(findField(input, "fields") === undefined ? ["fields"] : [])];
   return (query, fieldMask) => {
     const text = findParameter(query, names) ?? fieldMask ?? "";
@@ -43,7 +43,7 @@ export function createFieldSelector(
   };
 }
 
-/** How a value's fields are named: by its descriptor, or by any keys. */
+/** The kind of a selectable value. A message's descriptor names its fields, and maps and objects have any keys. */
 type Form =
   | { readonly kind: "message"; readonly desc: DescMessage }
   | { readonly kind: "map"; readonly value: Form }
@@ -60,7 +60,7 @@ function formOfField({ message, fieldKind }: DescField): Form {
   return fieldKind === "map" ? { kind: "map", value: form } : form;
 }
 
-/** An object's selected members, by their names in JSON. `*` is each member of a map or a Struct. */
+/** The selected members of an object, by JSON name. The name `*` selects each member of a map or a Struct. */
 class Selected {
   isEntire = false;
   readonly members = new Map<string, Selected>();

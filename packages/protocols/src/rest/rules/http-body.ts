@@ -3,13 +3,13 @@ import { createFieldSetter, loadField } from "@plantstore/protobuf";
 import { findProtoField } from "./field-path.ts";
 import type { RestBody } from "./rest-request.ts";
 
-/** A google.api.HttpBody: bytes that are sent over HTTP unchanged, with their content type. */
+/** A google.api.HttpBody message. Its bytes are sent over HTTP unchanged, with its content type. */
 interface HttpBody extends Message<"google.api.HttpBody"> {
   contentType: string;
   data: Uint8Array;
 }
 
-// Compared by name, because every service generates its own descriptor.
+// Message types are compared by name, because every service generates a separate descriptor.
 const httpBodyName = "google.api.HttpBody";
 
 /** Returns whether a type is google.api.HttpBody. */
@@ -19,7 +19,7 @@ export function isHttpBodyType(type: DescMessage | undefined): boolean {
 
 type HttpBodyField = DescField & { readonly fieldKind: "message"; readonly message: DescMessage };
 
-/** Returns where the HttpBody is: the message itself, one of its fields, or `undefined` if there is none. */
+/** Returns the field with the HttpBody, `"message"` if the message is an HttpBody, or otherwise `undefined`. */
 function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBodyField | "message" | undefined {
   if (field === all) return isHttpBodyType(desc) ? "message" : undefined;
   const found = findProtoField(desc, field);
@@ -27,7 +27,7 @@ function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBody
 }
 
 /**
- * Creates a function that builds a request message from a body's bytes. Returns `undefined` for a rule with a JSON
+ * Creates a function that creates a request message from a body's bytes. Returns `undefined` for a rule with a JSON
  * body.
  *
  * @param body - the request field that is the body, or `*`
@@ -55,8 +55,8 @@ export interface RawBody {
 }
 
 /**
- * Creates a function that returns a response message's body, or `undefined` for a rule with JSON responses. The
- * function throws an `Error` if the content type is not a media type, which is a handler error.
+ * Creates a function that returns a response message's body. Returns `undefined` for a rule with JSON responses. The
+ * function throws an `Error` if the handler has set a content type that is not a media type.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */
@@ -69,12 +69,12 @@ export function createRawBodyReader(
   return location === "message" ? toRawBody : (message) => toRawBody(loadField(message, location));
 }
 
-// type "/" subtype, which are tokens, and optional parameters.
+// Matches type "/" subtype and optional parameters. Type and subtype are tokens.
 const mediaType = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+\/[!#$%&'*+\-.^_`|~0-9A-Za-z]+[\t ]*(?:;[\t\x20-\x7e]*)?$/;
 
 /**
- * Returns whether a string is a single media type (RFC 9110 §8.3.1) without line breaks, which could inject a header
- * field.
+ * Returns whether a string is a single media type (RFC 9110 §8.3.1) without line breaks. A line break could inject a
+ * header field.
  */
 export function isMediaType(text: string): boolean {
   return mediaType.test(text);
@@ -88,7 +88,7 @@ function toRawBody(message: unknown): RawBody {
   return { contentType, body: data };
 }
 
-// What recipients may assume about bytes without a content type (RFC 9110 §8.3).
+// The type that recipients may assume for bytes without a content type (RFC 9110 §8.3).
 const defaultType = "application/octet-stream";
 
 function isHttpBody(message: unknown): message is HttpBody {

@@ -7,7 +7,7 @@ import { toShortLine } from "@plantstore/http";
 import { readJson } from "@plantstore/protobuf";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** One HTTP rule binding: the method, the path template, and the fields that are the bodies. */
+/** A binding in an HTTP rule, with the method, the path template, and the fields for both bodies. */
 export interface HttpPattern {
   /** The HTTP method, or `*` for every method. */
   readonly httpMethod: string;
@@ -19,28 +19,28 @@ export interface HttpPattern {
   readonly responseBody: string;
 }
 
-/** A rule from outside the RPC's annotations. Its `selector` names the RPC. */
+/** A rule that is not an RPC's annotation. The rule's `selector` names the RPC. */
 export type ExternalHttpRule = MessageInitShape<typeof HttpRuleSchema>;
 
 /**
- * Reads a service config's HTTP rules: google.api.Http as JSON, `{"rules": [{"selector": …}]}`.
+ * Reads the HTTP rules in a service config, which are a google.api.Http in JSON: `{"rules": [{"selector": …}]}`.
  *
- * @throws ConnectError `InvalidArgument` if the string is not such JSON
+ * @throws ConnectError `InvalidArgument` if the string is not a google.api.Http in JSON
  */
 export function parseHttpRules(json: string): readonly HttpRule[] {
-  // Generating code would not pay off for a single use.
+  // Generated code for google.api.Http would be used only once, so no code is generated.
   return readJson(HttpSchema, json, { codegen: false }).rules;
 }
 
-/** Finds an RPC's rule. Returns `undefined` if it has none. */
+/** Finds an RPC's rule. Returns `undefined` for an RPC without a rule. */
 export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
 
 /**
- * Creates a function that finds an RPC's rule: the last external rule for it, as in service configs, otherwise its
- * annotation. Annotations are found by the extension number, so any generated `annotations_pb` works.
+ * Creates a function that finds an RPC's rule. The last external rule for an RPC replaces the annotation, as in service
+ * configs. Annotations are found by the extension number, so any generated `annotations_pb` works.
  *
- * @param ignoreUnregistered - whether selectors for RPCs that are not in `methods` are ignored. A selector that names
- * an unknown RPC in a registered service is rejected in any case
+ * @param ignoreUnregistered - whether selectors for services without an RPC in `methods` are ignored. An unknown RPC in
+ * a registered service is rejected in any case
  * @throws RuleProblem that lists every selector that matches none of `methods`
  */
 export function createHttpRuleFinder(
@@ -65,7 +65,7 @@ export function createHttpRuleFinder(
   return (method) => rulesBySelector.get(selectorOf(method)) ?? readAnnotation(method);
 }
 
-// `getOption` would create a message type for each call, which takes a fifth of the start-up time with many services.
+// `getOption` would create a message type in each call. With many services, this takes a fifth of the start-up time.
 function readAnnotation({ proto }: DescMethod): HttpRule | undefined {
   const unknown = proto.options?.$unknown?.filter(({ no }) => no === http.number) ?? [];
   if (unknown.length === 0) return undefined;
@@ -84,14 +84,14 @@ export function procedureOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-// A method is a token (RFC 9110 §5.6.2).
+// An HTTP method is a token (RFC 9110 §5.6.2).
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * Returns a rule's bindings: its own pattern first, then the additional ones in order.
+ * Returns a rule's patterns, with the rule's main pattern before the additional bindings.
  *
- * @throws RuleProblem if a pattern is missing, if additional bindings are nested (http.proto allows one level), or if a
- * custom kind is not an HTTP method
+ * @throws RuleProblem if a pattern is missing, if additional bindings are nested (http.proto allows one level), or if
+ * the kind of a custom pattern is not an HTTP method
  */
 export function toHttpPatterns(external: ExternalHttpRule): readonly HttpPattern[] {
   const rule = create(HttpRuleSchema, external);

@@ -1,9 +1,9 @@
 /**
- * REST as defined by the `google.api.http` RPC rules.
+ * The REST mapping that the `google.api.http` rules of RPCs define.
  *
- * At start, compile-routes compiles the rules into bindings and a path trie. Per request: match (route-table)
- * → decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. Uses service descriptors and no
- * sockets.
+ * At start, compile-routes compiles the rules into bindings and a path trie. The steps per request are match
+ * (route-table) → decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. The module uses
+ * service descriptors and no sockets.
  */
 export { hasResponseStream, type RestBinding } from "./binding.ts";
 export { curlHint, prettyType, protobufTypes } from "./body-format.ts";

@@ -1,6 +1,6 @@
 /**
- * Creates a function that returns whether a name matches one of the patterns: exact names, or prefixes that end with
- * `*`, such as `utm_*`. Returns `undefined` if there are no patterns.
+ * Creates a function that returns whether a name matches a pattern. A pattern is an exact name, or a prefix that ends
+ * with `*`, such as `utm_*`. Returns `undefined` if there are no patterns.
  */
 export function createNameFilter(patterns: readonly string[]): ((name: string) => boolean) | undefined {
   if (patterns.length === 0) return undefined;
@@ -9,7 +9,7 @@ export function createNameFilter(patterns: readonly string[]): ((name: string) =
   return (name) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }
 
-/** Returns the patterns that match none of these names. */
+/** Returns the patterns that match none of the given names. */
 export function unmatchedPatterns(patterns: readonly string[], names: readonly string[]): readonly string[] {
   return patterns.filter((pattern) => {
     const matches = createNameFilter([pattern]);

@@ -24,44 +24,44 @@ import {
   resolveFieldPath,
 } from "./field-path.ts";
 
-/** A message's fields that a query's parameters may set. */
+/** The message fields that query parameters may set. */
 export interface ParameterBinding {
   readonly message: DescMessage;
-  /** The fields that the path or the body sets, which no parameter may set. */
+  /** The fields that the path or the body sets. Query parameters must not set these fields. */
   readonly boundFields: BoundFields;
   /**
-   * Whether unknown and bound parameters are ignored and reported instead of refused. An unknown enum name is refused in
-   * any case, because a filter that is dropped makes a list or a deletion larger.
+   * Whether parameters for unknown or bound fields are ignored and reported instead of refused. An unknown enum name is
+   * refused in any case, because a list or a deletion without its filter would include more items.
    */
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets an entry of a map. */
   readonly acceptsMaps: boolean;
-  /** Whether JSON sets a Struct, a Value or a ListValue. */
+  /** Whether a parameter may set a Struct, a Value or a ListValue to JSON. */
   readonly acceptsStructs: boolean;
-  /** Whether durations may have the Go form. */
+  /** Whether durations may be in Go's format. */
   readonly acceptsGoDurations: boolean;
 }
 
-/** The field that a parameter sets, and the entry's key if the field is a map. */
+/** The field that a parameter sets. For a map field, `key` is the entry's key. */
 interface Parameter {
   readonly path: FieldPath;
   readonly key: string | undefined;
 }
 
-/** The result from the parameters so far. */
+/** The results of the parameters that have been read. */
 interface ParameterResults {
   readonly fields: FieldValues;
-  /** The paths of the fields that are set, with the map entry keys. */
+  /** The paths of the fields that parameters have set, including the keys of map entries. */
   readonly paths: Set<string>;
   readonly unknown: UnknownNames;
 }
 
 /**
- * Sets a field to a string. Adds the name to `unknown` if there is no such field.
+ * Sets a field to the value of a string. Adds the name of an unknown field to `unknown`.
  *
- * @param parameter - the {@link resolveParameter} result
- * @throws ConnectError `InvalidArgument` that names the parameter, also if it is unknown but starts with a field name
- * that has no fields
+ * @param parameter - the result of {@link resolveParameter}
+ * @throws ConnectError `InvalidArgument` that names the parameter, for an invalid value, or for an unknown parameter
+ * that continues after a field that is not a message
  */
 export function setParameter(
   binding: ParameterBinding,
@@ -92,18 +92,18 @@ export function setParameter(
   }
 }
 
-/** Maximum names in a parameter's dotted path. 100: the recursion limit for protobuf messages. */
+/** Maximum names in a parameter's dotted path, which is the recursion limit for protobuf messages. */
 export const parameterNamesMax = 100;
 
 /**
- * Maximum opening brackets in a name that are tried as a map key's start. 8: more than any field's JSON name
- * contains.
+ * Maximum opening brackets in a name that are tried as the start of a map key. JSON names of fields contain fewer
+ * brackets.
  */
 const bracketsMax = 8;
 
 /**
- * Finds a parameter's field. Returns `undefined` if there is none, or if a lenient binding ignores it. @throws
- * ConnectError if the path or the body already sets the field
+ * Finds a parameter's field. Returns `undefined` for an unknown field, or if a lenient binding ignores the parameter.
+ * @throws ConnectError if the path or the body already sets the field
  */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
   const found = findNamed(binding.message, name, binding.acceptsMaps);
@@ -122,11 +122,11 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
 }
 
 /**
- * Returns the parameter name that sets a field, without a map's key: the dotted JSON names, or the dotted proto names
- * if the JSON names mean another field.
+ * Returns the name of the parameter that sets a field, without the key of a map. The name has the dotted JSON names, or
+ * the dotted proto names if the JSON names resolve to another field.
  *
  * @param nameOf - returns a field's JSON name
- * @returns `undefined` if both mean other fields
+ * @returns `undefined` if JSON names and proto names both resolve to other fields
  */
 export function parameterNameOf(
   message: DescMessage,
@@ -153,7 +153,7 @@ export function isMapEntry({ message }: ParameterBinding, name: string): boolean
 
 function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
-  // Several brackets are tried, because a JSON name may contain brackets itself. Almost none does.
+  // Several brackets are tried, because a JSON name may contain brackets, although almost no JSON name does.
   for (let attempts = 0; bracket >= 0 && attempts < bracketsMax; attempts += 1) {
     const path = findPath(message, name.slice(0, bracket));
     if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };
@@ -163,8 +163,8 @@ function findEntry(message: DescMessage, name: string): Parameter | undefined {
 }
 
 /**
- * Returns the field that is not a message but has another name part after it, as `size` in `crop.size.max`. Not even a
- * newer definition can have such a parameter. Fields that the path or the body sets are not checked.
+ * Returns the first field in a dotted name that is not a message, such as `size` in `crop.size.max`. Even in a newer
+ * definition, this field cannot contain another field. Fields that the path or the body sets are not checked.
  */
 function findFieldWithoutFields({ message, boundFields }: ParameterBinding, name: string): DescField | undefined {
   let parent: DescMessage | undefined = message;
@@ -184,7 +184,7 @@ function findPath(message: DescMessage, name: string): FieldPath | undefined {
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }
 
-/** Returns the value for a field or one of its elements; for a map, the key and value of an entry. */
+/** Returns the value of a field or of one list element. For a map, returns an entry's key and value. */
 function parseParameter(binding: ParameterBinding, leaf: DescField, key: string | undefined, text: string): unknown {
   if (leaf.fieldKind === "map") {
     const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);

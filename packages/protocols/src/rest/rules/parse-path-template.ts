@@ -16,17 +16,17 @@ import { RuleProblem } from "./rule-problem.ts";
  * ```
  *
  * As the comments in http.proto require, variables do not nest and no field is bound twice. The literals `.` and `..`
- * are also rejected, because no path can match them. As extensions, the template may be `/` for the root, and segments
- * may follow `**`, as in some public APIs. A second `**` is rejected, because it would be ambiguous.
+ * are also rejected, because no path can match either literal. As extensions, the template may be `/` for the root, and
+ * segments may follow `**`, as in some public APIs. A second `**` would be ambiguous and is rejected.
  *
- * @throws RuleProblem that quotes the template, and states the problem and its position
+ * @throws RuleProblem that quotes the template, and states the problem and the position of the problem
  */
 export function parsePathTemplate(text: string): PathTemplate {
   return new Parser(text).parse();
 }
 
-// A literal consists of the path characters in RFC 3986 §3.3 that have no meaning in templates: unreserved, sub-delims
-// except "*", "@", and percent escapes.
+// Matches a literal. Literals consist of path characters (RFC 3986 §3.3) without a meaning in templates. These are
+// unreserved characters, sub-delims except "*", "@", and percent escapes.
 const literalToken = /(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+/y;
 const identToken = /[A-Za-z_][A-Za-z0-9_]*/y;
 
@@ -72,7 +72,7 @@ class Parser {
     if (insideVariableAt !== undefined) throw this.#problem("variables must not be nested", insideVariableAt);
     const fieldPath = this.#parseFieldPath();
     const start = this.#segments.length;
-    // {var} is short for {var=*}.
+    // The variable {var} is short for {var=*}.
     if (this.#consume("=")) this.#parseSegments(true);
     else this.#segments.push({ kind: "*" });
     this.#expect("}");
@@ -129,7 +129,7 @@ class Parser {
   }
 }
 
-// A field and a field inside it cannot both be bound.
+// Returns whether two paths have the same field, or one path leads to a field inside the other field.
 function overlaps(one: readonly string[], other: readonly string[]): boolean {
   const length = Math.min(one.length, other.length);
   return one.slice(0, length).join(".") === other.slice(0, length).join(".");

@@ -1,33 +1,33 @@
 /**
- * One path template segment: a percent-decoded literal, `*` for one segment, or `**` for any number of segments.
+ * A path template segment, which is a percent-decoded literal, `*` for one segment, or `**` for any number of segments.
  */
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "*" }
   | { readonly kind: "**" };
 
-/** A path template variable: the request field that is set to the matched segments. */
+/** A variable in a path template, which names the request field that is set to the matched segments. */
 export interface TemplateVariable {
   /** The field path from the request message, in proto names. */
   readonly fieldPath: readonly string[];
-  /** Its first segment's index. */
+  /** The index of the variable's first segment. */
   readonly start: number;
-  /** The index after its last segment. */
+  /** The index after the variable's last segment. */
   readonly end: number;
 }
 
-/** A parsed google.api.HttpRule path template. */
+/** The parsed path template of a google.api.HttpRule. */
 export interface PathTemplate {
   readonly segments: readonly TemplateSegment[];
-  /** In template order. */
+  /** The variables in template order. */
   readonly variables: readonly TemplateVariable[];
   /** The decoded string after the colon at the end of the template. */
   readonly verb: string | undefined;
 }
 
 /**
- * Returns whether a variable can match more than one segment. Its value then keeps `%2F` as sent, because a decoded
- * slash would look like a segment separator. Everything else is decoded (google/api/http.proto).
+ * Returns whether a variable can match more than one segment. The value of such a variable keeps `%2F` as sent, because
+ * a decoded slash would look like a segment separator. Other escapes are decoded (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);
@@ -35,8 +35,8 @@ export function isMultiSegment(template: PathTemplate, variable: TemplateVariabl
 }
 
 /**
- * Prints a path template so that parsing the result returns the same template. A variable that matches one segment is
- * printed in its short form (`{id}`), and literals with the necessary escapes.
+ * Prints a path template. Parsing the result returns the same template. A variable for one segment is printed in the
+ * short form `{id}`. Literals have the necessary escapes.
  */
 export function printPathTemplate(template: PathTemplate): string {
   const { segments, variables, verb } = template;
@@ -58,14 +58,14 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 /**
- * Prints a template literal in its only form that a mounted gateway matches: with escapes for all characters that
- * have a meaning in templates or are not allowed in a path, and for no others.
+ * Prints a template literal with escapes for characters that have a meaning in templates or are not allowed in a path.
+ * Other characters are not escaped. A mounted gateway matches a literal only in this form.
  */
 export function printTemplateLiteral(text: string): string {
-  // encodeURIComponent does not escape "*", which would be a wildcard here.
+  // encodeURIComponent does not escape "*", which would be a wildcard in a template.
   return text.replace(escapedInLiterals, (characters) => encodeURIComponent(characters).replaceAll("*", "%2A"));
 }
 
-// All but the characters that template literals contain without an escape. Runs of several characters, because an
-// emoji is two.
+// Matches characters that template literals contain only as escapes. The pattern matches runs of characters, because an
+// emoji has two UTF-16 code units.
 const escapedInLiterals = /[^A-Za-z0-9\-._~!$&'()+,;=@]+/g;

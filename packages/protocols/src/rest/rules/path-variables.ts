@@ -12,12 +12,12 @@ import { createPathSetter, type FieldPath, leafOf, resolveProtoPath } from "./fi
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** A path template's variables, compiled for a request message. */
+/** The variables in a path template, compiled for a request message. */
 export interface PathVariables {
   /** The fields that the variables set. */
   readonly boundFields: BoundFields;
   /**
-   * Sets message fields to the captured strings, which must be in template order.
+   * Sets message fields to the captured strings. The strings must be in template order.
    *
    * @throws ConnectError `InvalidArgument`, with a message that names the field
    */
@@ -34,7 +34,7 @@ interface BoundVariable {
 /**
  * Compiles a template's variables for a request message.
  *
- * @throws RuleProblem if a variable names no field, or a field that cannot be set from a path
+ * @throws RuleProblem if a variable names no field, or names a field that a path cannot set
  */
 export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
   const variables = template.variables.map((variable) => bindVariable(input, template, variable));
@@ -61,16 +61,16 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-// Sample values for a wildcard next to other segments, in several lengths: base64, which may contain slashes, is only
-// valid at some lengths.
+// Sample values for a wildcard next to other segments. The samples have several lengths because base64, which may
+// contain slashes, is only valid in some lengths.
 const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
 /**
- * Returns whether at least one path sets a variable to a valid value for its field. For example, `{id=orders/*}` can
+ * Returns whether at least one path sets a variable to a valid value for the field. For example, `{id=orders/*}` can
  * never be a number.
  */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
-  // "**" may be empty.
+  // The wildcard "**" may match no segment.
   const forms = [segments, segments.filter(({ kind }) => kind !== "**")];
   if (forms.some(([first, second]) => second === undefined && first?.kind !== "literal")) return true;
   return sampleTexts.some((sample) => forms.some((form) => accepts(parse, captureOf(form, sample))));

@@ -5,11 +5,11 @@ import { isMapEntry, type ParameterBinding, resolveParameter, setParameter } fro
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
-/** A message's fields that a query may set. */
+/** The message fields that a query may set, and the parameters that are ignored. */
 export interface QueryBinding extends ParameterBinding {
   /**
-   * Returns whether a parameter that names no field is ignored without a report, or `undefined` if no parameter is
-   * ignored.
+   * Returns whether a parameter that names no field is ignored without a report. The property is `undefined` if no
+   * parameter is ignored.
    */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }
@@ -38,15 +38,15 @@ export function createQueryBinding(
 }
 
 /**
- * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated. A `+` is
- * a space.
+ * Reads query parameters into a message. Parameters have proto names or JSON names. In `a.b=1&c=x&c=y`, the field `c`
+ * is repeated. A `+` is a space.
  *
- * The query never overrides a field that the path or the body sets. Map entries and fields that are not repeated may
- * be set only once, and only one oneof member may be set.
+ * The query never overrides a field that the path or the body sets. Map entries and fields that are not repeated may be
+ * set only once. Only one member of a oneof may be set.
  *
- * @param query - the raw string after the question mark
- * @returns the ignored parameters; none unless `lenient`
- * @throws ConnectError `InvalidArgument` that names all unknown parameters, or the first invalid one
+ * @param query - the encoded string after the question mark
+ * @returns the names of the ignored parameters; only a `lenient` binding ignores parameters
+ * @throws ConnectError `InvalidArgument` that names all unknown parameters, or the first invalid parameter
  */
 export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
   const unknown = new UnknownNames();
@@ -69,7 +69,7 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
 }
 
 /**
- * Returns the values for the first of these parameters that a query has, joined by commas, or `undefined` without one.
+ * Returns the values of the first parameter in `names` that a query has, joined by commas, or `undefined` without one.
  */
 export function findParameter(query: string, names: readonly string[]): string | undefined {
   const parameters = query.split("&").map((text) => text.split(/=(.*)/s, 2).map((part) => decodeQueryText(part) ?? ""));
@@ -81,7 +81,7 @@ export function findParameter(query: string, names: readonly string[]): string |
 }
 
 /**
- * Returns whether a query has a parameter that is not ignored, valid or not.
+ * Returns whether a query has a valid or invalid parameter that is not ignored.
  *
  * @throws ConnectError `InvalidArgument` that names a parameter that the path or the body sets
  */
@@ -94,7 +94,7 @@ export function hasParameters(binding: QueryBinding, query: string): boolean {
   return query.split("&").some(isParameter);
 }
 
-// Printable ASCII: more than RFC 3986 §3.4 allows, because browsers do not escape some characters.
+// Matches printable ASCII characters. RFC 3986 §3.4 allows fewer characters, but browsers do not escape all others.
 const queryText = /^[!-~]*$/;
 
 function decodeQueryText(text: string): string | undefined {

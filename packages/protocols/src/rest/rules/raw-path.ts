@@ -1,22 +1,22 @@
-/** A raw path's segments, or why it has none. No route can match it, or it is not a valid path. */
+/** A raw path's segments, or the reason why there are none: no route can match the path, or the path is malformed. */
 export type SplitPath =
-  /** `decoded` is the same array as `raw` if the path has no escapes. Nearly all paths have none. */
+  /** For a path without escapes, `decoded` is the same array as `raw`. Nearly all paths have no escapes. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string };
 
-// Two hexadecimal digits (RFC 3986 §2.1).
+// Matches a percent sign that two hexadecimal digits do not follow (RFC 3986 §2.1).
 const badEscape = /%(?![0-9A-Fa-f]{2})/;
 
 const notFound: SplitPath = { kind: "not-found" };
 
 /**
- * Splits a raw path (no query, percent escapes as sent) into its segments.
+ * Splits a raw path into segments. A raw path has no query, and has its percent escapes as sent.
  *
  * The function splits first and then decodes once, so that an escaped slash never separates segments and an escaped
- * percent sign is never decoded twice. A path is malformed if RFC 3986 does not allow it: characters that are not
- * printable ASCII, incomplete escapes, or escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or
- * not, is not found. Clients must resolve it (RFC 3986 §6.2.2.3), and doing so on servers has caused many path
+ * percent sign is never decoded twice. A path is malformed if it contains characters that are not printable ASCII,
+ * incomplete escapes, or escapes that are not UTF-8. A path with an escaped or plain segment `.` or `..` is not found.
+ * Clients must resolve these segments (RFC 3986 §6.2.2.3), and servers that resolve them have enabled many path
  * traversal attacks.
  */
 export function splitRawPath(path: string): SplitPath {
@@ -44,10 +44,12 @@ export function splitRawPath(path: string): SplitPath {
   return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw: rawSegments, decoded };
 }
 
-// path-absolute (RFC 3986 §3.3), without an empty segment.
+// Matches path-absolute (RFC 3986 §3.3) without an empty segment.
 const pathPrefix = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+$/;
 
-/** Returns whether a string can prefix a path: it starts with a slash and has no empty segment, not even at the end. */
+/**
+ * Returns whether a string can prefix a path. A prefix starts with a slash and has no empty segment at any position.
+ */
 export function isPathPrefix(text: string): boolean {
   return pathPrefix.test(text) && splitRawPath(text).kind === "segments";
 }
@@ -63,7 +65,7 @@ function decodeSegments(raw: readonly string[]): readonly string[] | undefined {
 /**
  * Decodes percent escapes once (RFC 3986 §2.1).
  *
- * @returns `undefined` if an escape is incomplete or not hexadecimal, or the bytes are not UTF-8
+ * @returns `undefined` if an escape is incomplete or not hexadecimal, or the decoded bytes are not UTF-8
  */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes("%")) return text;
@@ -76,12 +78,12 @@ export function decodePercent(text: string): string | undefined {
 
 /**
  * Decodes percent escapes once, except `%2F` and `%2f`, for variables with several segments. A decoded slash would look
- * like a segment separator (google/api/http.proto). The escapes must have been validated: an invalid one throws a
+ * like a segment separator (google/api/http.proto). The escapes must have been validated. An invalid escape throws a
  * URIError.
  */
 export function decodePercentExceptSlash(text: string): string {
   if (!text.includes("%")) return text;
-  // The capturing group keeps the escapes in the array, between the pieces.
+  // The capturing group keeps each `%2F` in the array, between the other pieces.
   const pieces = text.split(/(%2[Ff])/);
   return pieces.map((piece, at) => (at % 2 === 0 ? decodeURIComponent(piece) : piece)).join("");
 }

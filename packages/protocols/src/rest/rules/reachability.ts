@@ -3,13 +3,14 @@ import { type PathTemplate, printPathTemplate } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /**
- * Finds the bindings that no request can reach, and for each of them the more specific bindings that match all its
- * paths.
+ * Finds bindings that no request can reach. For each of these bindings, finds the more specific bindings that match all
+ * of the same paths.
  *
- * Tries example paths for each binding: `*` becomes a string that no template has as a literal, and `**` becomes up to
- * as many such segments as the longest template has. A binding that no example reaches is shadowed.
+ * Each binding is tried with example paths. `*` becomes a string that is not a literal in any template, and `**`
+ * becomes up to as many of these strings as the longest template has segments. A binding that no example path reaches
+ * is shadowed.
  *
- * Yields after each binding.
+ * The generator yields after each binding.
  */
 export function* findShadowedBindings(
   table: RouteTable<RestBinding>,
@@ -31,7 +32,7 @@ export function* findShadowedBindings(
   return shadowed;
 }
 
-/** A binding, and the more specific ones that match all its paths. */
+/** A binding, and the more specific bindings that match all of its paths. */
 interface ShadowedBinding {
   readonly binding: RestBinding;
   readonly by: readonly RestBinding[];
@@ -49,7 +50,7 @@ function examplePaths(template: PathTemplate, text: string, segmentsMax: number)
   });
 }
 
-// Longer than every literal, so that it equals none of them.
+// Returns a string that is longer than every literal, and so equals no literal.
 function unmatchedText(bindings: readonly RestBinding[]): string {
   const literals = bindings.flatMap(({ template }) =>
     template.segments.filter((segment) => segment.kind === "literal"),

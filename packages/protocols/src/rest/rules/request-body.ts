@@ -17,18 +17,18 @@ import type { RestBody } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * Reads a body whose content type is valid. Has one of the two functions, or none if the rule has no body. The body
- * never overrides the path: the path sets its fields after a message was created from bytes, and JSON is checked
- * against the path fields.
+ * Reads a body with a valid content type. A reader has one of the two functions, or neither if the rule has no body.
+ * The body never overrides the path. If the body is bytes, the path sets fields after the message was created. A JSON
+ * body is checked against the fields that the path sets.
  */
 export interface BodyReader {
-  /** Whether a body is bytes of any type: a google.api.HttpBody. */
+  /** Whether the body is a google.api.HttpBody, which has bytes of any type. */
   readonly isRaw: boolean;
   /** Creates a message from bytes. */
   readonly createMessage?: (request: RestBody) => Message;
   /**
-   * Sets the JSON body's fields in a message that already has the path fields. Returns the names that were
-   * ignored.
+   * Sets the JSON body's fields in a message. The path has already set fields in this message. Returns the ignored
+   * names.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -39,7 +39,7 @@ export interface BodyReader {
  * Creates a rule's body reader.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @throws RuleProblem if there is no such field, or the path sets it
+ * @throws RuleProblem if the field `body` does not exist, or the path sets this field
  */
 export function createBodyReader(
   input: DescMessage,
@@ -75,8 +75,8 @@ export function createBodyReader(
 }
 
 /**
- * Returns the function that turns a binary body into a binary request. If the body is a field, its tag and
- * length are added. All messages are then decoded by the same options.
+ * Returns a function that converts a binary body to a binary request message. If the body is a field, the function adds
+ * the field's tag and length. The same options then apply to decoding any message.
  */
 export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {
   const field = findProtoField(input, body);
@@ -85,7 +85,7 @@ export function createFieldWrapper(input: DescMessage, body: string): (bytes: Ui
 }
 
 /**
- * Returns the fields that the path sets and those that the body may set. The query must set none of them.
+ * Returns the fields that the path sets or the body may set. The query must not set these fields.
  *
  * @throws RuleProblem if the body is a field that does not exist
  */

@@ -21,23 +21,23 @@ import { fillUpdateMask, findUpdateMask } from "./update-mask.ts";
 /** Converts a rule's requests to messages. */
 export interface RequestReader {
   readonly bodyFormat: BodyFormat;
-  /** Whether the client sends a message stream, which {@link openStream} reads, instead of one. */
+  /** Whether the client sends a message stream instead of one message. {@link openStream} reads a message stream. */
   readonly hasRequestStream: boolean;
-  /** The fields that the path or the body may set. The query may set none of them. */
+  /** The fields that the path or the body may set. The query must not set these fields. */
   readonly boundByPathOrBody: BoundFields;
   /**
    * Reads the request message.
    *
-   * @throws ConnectError `InvalidArgument`, with a message that names the field, or with the HTTP status 415 for a
-   * wrong content type
+   * @throws ConnectError `InvalidArgument` with a message that names the field, or an error with the HTTP status 415
+   * for a wrong content type
    * @param decodeProtobuf - decodes a request message; required if the rule accepts the binary format
    */
   decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
-  /** Opens the message stream for a request with this URL and content type. */
+  /** Opens the message stream of a request with the given URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
   /**
-   * Returns the error if the rule refuses every body with this content type, which is known before the body arrives;
-   * otherwise `undefined`.
+   * Returns the error for a content type if the rule refuses every body with this type, or otherwise `undefined`. The
+   * error is known before the body arrives.
    *
    * @param isEmpty - whether the body is empty or missing
    */
@@ -47,7 +47,7 @@ export interface RequestReader {
 /** Decodes a message in the binary protobuf format. */
 type DecodeProtobuf = (bytes: Uint8Array) => Message;
 
-/** Reads a message. `url` is `undefined` for the second and later messages in a stream. */
+/** Reads a message. Only the first message in a stream has a `url`. */
 type ReadMessage = (
   contentType: string | null,
   body: Uint8Array | undefined,
@@ -58,8 +58,8 @@ type ReadMessage = (
 /**
  * Creates a rule's reader.
  *
- * @throws Error if the body is a field that does not exist or that the path sets, or if the rule cannot be applied to a
- * message stream
+ * @throws Error if the body's field does not exist or is set by the path, or if the rule cannot be applied to a message
+ * stream
  */
 export function createRequestReader(
   method: DescMethod,
@@ -72,7 +72,7 @@ export function createRequestReader(
   const { body } = pattern;
   const bound = variables.boundFields;
   const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
-  // In a stream, only the first message has the path fields, so later ones cannot be compared with them.
+  // In a stream, the path sets fields only in the first message, so later messages cannot be compared with the path.
   const rules = { bound, sameAsBound: hasRequestStream ? undefined : sameValueAsPath };
   const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);
@@ -108,7 +108,7 @@ export function createRequestReader(
     bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
     decode(request, decodeProtobuf) {
       const { body: bytes, contentType } = request;
-      // If the body is raw, an empty one is a google.api.HttpBody without bytes, for example an empty file.
+      // An empty raw body is a google.api.HttpBody without bytes, for example an empty file.
       const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
       const bodyBytes = isRead ? bytes : undefined;
       const problem = bodyBytes && bodyProblem(bodyFormat, contentType, false);
@@ -122,7 +122,7 @@ export function createRequestReader(
   };
 }
 
-/** Reports the names that were ignored in the query and in the body, if there are any. */
+/** Reports names that were ignored in the query and in the body. Without ignored names, nothing is reported. */
 function reportIgnored(onIgnored: OnIgnored, method: DescMethod, unknown: readonly (UnknownNames | undefined)[]): void {
   const count = unknown.reduce((sum, names) => sum + (names?.count ?? 0), 0);
   if (count === 0) return;

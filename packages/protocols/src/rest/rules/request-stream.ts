@@ -4,8 +4,8 @@ import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * One client stream's messages. Only the first message gets the content type and the fields in the URL. Later messages
- * must not set path fields either, so that nothing overrides the path.
+ * The messages in one client stream. Only the first message gets the content type and the fields in the URL. Later
+ * messages must not set fields of the path either, so that no message overrides the path.
  */
 export interface RequestStream {
   /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
@@ -13,20 +13,20 @@ export interface RequestStream {
   /**
    * Ends the stream.
    *
-   * @returns the message for an empty byte body, such as an empty file, otherwise `undefined`
-   * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
-   * see
+   * @returns the message for an empty body of bytes, such as an empty file, or otherwise `undefined`
+   * @throws ConnectError `InvalidArgument` for a stream without messages if the URL sets fields. No handler would see
+   * these fields
    */
   end(): Message | undefined;
 }
 
-/** Reads a stream message. `url` is `undefined` except for the first one. */
+/** Reads a message in a stream. Only the first message has a `url`. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
 /**
  * Opens a request stream.
  *
- * @param rule - whether its body is bytes, and whether the URL sets fields
+ * @param rule - whether the rule's body is bytes, and whether the URL sets fields
  */
 export function openRequestStream(
   request: Omit<RestRequest, "body">,
@@ -51,10 +51,10 @@ export function openRequestStream(
 }
 
 /**
- * Checks that a rule can be applied to a message stream: it has a body, and the messages after the first, which have
- * neither path nor query, can set all required fields.
+ * Checks that a rule can be applied to a message stream. The rule must have a body. Messages after the first message
+ * have neither path nor query, so the body must be able to set all required fields.
  *
- * @throws RuleProblem with the reason if it cannot
+ * @throws RuleProblem with the reason if the rule cannot be applied
  */
 export function requireStreamable(input: DescMessage, body: string, boundByPath: BoundFields): void {
   if (body === "") throw new RuleProblem("a client-streaming RPC must have a body");

@@ -17,8 +17,7 @@ export interface RestResponse {
 const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
 
 /**
- * Returns the response for an RPC whose response message has neither fields nor extensions, or `undefined` for all
- * others.
+ * Returns the response for a message type without fields and extensions, or `undefined` for other types.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */
@@ -34,7 +33,7 @@ export function prepareResponse(
 }
 
 /**
- * Creates the function that writes a response message, or its body field, as JSON.
+ * Creates the function that writes a response message, or one field of the message, as JSON.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  * @throws RuleProblem if the response has no such field
@@ -48,7 +47,7 @@ export function createJsonWriter(
   const field = findProtoField(output, responseBody);
   if (field === undefined)
     throw new RuleProblem(`response_body "${toShortLine(responseBody)}" is not a field of ${output.typeName}`);
-  // A message writer would omit a field with the default value, but a body must be a JSON value.
+  // A message writer would omit a field with the default value, but a response body must be a JSON value.
   return createJsonFieldWriter(field, options);
 }
 

@@ -14,27 +14,25 @@ import { restProfiles } from "./rest-profiles.ts";
 import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 import { type StreamForms, streamFormsOf } from "./stream-form.ts";
 
-/** Receives what a lenient binding has ignored: up to 16 names each from query and body, and the total count. */
+/** Receives up to 16 ignored names from a request's query, up to 16 names from its body, and the total count. */
 export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
 
-/** REST and JSON options, for deviations from the standard mapping. */
+/** Options for REST and JSON that deviate from the standard mapping. */
 export interface RestOptions {
-  /** The status for a google.protobuf.Empty response: 204 without a body, or 200 with `{}`. Default 200. */
+  /** The status of a google.protobuf.Empty response. 204 has no body, and 200 has the body `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
   /**
-   * A preset for another gateway's clients or API. Applies to errors, and to each service that does not set its own
-   * profile. Default `"strict"`.
+   * A preset for the clients or the API of another gateway. The profile applies to errors, and to services without a
+   * separate profile. Default `"strict"`.
    */
   readonly profile?: RestProfile;
-  /**
-   * The format for errors, which have their code's HTTP status. Defaults to the profile's format, otherwise `"status"`.
-   */
+  /** The format for errors. An error's code determines the HTTP status. Defaults to the profile's format. */
   readonly errors?: ErrorForm;
   /** Returns each error's record and status. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
-   * The content type for JSON responses and errors, except streams and problem details: `application/json` or a
-   * `+json` type. Defaults to the profile's, otherwise `application/json`. Requests may have any of them.
+   * The content type for JSON responses and errors, except streams and problem details. The type is `application/json`
+   * or ends in `+json`. Defaults to the profile's content type. Requests may have any JSON content type.
    */
   readonly contentType?: string;
   /**
@@ -42,18 +40,18 @@ export interface RestOptions {
    * `false` if the error format is `"google"`, because clients for Google's APIs expect only messages.
    */
   readonly endEvent?: boolean;
-  /** How JSON is read, in the RPC protocols and on REST. REST has a separate rule for unknown fields. */
+  /** Options for reading JSON in the RPC protocols and on REST. REST has a separate rule for unknown fields. */
   readonly json?: ReadJsonOptions;
   /**
-   * Returns a service's options, such as `{ lenient: true }`, or `{}`. Called once for each service that has rules,
-   * when the rules are compiled.
+   * Returns a service's options, such as `{ lenient: true }`, or `{}`. Called once for each service with rules, when
+   * the rules are compiled.
    */
   readonly service?: (service: DescService) => RestServiceOptions;
-  /** Called when a {@link RestServiceOptions.lenient} service has ignored something. */
+  /** Called when a {@link RestServiceOptions.lenient} service has ignored names in a request. */
   readonly onIgnored?: OnIgnored;
-  /** Excludes RPCs that have a rule from REST, by selector: `package.Service.Method`. */
+  /** The selectors of RPCs with a rule that are excluded from REST: `package.Service.Method`. */
   readonly omit?: readonly string[];
-  /** Rules that replace their RPCs' annotations, as in a service config. */
+  /** Rules that replace the annotations of RPCs, as in a service config. */
   readonly rules?: readonly ExternalHttpRule[];
   /**
    * Ignores {@link rules} for RPCs that are not registered, for example a service config's mixins. A selector that
@@ -105,12 +103,12 @@ const serviceDefaults: Required<RestServiceOptions> = {
   int64Numbers: false,
 };
 
-/** {@link RestOptions}, and how JSON responses are written. */
+/** {@link RestOptions}, and the options for writing JSON responses. */
 export interface RestRouteOptions extends RestOptions {
   readonly writeJson?: WriteJsonOptions;
 }
 
-/** The {@link RestRouteOptions} part that one service's bindings use. */
+/** The options that one service's bindings use. */
 export interface BindingOptions extends Required<RestServiceOptions> {
   readonly emptyResponse: 200 | 204;
   readonly errors: ErrorForm;
@@ -119,12 +117,15 @@ export interface BindingOptions extends Required<RestServiceOptions> {
   /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;
   readonly readJson: ReadServiceJsonOptions;
-  /** One object for all services with default options, because writers are compiled and cached per object. */
+  /**
+   * The options for writing JSON. Services with default options share one object, because writers are cached per
+   * object.
+   */
   readonly writeJson: JsonStyle;
   readonly onIgnored: OnIgnored | undefined;
 }
 
-/** Returns the options for a service's bindings. Throws as {@link serviceOptionsOf} does. */
+/** Returns the options for a service's bindings. Throws the same errors as {@link serviceOptionsOf}. */
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
   const serviceOptions = serviceOptionsOf(service, options);
@@ -145,7 +146,7 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
   };
 }
 
-/** Returns the same object if nothing differs, because writers are compiled and cached per object. */
+/** Returns `writeJson` itself if no option differs, because writers are compiled and cached per object. */
 function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitImplicit: boolean): JsonStyle {
   const isSame = alwaysEmitImplicit === (writeJson.alwaysEmitImplicit ?? false);
   const style = isSame ? writeJson : { ...writeJson, alwaysEmitImplicit };
@@ -153,7 +154,7 @@ function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitI
 }
 
 /**
- * Returns the error format: `"status"` if `errorRecord` is set, so that errors in streams are marked with `@error`.
+ * Returns the error format. The format is `"status"` if `errorRecord` is set, so that `@error` marks errors in streams.
  *
  * @throws TypeError for an unknown format or profile
  */
@@ -168,13 +169,13 @@ export function errorFormOf({
   return errorRecord === undefined ? form : "status";
 }
 
-// RFC 6839 §3.1. Without parameters, because JSON has no charset (RFC 8259 §11).
+// Matches a JSON type (RFC 6839 §3.1) without parameters, because JSON has no charset (RFC 8259 §11).
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
 
 /**
  * Returns the content type for JSON responses.
  *
- * @throws TypeError if it is not a JSON type
+ * @throws TypeError if the configured type is not a JSON type
  */
 export function contentTypeOf({
   profile = "strict",
@@ -190,9 +191,9 @@ export function contentTypeOf({
 }
 
 /**
- * Returns a service's options from {@link RestOptions.service}, with defaults for the rest.
+ * Returns a service's options from {@link RestOptions.service}, with defaults for other options.
  *
- * @throws TypeError for an unknown name or a value with the wrong type; rethrows what the function throws
+ * @throws TypeError for an unknown name or a value with the wrong type; rethrows the function's errors
  */
 export function serviceOptionsOf(
   service: DescService,
@@ -208,7 +209,7 @@ export function serviceOptionsOf(
   return { ...serviceDefaults, ...restProfiles[profile].service, ...Object.fromEntries(set), profile };
 }
 
-// A function or the string "false" instead of a boolean would silently disable a check.
+// Rejects values with a wrong type. A function or the string "false" instead of a boolean would disable a check.
 function requireType(name: string, value: unknown, owner: string): void {
   if (name === "profile") return requireName(restProfiles, value, `profile of ${owner}`);
   const isArray = name === "ignoredQueryParameters";
@@ -217,7 +218,7 @@ function requireType(name: string, value: unknown, owner: string): void {
   throw withCode(new TypeError(`${name} of ${owner} must be ${expected}, got ${typeof value}`), "ERR_OPTIONS");
 }
 
-/** Returns options without the rules of some RPCs, and without their names in `omit`. @param names - the selectors */
+/** Returns options without the rules and the `omit` entries for some RPCs. @param names - the RPCs' selectors */
 export function withoutRpcs<Options extends RestOptions>(options: Options, names: ReadonlySet<string>): Options {
   const { rules, omit } = options;
   return {

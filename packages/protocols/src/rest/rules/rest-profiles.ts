@@ -1,7 +1,7 @@
 import type { ErrorForm } from "./error-forms.ts";
 import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 
-/** A profile's options. Each is overridden by the user's option with the same name. */
+/** A profile's options. The user's option with the same name overrides a profile's option. */
 interface ProfileOptions {
   readonly service: Omit<RestServiceOptions, "profile">;
   readonly errors: ErrorForm;
@@ -21,7 +21,7 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
       sameValueAsPath: true,
       arrayStreams: true,
       partialResponses: true,
-      // System parameters for Google's APIs, except access_token, which must not be in a URL.
+      // The system parameters for Google's APIs, except access_token, which must not be in a URL.
       ignoredQueryParameters: ["alt", "$alt", "prettyPrint", "$prettyPrint", "key", "$.xgafv", "x-goog-*"],
     },
     errors: "google",
@@ -53,10 +53,10 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
     alwaysEmitImplicit: false,
   },
   a2a: {
-    // Unknown fields are ignored (A2A §5.7). Its clients repeat the path fields in the body.
+    // In A2A, unknown fields are ignored (§5.7), and clients repeat the path fields in the body.
     service: { lenient: true, sameValueAsPath: true, eventStreams: true },
     errors: "google",
-    // A2A §11.1
+    // The content type in A2A §11.1.
     contentType: "application/a2a+json",
     alwaysEmitImplicit: false,
   },

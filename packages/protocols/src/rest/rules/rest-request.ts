@@ -1,16 +1,16 @@
-/** A request's decompressed body, or one stream message. */
+/** A request's decompressed body, or one message in a stream. */
 export interface RestBody {
   /** The header `Content-Type`, or `null` if there is none. */
   readonly contentType: string | null;
-  /** Empty if there is none. */
+  /** The bytes, which are empty if there is no body. */
   readonly body: Uint8Array;
 }
 
 /** The parts of a URL that set fields. */
 export interface RequestUrl {
-  /** The variable values in the path template, from the route table. */
+  /** The values of the path template's variables, from the route table. */
   readonly captures: readonly string[];
-  /** The raw string after the question mark, or `""` if there is none. */
+  /** The encoded string after the question mark, or `""` if there is none. */
   readonly query: string;
 }
 

@@ -1,31 +1,31 @@
 /**
- * Finds the binding for a path in a path segment trie, searched with backtracking. A literal takes precedence over
- * `*`, which takes precedence over `**`, whatever the declaration order.
+ * Finds the binding for a path in a trie of path segments, with backtracking. A literal takes precedence over `*`, and
+ * `*` takes precedence over `**`. The declaration order has no effect.
  */
 import { isMultiSegment, type PathTemplate, printTemplateLiteral } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-path.ts";
 
 /** The result of a match by method and path. */
 export type RouteMatch<Binding> =
-  /** `captures` has the decoded value for each variable in the path template. */
+  /** A binding has matched. `captures` has the decoded value for each variable in the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
   /** The path exists with other methods only: 405, where `allow` is for the header `Allow`. */
   | { readonly kind: "method-not-allowed"; readonly allow: string }
   | { readonly kind: "not-found" }
-  /** The path is not valid: 400. */
+  /** The path is not valid, so the status is 400. */
   | { readonly kind: "malformed"; readonly message: string };
 
-/** Matches every HTTP method: the custom kind `*` in google/api/http.proto. */
+/** The method of a rule that matches every HTTP method, from the custom kind `*` in google/api/http.proto. */
 export const anyMethod = "*";
 
 interface Route<Binding> {
   readonly httpMethod: string;
-  /** `""` for none. */
+  /** The verb after the colon, or `""` without a verb. */
   readonly verb: string;
   readonly binding: Binding;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
-  /** The index of `**` in the template. The segment count if it has none. */
+  /** The index of `**` in the template, or the number of segments in a template without `**`. */
   readonly wildcardIndex: number;
 }
 
@@ -37,8 +37,8 @@ interface Capture {
 }
 
 /**
- * A trie node. A large table does not fit the CPU caches, so nodes are small. Most have one child or one route.
- * Routes are in an array, and the literal map is only created for the first one.
+ * A trie node. A large table does not fit the CPU caches, so nodes are small. Most nodes have one child or one route.
+ * Routes are in an array, and the map of literals is only created for the first literal child.
  */
 interface Node<Binding> {
   literals: Map<string, Node<Binding>> | undefined;
@@ -46,25 +46,25 @@ interface Node<Binding> {
   anySegment: Node<Binding> | undefined;
   /** The child for `**`. */
   anySegments: Node<Binding> | undefined;
-  /** How many segments the longest route below this node has. */
+  /** Number of segments in the longest route below this node. */
   heightMax: number;
-  /** The routes that end at this node: one per method and verb. */
+  /** The routes that end at this node. Each method and verb has at most one route. */
   readonly routes: Route<Binding>[];
 }
 
 /** One search of the trie. */
 interface Walk {
-  /** The path's segments, without this search's verb. */
+  /** The path's segments as sent, without the verb of this search. */
   readonly raw: readonly string[];
   readonly decoded: readonly string[];
   readonly verb: string;
   /** Whether literals match only as printed by {@link printTemplateLiteral}. */
   readonly literalsAsSent: boolean;
-  /** If set, the search collects the methods for all routes on the path here instead of choosing one. */
+  /** If set, the search adds the methods of all routes for the path to this set instead of choosing a route. */
   readonly allowed?: Set<string>;
 }
 
-/** Finds bindings by HTTP method and raw path. Filled at start, read-only afterwards. */
+/** Finds bindings by HTTP method and raw path. The table is filled at start, and read-only afterwards. */
 export class RouteTable<Binding> {
   readonly #root: Node<Binding> = createNode();
   readonly #customVerbs = new Set<string>();
@@ -78,7 +78,7 @@ export class RouteTable<Binding> {
   /**
    * Adds a route.
    *
-   * @returns the existing binding with the same method and the same path shape, in which case nothing is added
+   * @returns the existing binding with the same method and path shape, if there is one; the route is then not added
    */
   add(httpMethod: string, template: PathTemplate, binding: Binding): Binding | undefined {
     const { segments, verb = "" } = template;
@@ -97,13 +97,13 @@ export class RouteTable<Binding> {
   /**
    * Finds a request's binding.
    *
-   * The method is part of the search: `DELETE /a/me` matches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
-   * falls back to GET where it has no route (RFC 9110 §9.3.2).
+   * The method is part of the search, so `DELETE /a/me` matches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
+   * falls back to GET for paths without a HEAD route (RFC 9110 §9.3.2).
    *
-   * @param httpMethod - as sent; methods are case-sensitive
-   * @param path - without the query, percent escapes as sent
+   * @param httpMethod - the case-sensitive method as sent
+   * @param path - the path without the query, with percent escapes as sent
    * @param literalsAsSent - whether literals and verbs match only as printed by {@link printTemplateLiteral}, and not
-   * after decoding other escapes
+   * with other escapes
    */
   match(httpMethod: string, path: string, literalsAsSent = false): RouteMatch<Binding> {
     const split = splitRawPath(path);
@@ -117,8 +117,8 @@ export class RouteTable<Binding> {
     );
   }
 
-  // "/orders/:cancel" lacks the id. If a template has the verb "cancel", it must not match an order named ":cancel"
-  // instead.
+  // The path "/orders/:cancel" lacks the id. If a template has the verb "cancel", this path must not match a template
+  // for an order named ":cancel" instead.
   #matchVerb(httpMethod: string, walk: Walk): RouteMatch<Binding> | undefined {
     const found = this.#matchWalk(httpMethod, walk);
     if (found !== undefined || walk.decoded.at(-1) !== "") return found;
@@ -141,10 +141,10 @@ export class RouteTable<Binding> {
   }
 }
 
-// Equals no literal, because strings decoded from UTF-8 never contain a lone surrogate.
+// A segment that equals no literal. Strings decoded from UTF-8 never contain a lone surrogate.
 const nonLiteral = "\ud800";
 
-// A colon separates a verb only if a template has that verb. Otherwise "a:b" is an ordinary value.
+// A colon separates a verb only if a template has that verb. Without such a template, "a:b" is an ordinary value.
 function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined {
   const lastSegment = fullPath.raw.at(-1) ?? "";
   const colon = lastSegment.lastIndexOf(":");
@@ -172,14 +172,13 @@ function findRoute<Binding>(
     if (literal !== undefined && (!walk.literalsAsSent || walk.raw[index] === printTemplateLiteral(segment))) {
       route = findRoute(literal, walk, index + 1, httpMethod);
     }
-    // "*" does not match an empty segment: "/orders/" has no id.
+    // The wildcard "*" does not match an empty segment. For example, "/orders/" has no id.
     if (route === undefined && node.anySegment !== undefined && segment !== "") {
       route = findRoute(node.anySegment, walk, index + 1, httpMethod);
     }
   }
   if (route !== undefined || node.anySegments === undefined) return route;
-  // "**" first leaves as many segments as the longest template after it can match, because a template that specifies
-  // more of the path takes precedence.
+  // The longest template after "**" is tried first, because a template that specifies more segments takes precedence.
   const { anySegments } = node;
   for (let at = Math.max(index, walk.decoded.length - anySegments.heightMax); at <= walk.decoded.length; at++) {
     route = findRoute(anySegments, walk, at, httpMethod);
@@ -234,7 +233,7 @@ function captureVariables<Binding>(
 ): readonly string[] {
   // A template has at most one "**", so the path length determines how many segments it matches.
   const lengthDifference = walk.raw.length - template.segments.length;
-  // map() instead of push(), which would reserve capacity for sixteen more items for the call duration.
+  // Unlike map(), push() would reserve capacity for sixteen more items until the call ends.
   return captures.map(({ start, end, decode }) => {
     const from = start > wildcardIndex ? start + lengthDifference : start;
     if (decode === "one") return walk.decoded[from] ?? "";

@@ -1,2 +1,2 @@
-/** A mistake in a rule, reported to its author. Any other error while rules are compiled is a defect. */
+/** A mistake in a rule, which is reported to the rule's author. Other errors while rules are compiled are defects. */
 export class RuleProblem extends Error {}

@@ -1,5 +1,5 @@
 /**
- * The interface that a REST API's clients expect:
+ * The gateway or API whose REST interface clients expect:
  *
  * - `"strict"`: this gateway's rules, with every option off
  * - `"google"`: Google's APIs, for clients generated for them
@@ -13,27 +13,27 @@ export interface RestServiceOptions {
   /** The profile for the options that are not set here. Defaults to `profile` in `rest`. */
   readonly profile?: RestProfile;
   /**
-   * Ignores what is otherwise refused: unknown query parameters, unknown fields and enum names in JSON bodies, and
-   * fields that the path sets. Ignored values have no effect. Still refused are an unknown enum name in the query, and a
-   * query parameter such as `size.max` if `size` is not a message.
+   * Ignores unknown query parameters, unknown fields and enum names in JSON bodies, and fields that the path sets.
+   * Ignored values have no effect. An unknown enum name in the query is still refused, and so is a query parameter such
+   * as `size.max` if `size` is not a message.
    */
   readonly lenient?: boolean;
   /**
-   * Accepts a path field also in the body if the value is the same, as when a client sends back a resource that it has
-   * read (AIP-134). A different value is refused, even with `lenient`.
+   * Also accepts a path field in the body if both values are the same. Clients that send back a resource repeat path
+   * fields (AIP-134). A different value is refused, even with `lenient`.
    */
   readonly sameValueAsPath?: boolean;
   /** Sets a missing update mask in a PATCH request to the body fields, as grpc-gateway does. */
   readonly updateMaskFromBody?: boolean;
   /** Wraps the stream messages as `{"result": …}` and errors as `{"error": …}`, like grpc-gateway. */
   readonly streamInResults?: boolean;
-  /** Sends a stream as one JSON array unless `Accept` names another format, as Google's APIs and Envoy do. */
+  /** Sends a stream as one JSON array unless `Accept` names another format, like Google's APIs and Envoy. */
   readonly arrayStreams?: boolean;
   /** Sends a stream as Server-Sent Events unless `Accept` names another format. Overrides {@link arrayStreams}. */
   readonly eventStreams?: boolean;
   /**
-   * The query parameters to ignore: names, and prefixes with `*`, such as `["utm_*", "key"]`. A parameter that names a
-   * request field is never ignored. Drawback: a misspelled parameter that has such a prefix is silently ignored.
+   * Names and prefixes of query parameters to ignore, such as `["utm_*", "key"]`. A parameter that names a request
+   * field is never ignored. Drawback: a misspelled parameter with an ignored prefix is silently ignored.
    */
   readonly ignoredQueryParameters?: readonly string[];
   /**
@@ -43,22 +43,22 @@ export interface RestServiceOptions {
    */
   readonly partialResponses?: boolean;
   /**
-   * Ignores the body in a request whose rule has none, as other gateways do. The body is not read. Drawback: a client
-   * that puts data into such a body gets no error.
+   * Ignores the body of a request for a rule without a body, as other gateways do. The body is not read. Drawback: a
+   * client that puts data into an ignored body gets no error.
    */
   readonly ignoreBodies?: boolean;
   /**
-   * Accepts map entries in queries, as grpc-gateway does: `labels[color]=red`, if the values have a text form. Each
-   * entry may be set once. Drawback: only this gateway and grpc-gateway accept such URLs, and few client generators
-   * support how OpenAPI describes them.
+   * Accepts map entries in queries, such as `labels[color]=red`, if the values have a text form. Each entry may be set
+   * once. Drawback: only this gateway and grpc-gateway accept map entries in URLs, and few client generators support
+   * the OpenAPI description of map entries.
    */
   readonly mapsInQuery?: boolean;
   /**
-   * Accepts JSON in the query for google.protobuf.Struct, Value and ListValue, as grpc-gateway does:
-   * `filter={"size":1}`, percent-encoded.
+   * Accepts percent-encoded JSON in the query for google.protobuf.Struct, Value and ListValue, like grpc-gateway. An
+   * example before encoding is `filter={"size":1}`.
    */
   readonly structsInQuery?: boolean;
-  /** Accepts Go durations in the query, as grpc-gateway does: `5m`, `13h0m0s`. */
+  /** Accepts Go durations in the query, such as `5m` and `13h0m0s`, like grpc-gateway. */
   readonly goDurations?: boolean;
   /**
    * Accepts and sends single messages also in the binary protobuf format, as grpc-gateway's `ProtoMarshaller` does: as
@@ -68,16 +68,16 @@ export interface RestServiceOptions {
    */
   readonly protobufBodies?: boolean;
   /**
-   * Sends indented JSON for `Accept: application/json+pretty` and for a parameter `pretty`, as grpc-gateway's
-   * documentation shows. A parameter `pretty` that names a request field sets this field.
+   * Sends indented JSON for `Accept: application/json+pretty` and for a parameter `pretty`. Documentation of
+   * grpc-gateway shows both. A parameter `pretty` that names a request field sets this field.
    */
   readonly prettyJson?: boolean;
   /**
-   * Also uses grpc-gateway's header names. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has
-   * that field itself. Response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
-   * `Grpc-Trailer-Name` if the client sends `TE: trailers`. Excluded are credentials, cookies, and fields that describe
-   * the message or its route. Drawback: a proxy that removes a client field, such as `X-User`, must remove both names,
-   * and all metadata is sent twice.
+   * Also uses grpc-gateway's header names. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has a
+   * field `name`. Response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
+   * `Grpc-Trailer-Name` if the client sends `TE: trailers`. Credentials, cookies, and fields that describe the message
+   * or its route are excluded. Drawback: a proxy that removes a client's field, such as `X-User`, must remove both
+   * names. All metadata is sent twice.
    */
   readonly grpcMetadata?: boolean;
   /**
@@ -88,8 +88,8 @@ export interface RestServiceOptions {
    */
   readonly jsonClientStreams?: boolean;
   /**
-   * Writes 64-bit integers as JSON numbers. Integers beyond 2^53, which most clients would misread, stay strings.
-   * Drawback: a value's type depends on its size, so clients must accept both.
+   * Writes 64-bit integers as JSON numbers. Integers beyond 2^53 stay strings, because most clients would misread
+   * larger numbers. Drawback: a value's type depends on its size, so clients must accept strings and numbers.
    */
   readonly int64Numbers?: boolean;
 }

@@ -5,31 +5,31 @@ import { findProtoField } from "./field-path.ts";
 /** A server stream format on REST. */
 export interface StreamForm {
   readonly contentType: string;
-  /** One message per line, one `result` object per line, one message array, or Server-Sent Events. */
+  /** The stream's kind: a message per line, a `result` object per line, one message array, or Server-Sent Events. */
   readonly kind: "lines" | "results" | "array" | "events";
   /** Additional header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
   /**
-   * Sent when the stream is idle, so that proxies do not close the connection, or `undefined` for formats whose readers
-   * could mistake it for a message, for example a line with only a space.
+   * Bytes that are sent when the stream is idle, so that proxies do not close the connection. `undefined` for formats
+   * in which readers could mistake a heartbeat for a message, such as a line with only a space.
    */
   readonly heartbeat: Uint8Array | undefined;
-  /** Formats a message. `before` is the message count before it. */
+  /** Formats a message. `before` is the number of earlier messages. */
   message(json: string, before: number): string;
-  /** Returns a stream's end after `before` messages, with the error record if the stream failed. */
+  /** Returns the end of a stream with `before` messages, including the error record if the stream failed. */
   end(before: number, errorJson: string | undefined): string;
 }
 
 const utf8 = new TextEncoder();
 
-/** Returns a stream's last value for an error. */
+/** Returns the last JSON value of a stream that has failed. */
 type EndingError = (errorJson: string) => string;
 
 const markedError: EndingError = (errorJson) => `{"@error":${errorJson}}`;
-// An error from Google's APIs already is an object with one member, `{"error": …}`.
+// An error in the format of Google's APIs is already an object with one member, `{"error": …}`.
 const plainError: EndingError = (errorJson) => errorJson;
 
-/** Newline-delimited JSON. An error is the last line. */
+/** Creates the format for newline-delimited JSON. An error is the last line. */
 function lines(contentType: string, endingError: EndingError): StreamForm {
   return {
     contentType,
@@ -41,9 +41,7 @@ function lines(contentType: string, endingError: EndingError): StreamForm {
   };
 }
 
-/**
- * The grpc-gateway format: newline-delimited JSON where each line is a `result`, and the last one may be an `error`.
- */
+/** Creates the format of grpc-gateway. Each line of JSON is a `result`, and the last line may be an `error`. */
 function resultLines(contentType: string): StreamForm {
   return {
     ...lines(contentType, (errorJson) => `{"error":${errorJson}}`),
@@ -52,7 +50,7 @@ function resultLines(contentType: string): StreamForm {
   };
 }
 
-/** One JSON array. An error is the last element. */
+/** Creates the format for one JSON array. An error is the last element. */
 function jsonArray(endingError: EndingError): StreamForm {
   return {
     contentType: "application/json",
@@ -68,12 +66,12 @@ function jsonArray(endingError: EndingError): StreamForm {
   };
 }
 
-// HTML, "Server-sent events": clients reconnect after this time unless they have received the end of the stream.
+// Milliseconds after which clients reconnect after a stream without an `end` event (HTML, "Server-sent events").
 const retryMs = 3000;
 
 /**
- * Server-Sent Events. Each message is a `message` event. An error is an `error` event, and the end may be an `end`
- * event.
+ * Creates the format for Server-Sent Events. Each message is a `message` event. An error is an `error` event, and the
+ * last event may be an `end` event.
  */
 export function serverSentEvents(endEvent: boolean): StreamForm {
   const end = endEvent ? "event: end\ndata: {}\n\n" : "";
@@ -92,15 +90,15 @@ const jsonLinesType = "application/jsonl";
 
 /** The formats for a service's streams. */
 export interface StreamForms {
-  /** In OpenAPI document order. Among a client's equal weights, the first one is chosen. */
+  /** The formats in the order of the OpenAPI document. The first format is chosen among formats with equal weights. */
   readonly offered: readonly StreamForm[];
-  /** The format for clients that name none. */
+  /** The format for clients that name no format. */
   readonly fallback: StreamForm;
 }
 
 /** The options that determine the stream formats. */
 export interface StreamOptions {
-  /** Whether messages and errors are wrapped as by grpc-gateway. */
+  /** Whether messages and errors are wrapped as in grpc-gateway. */
   readonly streamInResults: boolean;
   /** Whether a client that names no format gets an array. */
   readonly arrayStreams: boolean;
@@ -122,14 +120,14 @@ export function streamFormsOf(options: StreamOptions): StreamForms {
   }
   const endingError = errors === "google" ? plainError : markedError;
   const [array, ndjson] = [jsonArray(endingError), lines(ndjsonType, endingError)];
-  // JSON is first because generated clients accept all documented formats, and many can only parse JSON.
+  // JSON is first because generated clients accept all documented formats, and many clients can only parse JSON.
   const offered = [array, ndjson, lines(jsonLinesType, endingError), events];
   return { offered, fallback: eventStreams ? events : arrayStreams ? array : ndjson };
 }
 
 /**
- * Returns whether a message with this type, or its body field, could be mistaken for an error in a stream: because it
- * can be any JSON, or has the member that marks an error.
+ * Returns whether readers could mistake a message for an error in a stream. A message, or the field that is the body,
+ * is ambiguous if it can be any JSON, or has the member that marks an error.
  */
 export function isAmbiguousWithError(output: DescMessage, responseBody: string, errors: ErrorForm): boolean {
   const field = findProtoField(output, responseBody);

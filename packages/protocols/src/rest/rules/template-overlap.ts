@@ -1,4 +1,4 @@
-/** Decides whether a request exists that two REST routes match. */
+/** Decides whether two REST routes can match the same request. */
 import type { HttpPattern } from "./http-rule.ts";
 import type { PathTemplate, TemplateSegment } from "./path-template.ts";
 import { anyMethod } from "./route-table.ts";
@@ -8,32 +8,32 @@ export interface RouteShape extends Pick<HttpPattern, "httpMethod"> {
   readonly template: PathTemplate;
 }
 
-/** A template segment, or `any` for one segment that may be empty. */
+/** A template segment, or `any`, which matches one segment that may be empty. */
 type Part = TemplateSegment | { readonly kind: "any" };
 
-/** Returns whether some request matches both routes, each in a separate table. */
+/** Returns whether a request exists that matches both routes. Each route is in a separate table. */
 export function routesOverlap(one: RouteShape, other: RouteShape): boolean {
   return methodsOverlap(one.httpMethod, other.httpMethod) && templatesOverlap(one.template, other.template);
 }
 
-/** Returns whether some path matches both templates. */
+/** Returns whether a path exists that matches both templates. */
 export function templatesOverlap(one: PathTemplate, other: PathTemplate): boolean {
   if (one.verb === other.verb) return partsOverlap(one.segments, other.segments);
   if (one.verb !== undefined && other.verb !== undefined) return false;
   const [withVerb, plain] = one.verb === undefined ? [other, one] : [one, other];
-  // Without a route with this verb, "/a:verb" is a path whose last segment contains a colon.
+  // Without a route that has this verb, the last segment of "/a:verb" is a value that contains a colon.
   return valuesBeforeVerb(plain.segments, `:${withVerb.verb}`).some((parts) => partsOverlap(withVerb.segments, parts));
 }
 
-/** HEAD falls back to GET (RFC 9110 §9.3.2). */
+/** Returns whether a request can match both methods. HEAD falls back to GET (RFC 9110 §9.3.2). */
 function methodsOverlap(one: string, other: string): boolean {
   if (one === other || one === anyMethod || other === anyMethod) return true;
   return (one === "GET" && other === "HEAD") || (one === "HEAD" && other === "GET");
 }
 
 /**
- * Returns what remains from a template's paths that end with a suffix, without the suffix: up to two alternatives,
- * because `**` may match the last segment or no segment.
+ * Returns templates for the paths that end with a suffix, after the suffix is removed. A template with a final `**` has
+ * two results, because `**` may match the last segment or no segment.
  */
 function valuesBeforeVerb(parts: readonly Part[], suffix: string): readonly (readonly Part[])[] {
   const last = parts.at(-1);
@@ -53,14 +53,14 @@ function valuesBeforeVerb(parts: readonly Part[], suffix: string): readonly (rea
   }
 }
 
-/** Each list has at most one `**`. */
+/** Returns whether a path exists that matches both lists of segments. Each list has at most one `**`. */
 function partsOverlap(one: readonly Part[], other: readonly Part[]): boolean {
   const oneAt = one.findIndex(({ kind }) => kind === "**");
   const otherAt = other.findIndex(({ kind }) => kind === "**");
   if (oneAt < 0 && otherAt < 0)
     return one.length === other.length && one.every((part, at) => matchSame(part, other[at]));
   if (oneAt >= 0 && otherAt < 0) return partsOverlap(other, one);
-  // "**" of the second list matches everything between the parts before and after it.
+  // The "**" in the second list matches all segments between the segments before and after it.
   const before = oneAt < 0 ? otherAt : Math.min(oneAt, otherAt);
   const oneAfter = one.length - oneAt - 1;
   const otherAfter = other.length - otherAt - 1;
@@ -71,7 +71,7 @@ function partsOverlap(one: readonly Part[], other: readonly Part[]): boolean {
   return true;
 }
 
-/** Returns whether some segment matches both parts, neither of which is `**`. */
+/** Returns whether a segment exists that matches two template segments. Neither template segment is `**`. */
 function matchSame(one: Part | undefined, other: Part | undefined): boolean {
   if (one?.kind === "literal" && other?.kind === "literal") return one.text === other.text;
   if (one?.kind === "literal") return one.text !== "" || other?.kind === "any";

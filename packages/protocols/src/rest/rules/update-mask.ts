@@ -6,8 +6,8 @@ import { findProtoField } from "./field-path.ts";
 import type { HttpPattern } from "./http-rule.ts";
 
 /**
- * Returns the field that grpc-gateway fills with the body's field paths: the only FieldMask in the request for a PATCH
- * whose body is a message field.
+ * Returns the request's only FieldMask if the method is PATCH and the body is a message field. As in grpc-gateway, the
+ * mask is filled with the paths of the body's fields.
  */
 export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): DescField | undefined {
   const bodyField = findProtoField(input, body);
@@ -16,7 +16,7 @@ export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPat
   return other === undefined && mask?.fieldKind === "message" && mask.oneof === undefined ? mask : undefined;
 }
 
-/** Fills a missing or empty update mask with the paths for the fields that the body has set. */
+/** Fills a missing or empty update mask with the paths of the fields that the body has set. */
 export function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
   const sentMask = loadField(message, maskField);
   if (fieldPaths.length === 0 || (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0)) return;
