@@ -3,15 +3,15 @@ import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import type { Exchange } from "@plantstore/http";
 import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } from "@plantstore/protocols";
 
-/** A call's request, as handlers see it. */
+/** The request of a call, with the members that handlers use. */
 export interface ViewedRequest extends AdmitRequest, CallSignal, FaultReceiver {
   /** Aborts when the call ends for any reason, or when the server shuts down. */
   readonly signal: AbortSignal;
-  /** The abort reason of {@link signal}, set even if the signal was never read, or `undefined` until it aborts. */
+  /** The abort reason of {@link signal}, even if the signal was never read. `undefined` until the signal aborts. */
   readonly abortReason: unknown;
 }
 
-/** The call that has a view. */
+/** A call with a view. */
 export interface ViewedCall {
   readonly view: CallView;
   readonly request: ViewedRequest;
@@ -19,11 +19,11 @@ export interface ViewedCall {
 }
 
 /**
- * A call's view for its interceptors and its handler: Connect's `UnaryRequest` or `StreamRequest`, and
- * `HandlerContext`.
+ * A call's view for interceptors and the handler. The view is both Connect's `UnaryRequest` or `StreamRequest`, and
+ * Connect's `HandlerContext`.
  *
- * One object for both costs half as much as two. Every member is an own property, so that request and context can be
- * spread. Header and signal are built on first use.
+ * One object for request and context costs half as much as two objects. Every member is an own property, so that
+ * request and context can be spread. Header and signal are built on first use.
  */
 export class CallView implements HandlerContext {
   readonly stream: boolean;
@@ -33,7 +33,7 @@ export class CallView implements HandlerContext {
   readonly url: string;
   readonly header: Headers;
   readonly contextValues: ContextValues;
-  /** The received message or message stream. Before it is read, a placeholder with an empty type name. */
+  /** The received message or message stream. Until then, a placeholder message with an empty type name. */
   message: Message | AsyncIterable<Message> = unread;
   readonly protocolName: string;
   readonly requestHeader: Headers;
@@ -42,7 +42,7 @@ export class CallView implements HandlerContext {
   readonly values: ContextValues;
   readonly timeoutMs: () => number | undefined;
   declare readonly signal: AbortSignal;
-  /** The call itself. An own property, so that spread copies of a request have it too. */
+  /** The call itself. `call` is an own property, so that spread copies of a request also have the call. */
   readonly call: ViewedCall;
 
   constructor(
@@ -73,7 +73,7 @@ export class CallView implements HandlerContext {
 
 const unread: Message = { $typeName: "" };
 
-// A shared descriptor, so that V8 uses one shape for all objects.
+// All views share this property descriptor, so that V8 uses one shape for all views.
 const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
   enumerable: true,
   configurable: true,
@@ -84,8 +84,8 @@ const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
 
 function noTimeout(): undefined {}
 
-// Returns an integer, because handlers pass it to other servers in timeout headers. Rounds down, so that those calls do
-// not outlive this one.
+// Returns an integer, because handlers send the remaining time to other servers in timeout headers. The time is rounded
+// down, so that calls to other servers do not outlive this call.
 function remainingTime(deadlineMs: number): () => number {
   return () => Math.floor(deadlineMs - performance.now());
 }

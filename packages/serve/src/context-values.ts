@@ -1,8 +1,8 @@
 import type { ContextKey, ContextValues } from "@connectrpc/connect";
 
 /**
- * A call's context values. Connect's implementation creates three closures per call, which would stay in memory while
- * the call is pending.
+ * A call's context values. Connect's implementation creates three closures per call. The closures would stay in memory
+ * while the call is pending.
  */
 export class CallValues implements ContextValues {
   get<T>({ id, defaultValue }: ContextKey<T>): T {

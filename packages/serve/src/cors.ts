@@ -1,18 +1,18 @@
 import { cors as connectCors } from "@connectrpc/connect";
 import { type Exchange, type OptionNames, required } from "@plantstore/http";
 
-/** Options for {@link createCors}: which origins may call, and which header fields their pages may send and read. */
+/** Options for {@link createCors}: the allowed origins, and the header fields that pages may send and read. */
 export interface CorsOptions {
   /**
-   * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used,
-   * because the credential is in a header that the page must set.
+   * The allowed origins in the form that browsers send (`https://shop.example`), or `"*"` for every origin. Cookies are
+   * never used, because the credential is in a header that the page must set.
    */
   readonly origins: readonly string[] | "*";
-  /** Request header fields that pages may send, in addition to protocol fields. */
+  /** The request header fields that pages may send, in addition to protocol fields. */
   readonly allowedHeaders?: readonly string[];
-  /** Response header fields that pages may read, in addition to protocol fields. */
+  /** The response header fields that pages may read, in addition to protocol fields. */
   readonly exposedHeaders?: readonly string[];
-  /** How many seconds browsers may cache the response to a preflight. Default 7200, the Chrome limit. */
+  /** Seconds for which browsers may cache the response to a preflight. Default 7200 seconds, the limit in Chrome. */
   readonly maxAgeSeconds?: number;
 }
 
@@ -24,27 +24,27 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
   maxAgeSeconds: true,
 };
 
-/** The CORS protocol in the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
+/** The CORS protocol in the Fetch standard (§3.2). Header fields are a list of name, value, name, value, … */
 export interface Cors {
   /**
-   * Returns the header fields for the response to a preflight, a 204 without a body, or `undefined` for any other
-   * request.
+   * Returns the header fields for the response to a preflight, or `undefined` for any other request. The response is a
+   * 204 without a body.
    *
-   * The response is the same for every path, so that it does not reveal which paths exist.
+   * The response to a preflight is the same for every path, so the response does not reveal which paths exist.
    */
   preflight(request: CorsRequest): readonly string[] | undefined;
-  /** Returns the header fields to add to any other response, including errors, so that a page can read them. */
+  /** Returns the header fields that allow a page to read a response. Not for the response to a preflight. */
   responseFields(origin: string | null): readonly string[];
 }
 
-/** The parts of a request that CORS depends on. A field that was not sent is `null`. */
+/** The parts of a request that CORS depends on. A header field that the client did not send is `null`. */
 interface CorsRequest {
   readonly httpMethod: string;
   readonly origin: string | null;
   readonly accessControlRequestMethod: string | null;
 }
 
-// The methods that RPCs and endpoints have. Everything that accepts GET also accepts HEAD.
+// The methods that RPCs and endpoints have. Every path that accepts GET also accepts HEAD.
 const protocolMethods = ["GET", "HEAD", "POST"];
 const protocolRequestHeaders = ["Authorization", "Grpc-Timeout", "X-Server-Timeout"];
 const protocolResponseHeaders = ["WWW-Authenticate", "Allow", "Retry-After"];
@@ -62,14 +62,14 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
   const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
   const preflightFields = [
     "access-control-allow-methods",
-    // "*" means every method because the browser sends no cookies or other credentials by itself (Fetch §3.2.3).
+    // Browsers accept "*" for every method in requests without cookies or similar credentials (Fetch §3.2.3).
     httpMethods.includes("*") ? "*" : [...new Set([...protocolMethods, ...httpMethods])].toSorted().join(", "),
     "access-control-allow-headers",
     allowed,
     "access-control-max-age",
     String(options.maxAgeSeconds ?? maxAgeSecondsDefault),
   ];
-  // The response depends on the origin, even for requests without one (RFC 9110 §12.5.5).
+  // `Vary` is also sent to requests without an origin, because the response depends on the origin (RFC 9110 §12.5.5).
   const vary = allowedOrigins === undefined ? [] : ["vary", "origin"];
   const allowOrigin = (origin: string | null): readonly string[] => {
     if (origin === null) return [];
@@ -96,7 +96,7 @@ function joinNames(...lists: readonly (readonly string[] | undefined)[]): string
   return [...names.values()].join(", ");
 }
 
-/** Responds to a preflight, and returns whether the request was one. If not, adds the CORS fields to the response. */
+/** Responds to a preflight and returns `true`, or adds CORS fields to another response and returns `false`. */
 export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");
@@ -107,10 +107,10 @@ export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
 }
 
 /**
- * Adds the CORS fields with which pages from other origins may read the response, unless they were already added.
+ * Adds the CORS fields that allow pages from other origins to read the response, unless the response already has them.
  *
- * @param defaultOrigin - a request's origin without the field `Origin`: `null`, or `""` if the header was not read
- * completely
+ * @param defaultOrigin - the origin of a request without the field `Origin`, which is `null`, or `""` if the header was
+ * not read completely
  */
 export function allowPages(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {
   const { addedFields } = exchange;

@@ -56,22 +56,22 @@ import { checkRequests, type Validation } from "./validation.ts";
 import { ConvertedMessages, onlyMessage } from "./stream-messages.ts";
 import { VisibleRpcs } from "./visible-rpcs.ts";
 
-/** What depends on the platform when RPCs are prepared. */
+/** The platform-dependent functions for preparing RPCs. */
 export interface RpcPlatform {
-  /** Returns the descriptor prototype that a CommonJS program creates with the same copy of protobuf-es. */
+  /** Returns the prototype of the descriptors that a CommonJS program creates with the same copy of protobuf-es. */
   readonly commonJsPrototype?: () => unknown;
-  /** Creates an RPC's codecs. By default, they decode and encode its messages. */
+  /** Creates an RPC's codecs. The default codecs decode and encode the RPC's messages. */
   readonly createCodecs?: typeof createMethodCodecs;
-  /** Returns whether a service's descriptors were already validated when they were read. Defaults to `false`. */
+  /** Returns whether a service's descriptors were validated when the descriptors were read. Defaults to `false`. */
   readonly isValidated?: (service: DescService) => boolean;
   /**
-   * The visible part of validated services and of `jsonOptions.registry`. By default, the option `visibility` hides
-   * registry parts.
+   * The visible elements of validated services and of `jsonOptions.registry`. By default, the option `visibility` hides
+   * elements of the registry.
    */
   readonly definitions?: readonly PartlyVisible[];
 }
 
-/** An RPC registered with a router, and its options, which override the router's. */
+/** An RPC registered with a router, and the RPC's options. These options override the router's options. */
 interface RegisteredRpc {
   readonly spec: MethodImplSpec;
   readonly serviceOptions: RouterOptions;
@@ -79,9 +79,9 @@ interface RegisteredRpc {
 
 type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 
-/** What callers can send, and what they can see. */
+/** The restrictions on the messages that callers can send, and on the elements that callers can see. */
 export interface RpcRestrictions {
-  /** Checks requests before their handlers. */
+  /** Checks a request before the handler gets the request. */
   readonly validation?: Validation | undefined;
   readonly visibility?: VisibilityOptions | undefined;
 }
@@ -89,23 +89,23 @@ export interface RpcRestrictions {
 /** A gateway's RPCs. */
 interface PreparedRpcs {
   readonly rpcs: readonly Rpc[];
-  /** The types that JSON may name: those in the options, by default all types reachable from the services. */
+  /** The types that JSON may name. By default, these are all types that are reachable from the services. */
   readonly registry: Registry;
-  /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
+  /** Removes hidden fields and values from error details. `undefined` if messages have no hidden fields or values. */
   readonly hidden: HiddenParts | undefined;
-  /** The hidden services and RPCs, by full name. */
+  /** The full names of the hidden services and RPCs. */
   readonly hiddenRpcs: ReadonlySet<string>;
-  /** All labels that visibility rules have. */
+  /** All labels in visibility rules. */
   readonly visibilityLabels: ReadonlySet<string>;
 }
 
 /**
- * Runs the user's `routes` with a router that accepts the same arguments as Connect's, and prepares each RPC: the
- * implementation, the composed interceptor chain, the codecs. Creates Connect's own handlers only if `routes` reads
- * `router.handlers`, because they account for most of the time and memory that Connect's router takes. Yields after
- * each RPC.
+ * Runs the user's `routes` with a router that accepts the same arguments as Connect's router. Prepares each RPC's
+ * implementation, interceptor chain and codecs. Creates Connect's own handlers only if `routes` reads
+ * `router.handlers`, because these handlers take most of the time and memory of Connect's router. Yields after each
+ * RPC.
  *
- * @param checks - what is checked in requests before their handlers, and which part of the services is visible
+ * @param checks - the checks of requests before their handlers, and the visibility of the services' elements
  */
 export function* createRpcs(
   routes: (router: ConnectRouter) => void,
@@ -164,7 +164,7 @@ export function* createRpcs(
 
 const none: ReadonlySet<string> = new Set();
 
-/** Runs the user's `routes`. Throws as {@link optionsOf} does, and TypeError for a misspelled handler and a promise. */
+/** Runs the user's `routes`. Throws errors of {@link optionsOf}, or TypeError for a misspelled handler or a promise. */
 function registerRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
@@ -197,20 +197,19 @@ function registerRpcs(
 }
 
 /**
- * Returns the options for a router, or for one of its RPCs, with Connect's defaults.
+ * Returns the options for a router or for a router's RPC, with Connect's defaults.
  *
- * @throws ConnectError for an invalid limit, and if all protocols are disabled; TypeError for {@link
- * ignoredJsonOptions}
+ * @throws ConnectError for an invalid limit, or if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const mergedOptions = { ...base, ...override };
   refuseIgnoredOptions(mergedOptions.jsonOptions ?? {}, ignoredJsonOptions, "jsonOptions");
-  // Called for its checks, which throw Connect's errors.
+  // This call checks the options, and throws Connect's errors.
   createConnectRouter(mergedOptions);
   return { ...mergedOptions, ...validateUniversalHandlerOptions(mergedOptions) };
 }
 
-/** Returns the options for a service or an RPC. Throws as {@link optionsOf} does, and TypeError for an unknown name. */
+/** Returns the options for a service or an RPC. Throws errors of {@link optionsOf}, or TypeError for unknown names. */
 function serviceOptionsOf(
   base: ConnectRouterOptions,
   override: Partial<UniversalHandlerOptions>,
@@ -220,7 +219,7 @@ function serviceOptionsOf(
   return optionsOf(base, override);
 }
 
-/** Returns Connect's own handlers for these RPCs. */
+/** Returns Connect's own handlers for registered RPCs. */
 function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handlers"] {
   const connect = createConnectRouter();
   for (const { spec, serviceOptions: own } of registered)
@@ -228,13 +227,13 @@ function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handle
   return connect.handlers;
 }
 
-/** @param visible - the visible part of the RPC */
+/** @param visible - the RPC's descriptor without hidden elements */
 function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOptions, codecs: MethodCodecs): Rpc {
   const { idempotency } = spec.method;
   const { connect = true } = options;
   const common = {
     name: procedureOf(spec.method),
-    // Only the Connect protocol has calls by GET, for RPCs without side effects.
+    // Only the Connect protocol accepts GET at an RPC's path, for RPCs without side effects.
     httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
     options,
     codecs,
@@ -250,7 +249,7 @@ function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOpt
   return { ...common, kind: "stream", method, invoke: composeStream(spec, options.interceptors) };
 }
 
-/** Returns how an RPC's calls are forwarded, or `undefined` if its handler is called. */
+/** Returns the forwarding for an RPC's calls, or `undefined` if a handler handles the calls. */
 function createForwarding(
   { impl }: MethodImplSpec,
   interceptors: readonly Interceptor[],
@@ -274,12 +273,12 @@ type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
 
-/** Composes an RPC's interceptors and handler, once. Connect's own handlers compose them for every call. */
+/** Composes an RPC's interceptors and handler once. Connect's own handlers compose interceptors for every call. */
 function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
       const returned = impl(request.message, contextOf(request));
-      // An async function would create another promise in addition to the handler's.
+      // An async function would create another promise in addition to the handler's promise.
       const promise = returned instanceof Promise ? returned : Promise.resolve(returned);
       return promise.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
     } catch (error) {
@@ -296,11 +295,11 @@ function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly In
   };
 }
 
-/** Returns a function that calls the handler directly, which avoids a promise for the response. */
+/** Returns a function that calls the handler directly. A direct call avoids a promise for the response. */
 function withoutInterceptors({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
   return (call, reply) => {
     const { abortReason } = (call as UnaryRequest & CallView).call.request;
-    // The server is shutting down, so the handler is not started.
+    // A shutdown has aborted the call, so the handler is not called.
     if (abortReason !== undefined) throw abortReason;
     // A handler in JavaScript may return any value.
     Promise.resolve(impl(call.message, call)).then(
@@ -348,7 +347,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
   return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamRpc["invoke"];
 }
 
-/** Returns a streaming handler's result. @throws TypeError if it is not an async iterable */
+/** Returns a streaming handler's result. @throws TypeError if the result is not an async iterable */
 function iterableOf({ method }: StreamSpec, returned: unknown): AsyncIterable<MessageInit> {
   if (isAsyncIterable(returned)) return returned;
   const type = Array.isArray(returned) ? "an array" : returned === null ? "null" : typeof returned;
@@ -363,11 +362,11 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
 }
 
 /**
- * Returns the handler's context for the request that the last interceptor passes on, including the parts that
+ * Returns the handler's context for the request from the last interceptor. The context includes the parts that
  * interceptors replaced.
  *
- * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one that it
- * received; or the call's abort reason, if the call has already ended
+ * @throws ConnectError `Internal` if an interceptor created a request instead of spreading the received request; or the
+ * call's abort reason, if the call has already ended
  */
 function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { call } = request as Partial<CallView>;

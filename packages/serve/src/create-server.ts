@@ -50,25 +50,25 @@ import type { Server } from "./server.ts";
 import type { Validation } from "./validation.ts";
 import { withoutCodegen } from "./without-codegen.ts";
 
-/** The options of every gateway, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
+/** The options of every gateway, independent of the HTTP server. They include the options of `connectNodeAdapter`. */
 export interface ServingOptions extends ConnectRouterOptions {
-  /** Registers the services, as for `connectNodeAdapter`. */
+  /** Registers the services, like the option `routes` of `connectNodeAdapter`. */
   readonly routes: (router: ConnectRouter) => void;
-  /** The path prefix for everything that is served, for example `/api`. */
+  /** The path prefix for all RPCs, rules and endpoints, for example `/api`. */
   readonly requestPathPrefix?: string;
   /** Admits or refuses each request by its header, before a byte of its body is read. */
   readonly admit?: Admit;
-  /** How REST and JSON deviate from the standard mapping. */
+  /** The deviations of REST and JSON from the standard mapping. */
   readonly rest?: RestOptions;
   /**
-   * Checks requests by their definition's rules before the handler gets them, on every protocol: `await
-   * openValidation()` from `@plantstore/gateway/validation`. Off by default.
+   * Checks requests by the rules in their definition, before the handler gets a request, on every protocol. Set to
+   * `await openValidation()` from `@plantstore/gateway/validation`. Off by default.
    */
   readonly validation?: Validation;
   /**
-   * Which elements with a `google.api.visibility` rule exist for callers: those with a label in `allow`. By default,
-   * all. Other services, RPCs, fields, enums and values are unknown on every protocol. Handlers and interceptors use
-   * complete messages. For OpenAPI and reflection, use `visibleServices`.
+   * Hides services, RPCs, fields, enums and values with a `google.api.visibility` rule, unless the rule has a label in
+   * `allow`. By default, no element is hidden. Hidden elements are unknown on every protocol. Handlers and interceptors
+   * use complete messages. For OpenAPI and reflection, use `visibleServices`.
    */
   readonly visibility?: VisibilityOptions;
   /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
@@ -77,41 +77,41 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /**
-   * Serves RPCs as Model Context Protocol tools: the result of `createMcp` from `@plantstore/gateway/mcp`. By default,
-   * MCP is off and its code is not loaded.
+   * Serves RPCs as Model Context Protocol tools. Set to the result of `createMcp` from `@plantstore/gateway/mcp`. By
+   * default, MCP is off and its code is not loaded.
    */
   readonly mcp?: ProtocolExtension;
   /**
-   * Whether to generate code that reads and writes messages at run time, with `new Function`. Default true. Without it,
-   * results are the same, and reading and writing a message takes 1.6 to 5 times as long. Where the runtime forbids
-   * code generation, no code is generated.
+   * Whether to generate code at run time, with `new Function`, that reads and writes messages. Default true. Without
+   * generated code, the results are the same, and reading and writing a message takes 1.6 to 5 times as long. On a
+   * runtime that forbids code generation, no code is generated.
    */
   readonly codegen?: boolean;
   /**
-   * Called with every request before `admit`, for example to set context values. Errors that it throws are passed to
-   * {@link onFault}, once per cause.
+   * Called with every request before `admit`, for example to set context values. Thrown errors are passed to {@link
+   * onFault}, once per cause.
    */
   readonly onRequest?: (request: AdmitRequest) => void;
   /**
    * Returns the error to respond with for a value that a handler or an interceptor has thrown. By default, a
-   * `ConnectError` is sent unchanged. Anything else is passed to {@link onFault}, and clients get `Internal` without
-   * its message. Errors that this function throws are also passed to {@link onFault}.
+   * `ConnectError` is sent unchanged. Any other value is passed to {@link onFault}, and clients get `Internal` without
+   * the value's message. Errors thrown by `toError` are also passed to {@link onFault}.
    */
   readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
-  /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
+  /** Called before an error response is sent. Thrown errors are passed to {@link onFault}, once per cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /**
-   * Whether the error for a refused request names the option that accepts it, or the names to show instead of the
-   * options' own. By default, false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
-   * `optionOf` returns the option for the error that {@link onError} gets.
+   * Whether the error for a refused request names the option that would accept the request. An object replaces the
+   * names of options in errors. By default, false if the environment variable NODE_ENV is `production`, otherwise true.
+   * In any case, `optionOf` returns the option for the error that {@link onError} gets.
    */
   readonly nameOptions?: boolean | OptionLabels;
-  /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
+  /** Called after every response. Thrown errors are passed to {@link onFault}, once per cause. */
   readonly onResponse?: (request: CompletedRequest) => void;
   /**
-   * Called with the server's faults, which no response reveals: a handler or an `admit` that threw anything but a
-   * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard error
-   * with procedure, request id and stack, at most 20 in 10 seconds.
+   * Called with the server's faults, which no response reveals. Examples are a handler or an `admit` that threw a value
+   * other than a `ConnectError`, a response that cannot be written, and a callback that failed. By default, faults are
+   * printed on standard error with procedure, request id and stack, at most 20 faults in 10 seconds.
    */
   readonly onFault?: OnFault;
 }
@@ -138,11 +138,11 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   onFault: true,
 };
 
-/** What depends on the platform in routes. */
+/** The platform-dependent inputs for compiling routes. */
 export interface Platform extends RpcPlatform {
-  /** The compressions, unless `acceptCompression` is set. The preferred one is first. */
+  /** The default for `acceptCompression`, with the preferred compression first. */
   readonly compressions: readonly Compression[];
-  /** The HTTP methods that the parser accepts. Rules for others are rejected. By default, every token. */
+  /** The HTTP methods that the parser accepts. Rules for other methods are rejected. Default: every token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
@@ -189,7 +189,7 @@ export function compileRoutes(options: ServingOptions, platform: Platform, repor
   return runSteps(compileRoutesInSteps(options, platform, report));
 }
 
-/** Compiles the routes as {@link compileRoutes} does, with a few steps per RPC. */
+/** Compiles the routes as {@link compileRoutes} does. Yields a few times per RPC. */
 export function* compileRoutesInSteps(
   userOptions: ServingOptions,
   ownPlatform: Platform,
@@ -299,9 +299,7 @@ function listMethods(
   return [...bindings.map(({ pattern }) => pattern.httpMethod), ...endpointRoutes];
 }
 
-/**
- * Wraps the application's `toError`. An error that `toError` throws ends the call instead, and is reported as a fault.
- */
+/** Wraps the application's `toError`. An error thrown by `toError` ends the call, and is reported as a fault. */
 function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {
@@ -318,7 +316,7 @@ function toErrorDefault(thrown: unknown): ConnectError {
 
 const handlerFailure: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor failed" };
 
-/** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
+/** Returns the options for reading JSON. By default, unknown fields are ignored, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
   const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
   return { unknownFields, ...(options?.registry && { registry: options.registry }) };

@@ -19,15 +19,15 @@ import { httpError, messageTooLarge, type RequestView } from "@plantstore/protoc
 /** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {
   /**
-   * The exact path, without the gateway's prefix. No HTTP rule may have the same path, for any method, unless
-   * {@link yieldsToRules} is set.
+   * The exact path, without the gateway's prefix. No HTTP rule with any method may have the same path, unless {@link
+   * yieldsToRules} is set.
    */
   readonly path: string;
-  /** Whether an HTTP rule with the same path, for any method, replaces the endpoint. Default false. */
+  /** Whether an HTTP rule with the same path and any method replaces the endpoint. Default false. */
   readonly yieldsToRules?: boolean;
   /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
   readonly atRoot?: boolean;
-  /** The methods that it accepts. Others get 405. GET includes HEAD. Default GET. */
+  /** The methods that the endpoint accepts. Requests with other methods get 405. GET includes HEAD. Default GET. */
   readonly httpMethods?: readonly string[];
   /** Whether requests are served without calling `admit`. */
   readonly open: boolean;
@@ -44,8 +44,8 @@ export interface EndpointRequest extends Pick<
   "httpMethod" | "target" | "header" | "peer" | "contextValues"
 > {
   /**
-   * Reads the body as sent, without decompressing it. Empty if there is none. A body that is not read is discarded.
-   * Further calls return the same promise.
+   * Reads the body as sent, without decompression. A request without a body has empty bytes. A body that is not read is
+   * discarded. Further calls return the same promise.
    *
    * @param bytesMax - the body's maximum size in bytes
    * @throws RangeError for a limit that is not a positive integer
@@ -57,9 +57,9 @@ export interface EndpointRequest extends Pick<
 
 /** An {@link Endpoint}'s response. */
 export interface EndpointResponse {
-  /** From 200 to 599. Any other status is reported as a fault, and the client gets 500. */
+  /** The status, from 200 to 599. Any other status is reported as a fault, and the client gets 500. */
   readonly httpStatus: number;
-  /** Header fields, including `content-type`. The length is added. */
+  /** The header fields, including `content-type`. The server adds `content-length`. */
   readonly header?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
 }
@@ -83,8 +83,8 @@ const endpointNames: OptionNames<Endpoint> = {
 };
 
 /**
- * Rejects an endpoint without a required member, and unknown members. An endpoint may be an instance of any class. Then
- * only a member that most likely misspells one in {@link Endpoint} is rejected.
+ * Rejects an endpoint without a required member, and unknown members. An endpoint may be an instance of any class. Of
+ * the unknown members in an instance, only likely misspellings of {@link Endpoint} members are rejected.
  *
  * @throws TypeError that names the member
  */
@@ -110,7 +110,7 @@ function isPlainObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Returns an endpoint's members, including those that it inherits. */
+/** Returns an endpoint's own and inherited members. */
 function membersOf({ path, yieldsToRules, atRoot, httpMethods, open, handle }: Endpoint): object {
   return { path, yieldsToRules, atRoot, httpMethods, open, handle };
 }
@@ -122,7 +122,7 @@ export function methodsOf({ httpMethods = ["GET"] }: Endpoint): readonly string[
   return [...methods].toSorted();
 }
 
-/** The request that an endpoint's handler gets. The exchange is private, so that the handler cannot respond to it. */
+/** The request for an endpoint's handler. The exchange is private, so that the handler cannot write to the exchange. */
 export class EndpointExchange implements EndpointRequest {
   readonly header: HeaderReader;
   readonly peer: Peer;
@@ -145,7 +145,7 @@ export class EndpointExchange implements EndpointRequest {
     return this.#exchange.target;
   }
 
-  // A bound function, so that handlers can destructure it: `({ readBody }) => …`.
+  // `readBody` is a bound function, so that handlers can destructure the request: `({ readBody }) => …`.
   readonly readBody = (bytesMax: number): Promise<Uint8Array> => (this.#body ??= readBody(this.#exchange, bytesMax));
 }
 
@@ -165,13 +165,13 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
       dropped: (reason) => reject(reason === undefined ? responseSentFirst() : httpError(reason)),
     });
   });
-  // The endpoint may respond without awaiting the body. An unhandled rejection would exit the process.
+  // The endpoint may respond without awaiting the body. An unhandled rejection would then exit the process.
   reading.catch(() => undefined);
   return reading;
 }
 
 function responseSentFirst(): ConnectError {
-  // Canceled, because neither side is at fault: the endpoint responded without the body.
+  // The code is Canceled because neither side is at fault if an endpoint responds without reading the body.
   return problem("ERR_BODY_CONSUMED", "the response was sent before the request body was read", {
     code: Code.Canceled,
   });

@@ -2,7 +2,7 @@ import type { Failure, GatewayErrorCode, RequestFailure } from "@plantstore/http
 import type { FailedRequest } from "@plantstore/protocols";
 
 /**
- * Called with a fault on the server's side, which no response reveals, and a description of what failed.
+ * Called with a fault on the server's side, and a description of what failed. No response reveals the fault.
  *
  * @param request - the affected request, or `undefined` for a fault in a connection or a callback
  * @param errorCode - the fault's identifier, such as `ERR_HANDLER_FAILED`
@@ -28,9 +28,7 @@ export const requestFailed: RequestFailure = {
   what: "cannot process the request",
 };
 
-/**
- * Creates a function that reports faults to the program's `onFault`, by default to standard error, and never throws.
- */
+/** Creates a function that reports faults to `onFault`, or by default to standard error. The function never throws. */
 export function createFaultReporter(onFault?: OnFault): FaultReporter {
   const print = createFaultPrinter();
   if (onFault === undefined) return print;
@@ -48,8 +46,8 @@ export function callbackFailedProblem(name: string): RequestFailure {
 }
 
 /**
- * Wraps the program's callback so that it can neither exit the process nor change a response. Thrown errors and
- * rejections are reported once per cause, because a broken callback may fail on every request.
+ * Wraps a callback from the program. The wrapped callback can neither exit the process nor change a response. Thrown
+ * errors and rejections are reported once per cause, because a broken callback may fail on every request.
  */
 export function guardCallback<A extends readonly unknown[]>(
   name: string,
@@ -75,7 +73,7 @@ export function guardCallback<A extends readonly unknown[]>(
   };
 }
 
-/** Returns an error message and the code line that threw it, without the rest of the stack. */
+/** Returns an error's message and the top line of the error's stack. */
 function causeOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return typeof error;
@@ -86,16 +84,16 @@ function causeOf(error: unknown): string {
   }
 }
 
-/** Maximum causes remembered per callback. A callback with more probably puts request data into its messages. */
+/** Maximum number of stored causes per callback. A callback with more causes probably quotes request data. */
 const causesMax = 64;
 
-/** Maximum faults printed in {@link printingMs}: a handler that fails in every call must not fill the disk. */
+/** Maximum number of faults printed in {@link printingMs}, so that a broken handler does not fill the disk. */
 const printedMax = 20;
 /** Milliseconds after which the limit for printed faults is reset. */
 const printingMs = 10_000;
-/** Maximum characters that an error prints: about fifty lines, because the error may quote a complete body. */
+/** Maximum number of characters printed per error, which are about fifty lines. An error may quote a complete body. */
 const printedLengthMax = 4096;
-/** Maximum number of causes that an error prints: enough for a driver's error inside a store's error. */
+/** Maximum number of causes printed per error. A store's error may contain a driver's error. */
 const printedCausesMax = 5;
 
 /** Creates a function that prints faults on standard error, or on the platform's console. The function never throws. */
@@ -122,8 +120,8 @@ function createFaultPrinter(): FaultReporter {
 }
 
 /**
- * Returns an error's stack and its causes' stacks, indented, so that no text in them can imitate a separate log line.
- * Omits other properties, which may contain the request and its credential. Never throws.
+ * Returns the indented stacks of an error and its causes. Text in an indented stack cannot imitate a separate log line.
+ * Other properties are omitted, because they may contain the request and its credential. Never throws.
  */
 function stackOf(error: unknown, causes = 0): string {
   try {
@@ -134,12 +132,12 @@ function stackOf(error: unknown, causes = 0): string {
       ? ownLines
       : `${ownLines}\n  caused by\n${stackOf(cause, causes + 1)}`;
   } catch {
-    // The program's getters may throw.
+    // Getters in the program's error may throw.
     return "    an error that cannot be read";
   }
 }
 
-// Control characters and those that change the direction of text could overwrite other output on a terminal.
+// Replaces control characters and characters that change the text direction. Both could overwrite terminal output.
 function printable(text: string): string {
   return text
     .slice(0, printedLengthMax)

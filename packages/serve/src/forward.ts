@@ -1,12 +1,13 @@
 /**
- * The third kind of call: forwarded as bytes, to another server or to handlers that decode messages themselves, instead
- * of handled by unary and streaming handlers.
+ * Forwarded calls are the third kind of call, next to unary and streaming calls. They are forwarded as bytes to another
+ * server, or to handlers that decode messages themselves.
  *
- * Its messages are envelopes in the binary format. If the caller's format is binary, they pass as they were received.
- * Others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
+ * Forwarded messages are envelopes in the binary format. If the caller's format is binary, messages are forwarded
+ * unchanged. Messages in other formats are decoded and encoded again. Large messages are forwarded in the pieces in
+ * which they arrive.
  *
- * Interceptors get messages that are decoded when they are read. A message or stream that none of them reads passes as
- * it was received.
+ * A message for interceptors is decoded when an interceptor reads the message. A message or stream that no interceptor
+ * reads is forwarded unchanged.
  */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type {
@@ -54,7 +55,7 @@ export interface InterceptedCall extends ViewedCall {
 
 const forwarderKey = Symbol("forwarder");
 
-/** Registers an RPC whose calls the gateway passes to `forwarder`. @param options - for decoding its messages */
+/** Registers an RPC with the forwarder for the RPC's calls. @param options - the options for decoding messages */
 export function registerForwarder(
   router: ConnectRouter,
   method: DescMethod,
@@ -71,7 +72,7 @@ export function registerForwarder(
   router.rpc(method, handler as MethodImpl<DescMethod>, options);
 }
 
-/** Returns what forwards a handler's calls, or `undefined` to call the handler. */
+/** Returns the forwarder for a handler's calls, or `undefined` if the gateway calls the handler. */
 export function forwarderOf(handler: object): Forwarder | undefined {
   return (handler as { readonly [forwarderKey]?: Forwarder })[forwarderKey];
 }
@@ -84,7 +85,7 @@ export function forwardCall(request: ServedRequest, target: CallTarget, forwardi
   request.begin(new ForwardedCall(request, rpc, wire, forwarding, timeoutMs), rpc, timeoutMs);
 }
 
-/** A forwarded call, from its open wire to its response. */
+/** A forwarded call, from opening the wire to the response. */
 class ForwardedCall
   implements
     MessageCall<Message | Envelope>,
@@ -99,13 +100,13 @@ class ForwardedCall
   readonly #forwarding: Forwarding;
   readonly #deadlineMs: number | undefined;
   #view: CallView | undefined;
-  /** The request of a unary call with interceptors. An envelope until one of them reads the message. */
+  /** The request of a unary call with interceptors, which is an envelope until an interceptor reads the message. */
   #received: Message | Envelope | undefined;
-  /** A streaming client's messages that pass as bytes. */
+  /** A streaming client's messages that are forwarded as bytes. */
   #envelopes: AsyncIterable<ForwardedMessage> | undefined;
   /** A streaming client's messages that are decoded. */
   #requests: RequestMessages | undefined;
-  /** The response if it is a stream, or a message in pieces. */
+  /** The response if the response is a stream, or a message in pieces. */
   #response: StreamResponse<Message | ForwardedMessage> | undefined;
 
   constructor(
@@ -123,7 +124,7 @@ class ForwardedCall
     if (!isUnary(wire, rpc)) this.#response = new StreamResponse(this, wire);
   }
 
-  /** Created on first use, because only hooks see a call without interceptors. */
+  /** The call's view, which is created on first use. Without interceptors, only hooks use the view. */
   get view(): CallView {
     return (this.#view ??= new CallView(this, exchangeOf(this.request), this.rpc, this.wire, this.timeoutMs()));
   }
@@ -134,12 +135,12 @@ class ForwardedCall
 
   get takesParts(): boolean {
     const { intercept } = this.#forwarding;
-    // Interceptors get complete messages. The response to a streaming client is sent once it is complete.
+    // Interceptors get complete messages. The response to a streaming client is sent once the response is complete.
     if (intercept !== undefined || this.rpc.method.methodKind === "client_streaming") return false;
     return this.#binary?.writesParts === true;
   }
 
-  // Rounded down, so that the other server's call does not outlive this one.
+  // The time is rounded down, so that the call to the other server does not outlive this call.
   timeoutMs(): number | undefined {
     return this.#deadlineMs === undefined ? undefined : Math.floor(this.#deadlineMs - performance.now());
   }
@@ -148,7 +149,7 @@ class ForwardedCall
     return this.request;
   }
 
-  /** The caller's wire if messages pass as bytes. */
+  /** The caller's wire if messages are forwarded as bytes, or otherwise `undefined`. */
   get #binary(): (UnaryWire | StreamWire)["binary"] {
     return this.#forwarding.decodes ? undefined : this.wire.binary;
   }
@@ -184,7 +185,7 @@ class ForwardedCall
 
   run(message: Message | Envelope): void {
     try {
-      // The server is shutting down.
+      // A shutdown has aborted the call.
       if (this.request.aborted) throw this.request.reason;
       const { forwarder, intercept } = this.#forwarding;
       if (intercept !== undefined) this.#interceptMessage(intercept, message);
@@ -218,7 +219,7 @@ class ForwardedCall
     respond().catch((error: unknown) => this.reject(error));
   }
 
-  /** Returns the request that interceptors see. */
+  /** Returns the decoded request for interceptors. */
   readRequest(): Message | undefined {
     return (this.#received &&= this.#toRequest(this.#received));
   }
@@ -239,7 +240,7 @@ class ForwardedCall
     const message = caller === this ? (this.#received as Message | Envelope) : request.message;
     const forwarded = this.#toForwarded(message);
     const envelope = await new Promise<Envelope>((resolve, reject) => {
-      // A caller that takes no parts gets none.
+      // `resolveParts` is never called for a caller with `takesParts: false`.
       forwarder.unary(caller, forwarded, { resolve, resolveParts: () => undefined, reject });
     });
     const response = this.#binary === undefined ? forwarder.decode(envelope) : envelope;
@@ -255,7 +256,7 @@ class ForwardedCall
         ? oneMessage(this.#toForwarded((await onlyMessage(source)) as Message | Envelope))
         : this.#toForwardedStream(source);
     const all = forwarder.stream(caller, requests);
-    // As with a handler, the response to a streaming client is complete before interceptors get it.
+    // As with a handler, the response to a streaming client is complete before interceptors get the response.
     const responses = methodKind === "client_streaming" ? oneMessage(await onlyMessage(all)) : all;
     return {
       stream: true,
@@ -267,7 +268,7 @@ class ForwardedCall
     };
   }
 
-  /** Returns the caller in the context of a request that an interceptor has changed. */
+  /** Returns the caller for the context of a request that an interceptor has changed. */
   #callerIn(context: HandlerContext): Caller {
     const { request } = this;
     const timeoutMs = (): number | undefined => context.timeoutMs();
@@ -275,7 +276,7 @@ class ForwardedCall
     return { request, headers: context, signal: context.signal, takesParts: false, timeoutMs, begin };
   }
 
-  /** Returns a request that interceptors read. */
+  /** Returns a decoded message for interceptors. */
   #toRequest(message: Message | Envelope): Message {
     return message instanceof Envelope ? (this.rpc.codecs.get("proto") as Codec).decode(message.bytes) : message;
   }
@@ -284,17 +285,17 @@ class ForwardedCall
     this.resolveParts(this.#forwarding.forwarder.stream(this, messages));
   }
 
-  /** Returns a message as it is forwarded. Throws if it fails the check. */
+  /** Returns a message's envelope for the forwarder. Throws if the check refuses the message. */
   #toForwarded(message: Message | Envelope): Envelope {
     const { check, forwarder } = this.#forwarding;
     if (check !== undefined) check(this.#toRequest(message), this.view);
     return message instanceof Envelope ? message : forwarder.encode(message);
   }
 
-  /** Returns a stream as it is forwarded: as it was received if no interceptor has read it, and nothing checks it. */
+  /** Returns a stream of envelopes. A stream that no interceptor has read and no check needs is returned unchanged. */
   #toForwardedStream(messages: AsyncIterable<unknown>): AsyncIterable<ForwardedMessage> {
     if (messages === this.#envelopes && this.#forwarding.check === undefined) return this.#envelopes;
-    // Only a stream that passes as it was received has messages in pieces.
+    // Only a stream that is forwarded unchanged has messages in pieces.
     return convertStream(messages, (message) => this.#toForwarded(message as Message | Envelope));
   }
 
@@ -334,7 +335,7 @@ class ForwardedCall
 
   resolveParts(messages: AsyncIterable<ForwardedMessage>): void {
     const { responseHeader, responseTrailer } = this.wire;
-    // Only wires with envelopes read or write a unary call's pieces, and they write streams too.
+    // Only wires with envelopes read or write a unary call's pieces. These wires also write streams.
     this.#response ??= new StreamResponse(this, this.wire as StreamWire);
     this.#response.respond(responseHeader, responseTrailer, messages);
   }
@@ -368,7 +369,7 @@ class ForwardedCall
   }
 }
 
-// Shared, so that V8 uses one shape for all views.
+// All views share this property descriptor, so that V8 uses one shape for all views.
 const requestMessage: PropertyDescriptor & ThisType<{ readonly call: ForwardedCall }> = {
   enumerable: true,
   configurable: true,

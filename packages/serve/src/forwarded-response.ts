@@ -3,10 +3,10 @@ import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { Envelope, type ResponseParts } from "@plantstore/protocols";
 import type { ViewedCall } from "./call-view.ts";
 
-/** A response's parts, whose message may be an envelope. */
+/** The parts of a response. The message may be an envelope. */
 export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
 
-/** A forwarded call's response that interceptors get. Its message is decoded at the first access. */
+/** A forwarded call's response for interceptors. The message is decoded at the first access. */
 export class ForwardedResponse implements UnaryResponse {
   readonly stream = false;
   readonly service: UnaryResponse["service"];
@@ -18,7 +18,7 @@ export class ForwardedResponse implements UnaryResponse {
   readonly #decode: (message: Envelope) => Message;
   #received: Message | Envelope;
 
-  /** @param received - the message, decoded if the caller's format is not binary */
+  /** @param received - the message, which is decoded if the caller's format is not binary */
   constructor(
     call: ViewedCall,
     { service, method }: UnaryRequest,
@@ -35,16 +35,16 @@ export class ForwardedResponse implements UnaryResponse {
     Object.defineProperty(this, "message", messageDescriptor);
   }
 
-  /** Returns the message. */
+  /** Returns the decoded message. */
   read(): Message {
     if (this.#received instanceof Envelope) this.#received = this.#decode(this.#received);
     return this.#received;
   }
 
   /**
-   * Returns the envelope of a call's response if its message was not read, otherwise `undefined`.
+   * Returns the envelope of a call's response if no interceptor has read the message, or otherwise `undefined`.
    *
-   * The envelope of another call's response, which an interceptor has kept, may be in a format that `call` cannot write.
+   * An interceptor may return another call's response, whose envelope may be in a format that `call` cannot write.
    */
   static unread(response: object, call: ViewedCall): Envelope | undefined {
     if (!(#received in response) || response.#call !== call) return undefined;
@@ -52,7 +52,7 @@ export class ForwardedResponse implements UnaryResponse {
   }
 }
 
-// An own property, so that spread copies have the message, too. Shared, so that V8 uses one shape for all responses.
+// The message is an own property, so that spread copies have the message. V8 uses one shape for a shared descriptor.
 const messageDescriptor: PropertyDescriptor & ThisType<ForwardedResponse> = {
   enumerable: true,
   configurable: true,

@@ -1,8 +1,8 @@
 /**
- * The request lifecycle: finding the target, admission, calling the handler, and the response.
+ * The request lifecycle, from finding the target and admission to the handler and the response.
  *
- * `serve.ts` has the steps in order. Depends on RPCs and their handlers, but not on sockets or on how a protocol writes
- * its messages.
+ * `serve.ts` has the steps in order. The module depends on RPCs and handlers, but not on sockets or the message formats
+ * of protocols.
  */
 export {
   compileRoutes,

@@ -3,9 +3,10 @@ import type { Exchange, Peer } from "@plantstore/http";
 import type { ProtocolName, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
 
 /**
- * Computes its members on demand, because few are read: metrics read four, an unsampled trace one.
+ * A completed request with members that are computed on demand. Metrics read four members, and an unsampled trace reads
+ * one member.
  *
- * A separate object, because logs may print all members, and the request contains the credential.
+ * The object is separate from the request, because logs may print all members, and the request contains the credential.
  */
 export class LazyCompletedRequest implements CompletedRequest {
   readonly error: ConnectError | undefined;

@@ -2,20 +2,20 @@ import { type PathTemplate, printPathTemplate } from "@plantstore/protocols";
 import { serverEndpoint } from "./endpoint.ts";
 import type { Routes } from "./routes.ts";
 
-/** A path that a gateway serves. An RPC has one for the RPC protocols, and one for each of its HTTP rules. */
+/** A path that a gateway serves. An RPC has a route for the RPC protocols, and a route for each HTTP rule. */
 export interface GatewayRoute {
   /**
    * The HTTP methods that the route accepts. `*` means every method. Includes HEAD for rules with GET, and OPTIONS if
    * the gateway responds to CORS preflights.
    */
   readonly httpMethods: readonly string[];
-  /** The path with the gateway's prefix, such as `/shop.v1.Shop/GetOrder`. For REST, a template. */
+  /** The path with the gateway's prefix, such as `/shop.v1.Shop/GetOrder`. A REST route has a path template. */
   readonly path: string;
-  /** A REST route's parsed template, without the prefix. */
+  /** A REST route's parsed template, without the prefix. `undefined` for other routes. */
   readonly template: PathTemplate | undefined;
 }
 
-/** Returns all routes, except `OPTIONS *`, which has no path. */
+/** Returns all routes. `OPTIONS *` is excluded because it has no path. */
 export function listRoutes({ paths, protocols, prefix, cors, rest }: Routes): readonly GatewayRoute[] {
   const preflight = cors === undefined ? [] : ["OPTIONS"];
   const route = (httpMethods: readonly string[], path: string, template?: PathTemplate): GatewayRoute => ({

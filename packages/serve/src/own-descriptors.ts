@@ -14,9 +14,9 @@ interface Descriptor {
  * Copies with different versions misread each other's descriptors without an error. For example, JSON would contain a
  * number instead of an enum value's name.
  *
- * @param commonJsPrototype - returns the descriptor prototype that the same copy creates in CommonJS; `undefined` on
+ * @param commonJsPrototype - returns the prototype of descriptors from the same copy in CommonJS; `undefined` on
  * platforms without CommonJS
- * @throws Error that names the first such descriptor, and how to install a single copy
+ * @throws Error that names the first descriptor from another copy, and explains how to install a single copy
  */
 export function requireOwnDescriptors(
   services: readonly Descriptor[],
@@ -32,7 +32,7 @@ export function requireOwnDescriptors(
   }
 }
 
-// Each protobuf-es copy has one prototype for all messages of a type with explicit presence.
+// Each copy of protobuf-es has one prototype for all messages of a type with explicit presence.
 function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
   const prototype: unknown = Object.getPrototypeOf(proto);
   return ownPrototypes.has(prototype) || prototype === commonJsPrototype?.();
@@ -40,6 +40,6 @@ function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) 
 
 const ownPrototypes: ReadonlySet<unknown> = new Set([
   Object.getPrototypeOf(create(FileDescriptorProtoSchema)),
-  // descriptor.proto, which describes itself.
+  // The file descriptor.proto describes itself.
   Object.getPrototypeOf(FileDescriptorProtoSchema.file.proto),
 ]);

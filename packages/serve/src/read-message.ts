@@ -2,22 +2,22 @@ import { type BodyReceiver, noBytes } from "@plantstore/http";
 import { messageTooLarge, type Rpc, type Wire } from "@plantstore/protocols";
 import { exchangeOf, type ServedRequest } from "./request.ts";
 
-/** A call whose client sends one message. */
+/** A call with one message from the client. */
 export interface MessageCall<M> extends BodyReader {
   readonly rpc: Rpc;
-  /** Decodes the message. Returns a promise only if it must be decompressed. */
+  /** Decodes the message. Returns a promise only if the message must be decompressed. */
   decode(body: Uint8Array): M | Promise<M>;
   /** Runs the call with the message. */
   run(message: M): void;
 }
 
-/** A body's reader: a call, or the search for the call that the body names. */
+/** Reads a request body. A reader is a call, or the search for the call that a body names. */
 export interface BodyReader extends BodyReceiver {
   readonly request: ServedRequest;
   readonly wire: Pick<Wire, "body">;
 }
 
-/** Reads a request body unless there is none or it is ignored. */
+/** Reads a request body unless the request has no body or the wire ignores bodies. */
 export function readBody(reader: BodyReader): void {
   const { body } = exchangeOf(reader.request);
   const plan = reader.wire.body;
@@ -26,9 +26,9 @@ export function readBody(reader: BodyReader): void {
 }
 
 /**
- * Decodes the message in a body, and runs the call with it unless the call has ended in the meantime.
+ * Decodes the message in a body. Runs the call with the message unless the call has ended in the meantime.
  *
- * @param body - `undefined` if it exceeds the limit
+ * @param body - the body's bytes, or `undefined` if the body exceeds the limit
  */
 export function decodeBody<M>(call: MessageCall<M>, body: Uint8Array | undefined): void {
   const { request } = call;
@@ -39,7 +39,7 @@ export function decodeBody<M>(call: MessageCall<M>, body: Uint8Array | undefined
   } catch (error) {
     return request.fail(error);
   }
-  // Decompression is asynchronous. Everything else decodes synchronously, which avoids a promise per call.
+  // Decompression is asynchronous. Uncompressed messages are decoded synchronously, which avoids a promise per call.
   if (!(message instanceof Promise)) return runUnlessDone(call, message);
   message.then(
     (decompressed) => runUnlessDone(call, decompressed),

@@ -4,8 +4,8 @@ import { allowPages } from "./cors.ts";
 import type { Server } from "./server.ts";
 
 /**
- * Responds to a request that never becomes a call, in a protocol's format. Never throws: if the response cannot be
- * written, resets the exchange and reports the error.
+ * Responds in a protocol's format to a request that never becomes a call. Never throws. If the response cannot be
+ * written, `refuse` resets the exchange and reports the error.
  */
 export function refuse(
   exchange: Exchange,
@@ -21,7 +21,7 @@ export function refuse(
   }
 }
 
-/** Responds to a request that is not valid HTTP, in the REST format. Never throws. */
+/** Responds in the REST format to a request that is not valid HTTP. Never throws. */
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
   const { httpStatus } = problem;
   const { cors } = server.routes;

@@ -1,6 +1,6 @@
 /**
- * The IANA HTTP Method Registry's methods (RFC 9110 §16.1.1), and QUERY (RFC 10008). Any other method is unknown unless
- * a rule or an endpoint has it.
+ * The methods in the IANA HTTP Method Registry (RFC 9110 §16.1.1), and QUERY (RFC 10008). Any other method is unknown
+ * unless a rule or an endpoint accepts the method.
  */
 export const registeredMethods: readonly string[] = (
   "ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET HEAD LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR " +

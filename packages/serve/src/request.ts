@@ -32,42 +32,43 @@ import { refuse } from "./refuse.ts";
 import { requestIdOf } from "./request-id.ts";
 import type { Server } from "./server.ts";
 
-/** A call, or the reading of a body that names the call. */
+/** A call, or a body reader that finds the call named by the body. */
 export interface AnyCall {
   readonly wire: Pick<Wire, "problem" | "disableCompression" | "release">;
-  /** Reads the request, after all checks of its header. Throws HttpProblem if the application has consumed the body. */
+  /** Reads the request after all checks of the header. Throws HttpProblem if the application has consumed the body. */
   read(): void;
   /**
-   * Responds with an error. Called a second time when compressing the error times out. The second call sends it
+   * Responds with an error. Called a second time when compressing the error times out. The second call sends the error
    * uncompressed or aborts the response.
    */
   writeError(error: ConnectError): void | Promise<void>;
-  /** Milliseconds until {@link writeError} is called again. */
+  /** Milliseconds after which {@link writeError} is called again. */
   readonly errorCompressionMsMax?: number | undefined;
-  /** Frees resources. Called when the request has ended for any reason. */
+  /** Frees the call's resources. Called when the request has ended for any reason. */
   close?(): void;
 }
 
-/** The parts of a call that its request uses. */
+/** The parts of a call that the call's request uses. */
 export interface ServedCall extends AnyCall {
   readonly request: ServedRequest;
   readonly wire: Wire;
   readonly view: CallView;
 }
 
-/** The timeout for compressing an error: much longer than gzip takes for a megabyte. */
+/** The timeout in milliseconds for compressing an error. Compressing a megabyte with gzip takes much less. */
 const errorCompressionMsMaxDefault = 1000;
 
-/** Returns a request's exchange. Not a member, because hooks get the request and must not respond to it. */
+/** Returns a request's exchange. The member is private, because hooks get the request and must not respond. */
 export let exchangeOf: (request: ServedRequest) => Exchange;
 /** Returns a request's server. */
 export let serverOf: (request: ServedRequest) => Server;
 
 /**
- * One request, from its header to its response: the view for hooks ({@link AdmitRequest}), and how the request ends.
+ * One request, from the header to the response. The class is the view for hooks ({@link AdmitRequest}), and controls
+ * how the request ends.
  *
- * The request ends once: with its response, at its deadline, or when the client disconnects. The steps before that are
- * in `serve.ts`.
+ * The request ends once, with the response, at the deadline, or when the client disconnects. The steps before the end
+ * are in `serve.ts`.
  */
 export class ServedRequest implements ViewedRequest, AbortReceiver {
   static {
@@ -88,11 +89,11 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   abortReason: unknown;
   readonly #server: Server;
   readonly #exchange: Exchange;
-  /** The request's call, or `undefined` until it is opened, and if the request is not a call. */
+  /** The request's call. `undefined` until the call is opened, and for a request that is not a call. */
   #call: AnyCall | undefined;
-  /** When the request began, or 0 if there is no `onResponse`. */
+  /** The time in milliseconds at which the request began, or 0 without a hook `onResponse`. */
   readonly #startMs: number;
-  /** The client that trusted proxies report, or `undefined` until first use, and without trusted proxies. */
+  /** The client that trusted proxies report. `undefined` until first use, and without trusted proxies. */
   #trustedClient: Client | undefined;
   #controller: AbortController | undefined;
   #abortListener: { handleEvent(): void } | undefined;
@@ -112,7 +113,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#startMs = server.onResponse === undefined ? 0 : performance.now();
   }
 
-  // Computed on demand, because few requests need them.
+  // The following members are computed on demand, because few requests need them.
   get header(): HeaderReader {
     return new RequestHeader(this.#exchange);
   }
@@ -187,23 +188,24 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   /**
-   * Starts reading a body that names the RPC. There is no deadline yet. The HTTP server limits the time for any body.
+   * Starts reading a body that names the RPC. The HTTP server limits the time for a body, and the deadline starts
+   * later.
    */
   beginBody(call: AnyCall): void {
     // equivalent mutant: after the response, a body is not read anyway.
     if (this.#open(call)) this.#read(call);
   }
 
-  /** Starts a call, which ends with its response, at its deadline, or when the client disconnects. */
+  /** Starts a call. The call ends with the response, at the deadline, or when the client disconnects. */
   begin(call: ServedCall, { options }: Rpc, timeoutMs: number | undefined): void {
     const { shutdownSignal, requestGate } = options;
     if (!this.#open(call)) return;
     if (shutdownSignal !== undefined) this.#abortOnShutdown(shutdownSignal);
     if (timeoutMs === 0) return this.#expire();
-    // Rounded up, so that less than a millisecond does not become 0.
+    // The timeout is rounded up, so that a timeout below a millisecond does not become 0.
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
     if (requestGate === undefined) return this.#read(call);
-    // Connect's request gate, which decides before the body is read.
+    // Connect's request gate admits or refuses the call before the body is read.
     const admission = (async () => await requestGate(call.view))();
     admission.then(
       () => {
@@ -234,10 +236,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
   }
 
-  /** Ends the request successfully once its response is written. Only writing a compressed response is asynchronous. */
+  /** Ends the request successfully once the response is written. Only writing a compressed response is asynchronous. */
   succeed(written: void | Promise<void>): void {
     if (!(written instanceof Promise)) return this.settle(undefined);
-    // An error that occurs during compression, or because compression fails, is sent uncompressed.
+    // An error during compression, or an error because compression has failed, is sent uncompressed.
     this.#call?.wire.disableCompression?.();
     written.then(
       () => this.settle(undefined),
@@ -245,12 +247,12 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     );
   }
 
-  /** Ends the call with the error for a value that its handler or an interceptor has thrown. */
+  /** Ends the call with the error for a value that the handler or an interceptor has thrown. */
   failHandling(thrown: unknown, context: HandlerContext): void {
     if (!this.isDone) this.fail(this.#server.toError(thrown, context));
   }
 
-  /** Ends the call because its response cannot be written. The cause is not sent to the client. */
+  /** Ends the call because the response cannot be written. The cause is not sent to the client. */
   failToWrite(error: unknown): void {
     if (!this.isDone) this.fail(toFault(error, responseNotWritten));
   }
@@ -264,7 +266,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     const error = this.#server.explain(sent);
     this.#end(error);
     this.#reportError(error);
-    // The error cannot be written, for example because its details do not serialize.
+    // Called if the error cannot be written, for example because the error's details do not serialize.
     const resetExchange = (fault: unknown): void => {
       this.#exchange.reset();
       call.wire.release?.();
@@ -276,9 +278,9 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     } catch (fault) {
       resetExchange(fault);
     }
-    // Settled after writing, so that the response status is known.
+    // `onResponse` is called after writing, so that the response status is known.
     if (!(written instanceof Promise)) return this.#onSettled(error);
-    // The application's compression may never finish, and the deadline or a disconnect no longer ends the call.
+    // The application's compression may never finish, and neither the deadline nor a disconnect now ends the call.
     const timeout = Promise.withResolvers<void>();
     const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {
@@ -291,7 +293,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
       .finally(stopTimer);
   }
 
-  /** Ends a request before it is a call, with an error in its target's protocol. */
+  /** Ends a request before it becomes a call, with an error in the protocol of the target. */
   #refuseTarget(error: ConnectError): void {
     const { target } = this;
     const { protocol, rpc } = target;
@@ -309,9 +311,9 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#onSettled(error);
   }
 
-  /** Ends the request, after its response was written or without a response. */
+  /** Ends the request after the response was written, or without a response. */
   settle(error: ConnectError | undefined): void {
-    // Writing a response may close its stream, which settles the request before this runs.
+    // Writing a response may close the stream. The close event has then already settled the request.
     if (this.isDone) return;
     this.#end(error);
     this.#onSettled(error);
@@ -330,7 +332,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.fail(problem("ERR_DEADLINE_EXCEEDED", "the operation timed out"));
   }
 
-  /** Aborts the signal when the server shuts down, so that a handler that listens can stop early. */
+  /** Aborts the signal when the server shuts down. A handler that listens to the signal can then stop early. */
   #abortOnShutdown(shutdown: AbortSignal): void {
     const abort = (): void => this.#abort(shutdown.reason);
     if (shutdown.aborted) return abort();
@@ -344,7 +346,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#exchange.abortReceiver = undefined;
     this.#stopDeadline?.();
     this.#ignoreShutdown?.();
-    // Connect aborts every ended call's signal, so that dependent resources are released.
+    // As in Connect, the signal of every ended call is aborted, so that dependent resources are released.
     this.#abort(error ?? completedReason);
     this.#call?.close?.();
   }
@@ -355,14 +357,14 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#abortListener?.handleEvent();
   }
 
-  /** Calls `onError` before the response, and reports the fault that caused the error, if any. */
+  /** Calls `onError` before the response is sent. If a fault caused the error, reports the fault. */
   #reportError(error: ConnectError): void {
     this.#server.onError?.(this, error);
     const fault = takeFault(error);
     if (fault !== undefined) this.report(fault.thrown, fault.failure);
   }
 
-  /** Reports a fault, after `onError`, which may have added the request id to the response. */
+  /** Reports a fault. Called after `onError`, because `onError` may add the request id to the response. */
   report(error: unknown, failure: Failure): void {
     const { procedure, contextValues } = this;
     this.#server.report(error, failure, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
@@ -371,22 +373,22 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   #onSettled(error: ConnectError | undefined): void {
     const { onResponse } = this.#server;
     if (onResponse === undefined) return;
-    // Without a status, the client has disconnected, which may not have been detected before.
+    // A response without a status means that the client has disconnected. The disconnect may be detected only here.
     const outcome = error === undefined && this.#exchange.httpStatus === 0 ? clientGoneError() : error;
     onResponse(new LazyCompletedRequest(this, this.#exchange, outcome, performance.now() - this.#startMs));
   }
 }
 
 /**
- * Returns a header or trailer to send: the call's own, or a copy of the one that an interceptor has replaced it with.
+ * Returns the header or trailer to send. This is the call's own object, or a copy of an interceptor's replacement.
  *
- * @throws TypeError for a value that is not a field list, or has an invalid name (RFC 9110 §5.1)
+ * @throws TypeError for a value that is not a field list, or has an invalid field name (RFC 9110 §5.1)
  */
 export function headersToSend(headers: Headers, own: LazyHeaders): Headers {
   return headers === own ? own : new Headers([...headers]);
 }
 
-/** A request header for the program. Hides the exchange, because the program must not respond to it. */
+/** A request header for the program. The exchange is private, because the program must not write to the exchange. */
 class RequestHeader implements HeaderReader {
   readonly #exchange: Exchange;
 

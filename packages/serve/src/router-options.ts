@@ -9,7 +9,7 @@ const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOpti
   writeUnknownFields: true,
 };
 
-/** The option names that Connect's routers, and each of their services, have. */
+/** The names of the options for Connect's routers and for each service. */
 export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
   acceptCompression: true,
   compressMinBytes: true,
@@ -28,16 +28,16 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
 };
 
 /**
- * Requires longer names per allowed edit than for options, because an implementation may have other methods with
- * similar names.
+ * Minimum letters in a name per edit that still counts as a misspelling. The minimum is larger than for options,
+ * because an implementation may have other methods with similar names.
  */
 const lettersPerEdit = 4;
 
 /**
- * Rejects an implementation with a method that is most likely a misspelled RPC: one whose name resembles an RPC without
- * a handler. Other methods are allowed.
+ * Rejects an implementation with a method that is most likely a misspelled RPC. Such a method's name resembles an RPC
+ * without a handler. Other methods are allowed.
  *
- * @throws TypeError that names both
+ * @throws TypeError that names the method and the RPC
  */
 export function refuseMisspelledHandlers(service: DescService, implementation: object): void {
   const rpcs = service.methods.map(({ localName }) => localName);
@@ -49,7 +49,7 @@ export function refuseMisspelledHandlers(service: DescService, implementation: o
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
-/** Returns the names of an object's methods, including those of its classes. Does not call getters. */
+/** Returns the names of an object's own and inherited methods. Does not call getters. */
 function methodNamesOf(implementation: object): ReadonlySet<string> {
   const names = new Set<string>();
   for (let part: object | null = implementation; part !== null && part !== Object.prototype;) {

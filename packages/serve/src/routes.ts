@@ -19,7 +19,7 @@ import {
 import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 
-/** A request's target, determined by its method, path and header. */
+/** A request's target. The request's method, path and header determine the target. */
 export type Target = CallTarget | BodyTarget | EndpointTarget | Unmatched;
 
 /** A matched {@link Endpoint}. */
@@ -28,16 +28,16 @@ export interface EndpointTarget {
   readonly protocol: Protocol;
   readonly rpc: undefined;
   readonly endpoint: Endpoint;
-  /** The methods that it accepts. */
+  /** The methods that the endpoint accepts. */
   readonly httpMethods: readonly string[];
 }
 
-/** A request that does not become a call, and how to respond to it once it is admitted. */
+/** A request that does not become a call, and the response once the request is admitted. */
 export interface Unmatched {
   readonly kind: "unmatched";
-  /** The request's protocol, in which an `admit` refusal is written. */
+  /** The request's protocol, in which a refusal by `admit` is written. */
   readonly protocol: Protocol;
-  /** Writes {@link refusal}. */
+  /** Writes {@link refusal} as the response. */
   readonly responder: Pick<Protocol, "refuse">;
   readonly refusal: Refusal;
   /** The RPC at this path, if only the method or the content type did not match. */
@@ -47,7 +47,7 @@ export interface Unmatched {
   readonly pathTemplate: undefined;
 }
 
-/** An RPC at its path. */
+/** An RPC's path, with the targets for POST requests. */
 export class RpcPath {
   readonly kind = "rpc-path";
   readonly rpc: Rpc;
@@ -59,10 +59,10 @@ export class RpcPath {
     this.#protocols = protocols;
   }
 
-  /** Returns a POST's target with this content type. */
+  /** Returns the target for a POST request with a content type. */
   find(contentType: string): CallTarget | undefined {
     const targets = (this.#targets ??= this.#prepare());
-    // Nearly all clients send the normalized form.
+    // Nearly all clients send the content type in the normalized form.
     return targets.get(contentType) ?? targets.get(normalizeContentType(contentType));
   }
 
@@ -77,27 +77,27 @@ export interface Routes {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
   readonly protocols: Protocols;
-  /** The methods that routes have, and the registered methods. */
+  /** The methods of all routes, and the methods in the IANA registry. */
   readonly httpMethods: ReadonlySet<string>;
   readonly prefix: string;
-  /** Whether the application writes the errors of REST. */
+  /** Whether the application writes error records on REST. */
   readonly hasErrorRecord: boolean;
-  /** CORS, or `undefined` if it is off. */
+  /** The CORS protocol, or `undefined` if CORS is off. */
   readonly cors: Cors | undefined;
-  /** The REST routes, whose templates are below the prefix. */
+  /** The REST routes. The path prefix is not in the templates. */
   readonly rest: RestRoutes;
-  /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
+  /** Removes hidden fields and values from error details. `undefined` if messages have no hidden fields or values. */
   readonly hidden?: HiddenParts | undefined;
-  /** All labels of visibility rules in the handlers' services. */
+  /** All labels in the visibility rules of the handlers' services. */
   readonly visibilityLabels: ReadonlySet<string>;
   /**
-   * Called with a path that no route matches or, on REST, that no route with the method matches. A proxy whose routes
-   * are incomplete returns an error to send instead of 404 or 405, with the status 503 on REST.
+   * Called with a path that no route matches. On REST, also called if no route with the request's method matches. A
+   * proxy with incomplete routes returns an error that replaces 404 or 405. The error's status on REST is 503.
    */
   readonly onUnknownPath?: (path: string) => ConnectError | undefined;
 }
 
-/** Returns RPCs and endpoints by their paths. */
+/** Returns an index of RPCs and endpoints by path. */
 export function indexPaths(
   rpcs: readonly Rpc[],
   endpoints: readonly Endpoint[],
@@ -112,7 +112,7 @@ export function indexPaths(
   ]);
 }
 
-/** Returns an endpoint's path, with the prefix unless it is at the root. */
+/** Returns an endpoint's path. The path has the prefix unless the endpoint is at the root. */
 export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
   return atRoot === true ? path : prefix + path;
 }
@@ -127,7 +127,7 @@ export function pathOf(target: string): string {
   return questionMark < 0 ? target : target.slice(0, questionMark);
 }
 
-/** Finds a request's target. Depends only on method, target and header, and on `onUnknownPath`. */
+/** Finds a request's target by method, request target and header, and calls `onUnknownPath` for an unknown path. */
 export function findTarget(routes: Routes, head: RequestHead): Target {
   const { target } = head;
   const { protocols, prefix } = routes;
@@ -183,17 +183,17 @@ function unsupportedMediaType(routes: Routes, head: RequestHead, rpc: Rpc, isGet
   const { protocols } = routes;
   const error = isGet ? encodingError(rpc) : contentTypeError(head.common.contentType, rpc);
   const protocol = claimedBy(protocols, head);
-  // If the RPC is not served in this protocol, REST responds instead.
+  // If the RPC is not served in the request's protocol, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
   const refused = { ...unmatchedTarget(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
   return refuseAtRpcPath(routes, head, refused);
 }
 
 /**
- * Returns the refusal for a wrong method or content type at an RPC's path, in most cases a status without a body.
- * Connect and gRPC clients would mistake a JSON body for an error in their protocol, and Connect's conformance suite
- * expects none. The response has a body if the error record is configured, and for requests that look like curl,
- * because no RPC client posts a form or omits the content type.
+ * Returns the refusal for a wrong method or content type at an RPC's path. In most cases, the response is a status
+ * without a body. Connect and gRPC clients would mistake a JSON body for an error in their protocol, and Connect's
+ * conformance suite expects no body. The response has a body if the error record is configured, or if the request looks
+ * like curl. No RPC client posts a form or omits the content type.
  */
 function refuseAtRpcPath({ hasErrorRecord }: Routes, head: RequestHead, refused: Unmatched): Unmatched {
   const { contentType } = head.common;
@@ -211,7 +211,7 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   const unavailable = refusalOfUnknownPath(routes, head, path);
   if (unavailable !== undefined) return { ...unavailable, unknown: true };
   const protocol = claimedBy(protocols, head);
-  // In gRPC and Connect, an unknown RPC is unimplemented.
+  // In gRPC and Connect, an unknown RPC has the code Unimplemented.
   const error =
     protocol === protocols.rest
       ? problem("ERR_NO_ROUTE", "no route matches this path")
@@ -219,23 +219,23 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   return { ...unmatchedTarget(protocol, error), unknown: true };
 }
 
-/** Returns the refusal from `onUnknownPath`, or `undefined` if there is none. */
+/** Returns the refusal with the error from `onUnknownPath`, or `undefined` without an error. */
 function refusalOfUnknownPath(routes: Routes, head: RequestHead, path: string): Unmatched | undefined {
   const { protocols, httpMethods, onUnknownPath } = routes;
   const unavailable = httpMethods.has(head.httpMethod) ? onUnknownPath?.(path) : undefined;
   return unavailable && unmatchedTarget(claimedBy(protocols, head), unavailable);
 }
 
-/** Returns 405 (RFC 9110 §15.5.6), which must have Allow, for a method that the path does not support. */
+/** Returns a refusal 405 with the field `Allow` for a method that the path does not support (RFC 9110 §15.5.6). */
 function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), rpc };
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed for this path`);
-  // The refusal contains no RPC, even if there is one at the path.
+  // The refusal contains no RPC, even if the path names an RPC.
   const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
   return rpc === undefined ? refused : refuseAtRpcPath(routes, head, refused);
 }
 
-/** Returns 501 (RFC 9110 §9.1) for a method that no route has. */
+/** Returns a refusal 501 for a method that no route has (RFC 9110 §9.1). */
 function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
   const error = problem("ERR_METHOD_UNKNOWN", `${shownMethod(head)} is not supported by this server`);
   return wrongMethod(routes, head, error, noFields);
@@ -243,7 +243,7 @@ function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
 
 function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectError, fields: HeaderFields): Unmatched {
   const protocol = claimedBy(protocols, head);
-  // A wrong method is an HTTP error, which a protocol without HTTP statuses cannot express.
+  // A wrong method is an HTTP error. A protocol without HTTP statuses cannot express this error.
   return {
     ...unmatchedTarget(protocol, error, undefined, fields),
     responder: protocol.hasHttpStatus ? protocol : protocols.rest,
@@ -267,7 +267,7 @@ function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectErr
   return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
 }
 
-/** Returns the target for a request that does not become a call and gets an error in this protocol. */
+/** Returns the target for a request that gets an error in a protocol instead of becoming a call. */
 export function unmatchedTarget(
   protocol: Protocol,
   error: ConnectError,
@@ -281,17 +281,17 @@ export function unmatchedTarget(
 const noFields: HeaderFields = [];
 
 /**
- * A read-only map by path. Clients choose the paths that are looked up, and most are absent.
+ * A read-only map by path. Clients choose the paths for lookups, and most of these paths are absent.
  *
- * V8 interns every string that is looked up in a `Map`. For a new string, such as a path with an id, that costs 0.3 to
- * 0.8 µs and an entry in its string table. So the `Map` is only consulted for strings that have the same length and two
- * characters as a key.
+ * V8 interns every string that is looked up in a `Map`. For a new string, such as a path with an id, interning costs
+ * 0.3 to 0.8 µs and an entry in V8's string table. Lookups in the `Map` are limited to strings with the same length and
+ * the same two characters as a key.
  */
 export class PathIndex<Value> {
   readonly #values: ReadonlyMap<string, Value>;
   readonly #fingerprints: ReadonlySet<number>;
 
-  /** Among entries with the same path, the last one applies. */
+  /** If several entries have the same path, the last entry applies. */
   constructor(entries: Iterable<readonly [string, Value]>) {
     this.#values = new Map(entries);
     this.#fingerprints = new Set([...this.#values.keys()].map(fingerprintOf));
@@ -306,7 +306,7 @@ export class PathIndex<Value> {
   }
 }
 
-// The masks keep this a small integer (V8's Smi), however long the string is.
+// The masks limit the fingerprint to a small integer (V8's Smi), however long the string is.
 function fingerprintOf(text: string): number {
   const { length } = text;
   return (

@@ -14,9 +14,9 @@ import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
 type OpenCall = (request: ServedRequest, target: CallTarget) => void;
 
 /**
- * Reads an admitted request's body to find out which RPC it calls.
+ * Reads an admitted request's body to find the RPC that the body names.
  *
- * @param check - decides about the RPC before the call is opened
+ * @param check - admits or refuses the RPC before the call is opened
  */
 export function serveBody(
   request: ServedRequest,
@@ -28,8 +28,8 @@ export function serveBody(
 }
 
 /**
- * A call whose RPC is not known yet. Ends with a reply, with an error, when the client disconnects, or when the named
- * call starts.
+ * A call before the RPC is known. Ends with a reply, with an error, when the client disconnects, or when the named call
+ * starts.
  */
 class BodyCall implements AnyCall, BodyReader {
   readonly request: ServedRequest;
@@ -60,11 +60,11 @@ class BodyCall implements AnyCall, BodyReader {
     }
   }
 
-  /** Opens the call if the function that `admit` has returned accepts its procedure. */
+  /** Opens the call if the function that `admit` has returned accepts the procedure. */
   #admit(target: CallTarget): void {
     const { request } = this;
     const { name } = target.rpc;
-    // From here on, hooks see the procedure.
+    // Hooks that run later see the procedure.
     request.procedure = name;
     request.stream = target.kind === "stream";
     const checked = this.#check?.(name);

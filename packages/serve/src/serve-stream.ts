@@ -20,14 +20,14 @@ export function serveStream(request: ServedRequest, target: StreamTarget): void 
   request.begin(new StreamCall(request, rpc, wire), rpc, wire.timeoutMs);
 }
 
-/** A streaming call, from its open wire to its response. */
+/** A streaming call, from opening the wire to the response. */
 class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
   readonly request: ServedRequest;
   readonly rpc: StreamRpc;
   readonly wire: StreamWire;
   readonly view: CallView;
   readonly response: StreamResponse<Message>;
-  /** The messages that the handler yields, or `undefined` if an interceptor has replaced them. */
+  /** The messages that the handler yields, or `undefined` if an interceptor has replaced the messages. */
   #yielded: ConvertedMessages<unknown> | undefined;
   /** A streaming client's messages. */
   #requests: RequestMessages | undefined;

@@ -1,16 +1,16 @@
 /**
- * A request's lifecycle, from its header to its response:
+ * A request's lifecycle, from the header to the response:
  *
  *     find its target → announce → admit → open → begin → read → decode → run → write
  *
- * The function that `admit` returns is called in the step `admit` if the path names the procedure. In the protocols
- * whose body names the procedure, it is called between the steps `read` and `decode`.
+ * If the path names the procedure, the step `admit` calls the function that `admit` returns. If the body names the
+ * procedure, this function is called between the steps `read` and `decode`.
  *
- * Each step below calls the next one as soon as it can. A step only creates a promise if it must wait, because a
- * promise costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request
- * is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. All errors
- * end in `request.fail`, which sends an error response. After `open`, streams continue in `serve-stream.ts`, and
- * requests whose body names the RPC in `serve-body.ts`.
+ * Each step below calls the next step as soon as possible. A step creates a promise only if the step must wait, because
+ * a promise costs as much as a step. `findTarget` (`routes.ts`) decides about 404, 405 and 415, which are sent once the
+ * request is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. All
+ * errors end in `request.fail`, which sends an error response. After `open`, streams continue in `serve-stream.ts`. If
+ * the body names the RPC, the request continues in `serve-body.ts`.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
@@ -42,7 +42,7 @@ import { explainUnwritable } from "./wrong-value.ts";
  * handler would exit the process.
  *
  * @param target - the request's target, if the caller has already found it
- * @param createValues - returns the initial context values; errors that it throws are handled like those of `admit`
+ * @param createValues - returns the initial context values; its errors are handled like errors from `admit`
  */
 export function serve(
   server: Server,
@@ -59,7 +59,7 @@ export function serve(
   }
 }
 
-/** Calls `onRequest`. A CORS preflight ends here, without a credential. */
+/** Calls `onRequest`. A CORS preflight gets its response in this step, without a credential. */
 function announce(request: ServedRequest): void {
   const exchange = exchangeOf(request);
   const { onRequest, routes } = serverOf(request);
@@ -69,15 +69,15 @@ function announce(request: ServedRequest): void {
 }
 
 /**
- * Calls `admit` exactly once, before any response, even if the request has no target. Its refusal takes precedence over
- * a 404, 405 or 415.
+ * Calls `admit` exactly once, before any response, even if the request has no target. A refusal by `admit` takes
+ * precedence over a 404, 405 or 415.
  */
 function admit(request: ServedRequest): void {
   const { target } = request;
   const server = serverOf(request);
   const isOpen = target.kind === "endpoint" && target.endpoint.open;
   const admitted = server.admit === undefined || isOpen ? undefined : server.admit(request);
-  // A synchronous decision needs no promise. An asynchronous one may be another library's thenable.
+  // A synchronous decision needs no promise. An asynchronous decision may be a thenable from another library.
   if (admitted === undefined) return open(request);
   if (typeof admitted === "function") return admitProcedure(request, admitted);
   Promise.resolve(admitted)
@@ -103,7 +103,7 @@ function admitProcedure(request: ServedRequest, check: AdmitProcedure): void {
 /**
  * Opens the request's target.
  *
- * @param check - decides about the procedure that a body names
+ * @param check - admits or refuses the procedure that a body names
  */
 function open(request: ServedRequest, check?: AdmitProcedure): void {
   const { target } = request;
@@ -134,7 +134,7 @@ function serveUnary(request: ServedRequest, target: UnaryTarget): void {
   request.begin(new UnaryCall(request, rpc, wire, timeoutMs), rpc, timeoutMs);
 }
 
-/** A unary call, from its open wire to its response: one message in each direction. */
+/** A unary call, from opening the wire to the response. Each direction has one message. */
 class UnaryCall implements ServedCall, MessageCall<Message>, Reply {
   readonly request: ServedRequest;
   readonly rpc: UnaryRpc;
@@ -194,10 +194,10 @@ class UnaryCall implements ServedCall, MessageCall<Message>, Reply {
   }
 }
 
-/** Calls an endpoint's handler, and sends its response. */
+/** Calls an endpoint's handler, and sends the response. */
 function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
   const response = endpoint.handle(new EndpointExchange(exchangeOf(request), request));
-  // A pending response may be another library's thenable.
+  // A pending response may be a thenable from another library.
   if (!("then" in response)) return writeEndpoint(request, response);
   Promise.resolve(response)
     .then((awaited) => writeEndpoint(request, awaited))

@@ -4,20 +4,20 @@ import type { FaultReporter } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
 import type { Routes } from "./routes.ts";
 
-/** The state that all gateway requests share: the routes, and the program's hooks. */
+/** The state that all requests to a gateway share, such as the routes and the program's hooks. */
 export interface Server {
-  /** A proxy replaces the object when its services change. Running requests keep their targets. */
+  /** The routes. A proxy replaces this object when its services change. Running requests keep their targets. */
   routes: Routes;
   readonly admit: Admit | undefined;
   readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onResponse: ((request: CompletedRequest) => void) | undefined;
-  /** Names the option that accepts what an error refuses, in its message. */
+  /** Adds the name of an option to an error's message. The option would accept the refused request. */
   readonly explain: (error: ConnectError) => ConnectError;
   readonly report: FaultReporter;
   readonly limits: Limits;
-  /** Milliseconds for a unary call whose client sets no deadline, or `undefined` for no limit. */
+  /** The timeout in milliseconds for unary calls without a client's deadline, or `undefined` for no limit. */
   readonly defaultTimeoutMs: number | undefined;
   /** The proxies whose forwarding header fields are trusted. */
   readonly trustedProxies: TrustedProxies | undefined;

@@ -3,10 +3,11 @@ import { Code } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
 /**
- * A stream's messages, which are converted from the items of a source when they are read.
+ * The messages of a stream. Each message is converted from a source's item when the message is read.
  *
- * Interceptors iterate over this object. If none does, a call reads the source directly: a forwarded message is not
- * decoded, and the messages of a handler need no intermediate iterator, whose promises cost more than the conversion.
+ * Interceptors iterate over this object. If no interceptor does, a call reads the source directly. A forwarded message
+ * is then not decoded. A handler's messages need no intermediate iterator, and the promises of this iterator would cost
+ * more than the conversion.
  */
 export class ConvertedMessages<Item> implements AsyncIterable<Message> {
   readonly source: AsyncIterable<Item>;
@@ -22,12 +23,12 @@ export class ConvertedMessages<Item> implements AsyncIterable<Message> {
   }
 }
 
-/** Returns what a stream's messages are converted from if nobody has read them; otherwise the stream itself. */
+/** Returns a stream's source items if the messages are not converted yet, or otherwise the stream itself. */
 export function sourceOf(messages: AsyncIterable<Message>): AsyncIterable<unknown> {
   return messages instanceof ConvertedMessages ? messages.source : messages;
 }
 
-/** Wraps the iterator of a stream, without converting messages that are not read. */
+/** Wraps the iterator of a stream. Messages that no code reads are not converted. */
 export function wrapMessages(
   messages: AsyncIterable<Message>,
   wrap: <Item>(items: AsyncIterable<Item>) => AsyncIterable<Item>,
@@ -37,7 +38,7 @@ export function wrapMessages(
 }
 
 /**
- * Converts the messages of a stream. Not a generator, whose `return` would wait for the next message before it ends the
+ * Converts the messages of a stream. The `return` of a generator would wait for the next message before it ends the
  * stream.
  */
 export function convertStream<Item, Converted>(
@@ -66,9 +67,9 @@ export function convertStream<Item, Converted>(
   };
 }
 
-/** Returns the message of a stream with exactly one. @throws ConnectError `Unimplemented` if there is none */
+/** Returns the only message of a stream. @throws ConnectError `Unimplemented` if the stream has no message */
 export async function onlyMessage<Item>(messages: AsyncIterable<Item>): Promise<Item> {
   for await (const message of messages) return message;
-  // gRPC, "Status codes". A call with too few messages is unimplemented.
+  // In gRPC, a call with too few messages has the code Unimplemented ("Status codes").
   throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
 }

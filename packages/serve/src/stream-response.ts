@@ -12,62 +12,62 @@ import type { Rpc, StreamWire } from "@plantstore/protocols";
 import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
-/** When the messages collected in a turn reach this size, the handler is paused. */
-// 64 KiB: otherwise a handler that never waits would block the turn, and the collected messages would grow without
-// bound.
+/** Bytes of messages collected in an event-loop turn at which the handler is paused. */
+// Without this limit of 64 KiB, a handler that never waits would block the turn, and the collected messages would grow
+// without bound.
 const collectedBytesMax = 64 * 1024;
 
-/** Milliseconds without a message after which a stream's header is sent alone. */
-// 250 ms: a handler that fails after a lookup can still set a status, and readers do not notice the delay.
+/** Milliseconds after which a stream's header is sent without a message. */
+// Within 250 ms, a handler that fails after a lookup can still set a status. Readers do not notice the delay.
 const headerDelayMs = 250;
 
 /** Milliseconds without a message after which a heartbeat is sent. */
-// 15 s: half of the shortest idle timeout that common proxies have.
+// The interval of 15 s is half of the shortest idle timeout in common proxies.
 const heartbeatMs = 15_000;
 
-/** How long compressing the error may take once the response has begun. Then the response is aborted. */
-// 30 s: such an error cannot be sent uncompressed, and node's thread pool may be busy.
+/** Milliseconds for compressing an error after the response has begun. The response is then aborted. */
+// The timeout is 30 s because the error cannot be sent uncompressed, and node's thread pool may be busy.
 const begunErrorCompressionMsMax = 30_000;
 
-/** The call whose response is a stream. */
+/** A call with a stream as response. */
 export interface StreamedCall<M> extends ServedCall {
   readonly rpc: Rpc;
-  /** Converts an item of the response to a message. */
+  /** Converts an item in the response stream to a message. */
   toMessage(item: unknown): M;
-  /** Encodes a message for the body. Throws if it cannot be written. */
+  /** Encodes a message for the body. Throws if the message cannot be written. */
   encode(message: M): Uint8Array | Promise<Uint8Array>;
 }
 
 /**
- * A call's response, written as its messages arrive.
+ * A call's response, which is written as the messages arrive.
  *
- * The messages from one event-loop turn are sent in one write. Under backpressure, the handler is paused. A response
- * that completes within a turn is sent in one write, too.
+ * The messages from one event-loop turn are sent in one write. A complete response within a turn is also sent in one
+ * write. Under backpressure, the handler is paused.
  */
 export class StreamResponse<M> {
   readonly #call: StreamedCall<M>;
   readonly #request: ServedRequest;
   readonly #wire: StreamWire;
   #heartbeat: Interval | undefined;
-  /** Stops the timer that sends the header alone. */
+  /** Stops the timer after which the header is sent without a message. */
   #stopHeaderTimer: (() => void) | undefined;
   #header: Headers;
-  /** The header to send, or `undefined` until it is final. */
+  /** The header fields to send, or `undefined` until the header is final. */
   #headerFields: HeaderFields | undefined;
   #trailer: Headers;
   #messages: AsyncIterator<unknown> | undefined;
   #closeMessages: (() => void) | undefined;
-  /** Encoded messages to be sent after the turn. */
+  /** The encoded messages that are sent after the event-loop turn. */
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #hasBegun = false;
-  /** Whether the header may be sent as soon as the response is known. */
+  /** Whether the header may be sent as soon as interceptors have returned the response. */
   #beginsWithoutMessage = false;
-  /** Whether nothing may follow, because the end is being written or a write has failed. */
+  /** Whether no bytes may follow, because the end is being written or a write has failed. */
   #isClosed = false;
-  /** Whether a flush is scheduled. */
+  /** Whether a flush after the event-loop turn is scheduled. */
   #isFlushScheduled = false;
-  /** Whether there is backpressure. */
+  /** Whether a write is waiting for the client or for compression. */
   #isBlocked = false;
   /** Whether the handler is paused and must be resumed. */
   #isPaused = false;
@@ -90,12 +90,12 @@ export class StreamResponse<M> {
     this.#messages = messages;
     this.#closeMessages = closeMessages;
     if (this.#beginsWithoutMessage) afterTurn(beginStream, this);
-    // While the client may still send messages, the header is not sent early, so that an error in them can set the
-    // status.
+    // While the client may still send messages, the header is not sent early. An error in these messages can then set
+    // the status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.#wire.sendsHeaderEarly === true) {
-      // Sends the header after the turn. If the timer fires late, the handler may yield its first message in the same
-      // turn.
+      // The header is sent after the event-loop turn. If the timer fires late, the handler may yield the first message
+      // in the same turn.
       this.#stopHeaderTimer = startDeadline(headerDelayMs, () => afterTurn(beginStream, this));
     }
     this.#pull();
@@ -104,7 +104,7 @@ export class StreamResponse<M> {
   #pull(): void {
     this.#isPaused = false;
     try {
-      // An unchecked iterator may throw synchronously, or return something other than a promise.
+      // An iterator from JavaScript code may throw synchronously, or return a value that is not a promise.
       if (this.#messages !== undefined) Promise.resolve(this.#messages.next()).then(this.#onNext, this.#onError);
     } catch (error) {
       this.#onError(error);
@@ -146,7 +146,7 @@ export class StreamResponse<M> {
     if (earlyEnd !== undefined) return earlyEnd === "complete" ? this.#succeed() : this.#request.fail(earlyEnd);
     this.#heartbeat?.restart();
     this.#collect(bytes);
-    // A response's only message is sent together with its end.
+    // The only message in a response is sent together with the end of the response.
     if (this.#call.rpc.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#isFlushScheduled) {
       this.#isFlushScheduled = true;
@@ -162,16 +162,16 @@ export class StreamResponse<M> {
   }
 
   /**
-   * Sends the header after this event-loop turn, with the turn's messages, instead of together with the first message.
-   * Waits for {@link respond}, because interceptors may change the header until they return the response. Has no effect
-   * if an error before the first message has its own HTTP status, as on REST.
+   * Sends the header after this event-loop turn, with any messages from this turn, instead of waiting for the first
+   * message. Waits for {@link respond}, because interceptors may change the header until they return the response. Has
+   * no effect if an error before the first message determines the HTTP status, as on REST.
    */
   beginSoon(): void {
     this.#beginsWithoutMessage = this.#wire.reportsErrorAtEnd;
     if (this.#beginsWithoutMessage && this.#messages !== undefined) afterTurn(beginStream, this);
   }
 
-  /** Sends the header unless it was already sent. */
+  /** Sends the header unless the header was already sent. */
   begin(): void {
     if (this.#request.isDone || this.#hasBegun) return;
     try {
@@ -221,7 +221,7 @@ export class StreamResponse<M> {
       this.#isBlocked = false;
       if (!this.#request.isDone && this.#isPaused) this.#pull();
     };
-    // Compression failed. A disconnected client would have ended the call before.
+    // A failed write means that compression failed. A disconnected client would have ended the call before.
     const failWrite = (error: unknown): void => {
       this.#isClosed = true;
       this.#onFault(error);
@@ -229,12 +229,12 @@ export class StreamResponse<M> {
     written.then(resume, failWrite);
   }
 
-  /** Finalizes the header, which handlers may change until their first message. */
+  /** Finalizes the header. Handlers may change the header until their first message. */
   #settleHeader(): HeaderFields {
     if (this.#headerFields !== undefined) return this.#headerFields;
     const header = this.#header;
     const { responseHeader } = this.#wire;
-    // If this header cannot be sent, the error response uses the call's own header.
+    // If an interceptor's header cannot be sent, the error response uses the call's own header.
     this.#header = responseHeader;
     return (this.#headerFields = this.#wire.headerToSend(headersToSend(header, responseHeader)));
   }
@@ -258,7 +258,7 @@ export class StreamResponse<M> {
     this.#request.succeed(written);
   }
 
-  /** Sends the collected messages and the end. */
+  /** Sends the collected messages and the end of the response. */
   #finish(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
     const header = this.#settleHeader();
     if (!this.#hasBegun) return this.#wire.respond(header, this.#takePieces(), trailer, error);
@@ -271,7 +271,7 @@ export class StreamResponse<M> {
     const pieces = this.#pieces;
     const written = this.#finish(this.#wire.responseTrailer, error);
     this.#isClosed = true;
-    // A second call sends the same messages.
+    // A second call of `writeError` sends the same messages.
     this.#pieces = pieces;
     return written;
   }
@@ -280,7 +280,7 @@ export class StreamResponse<M> {
     return this.#hasBegun ? begunErrorCompressionMsMax : undefined;
   }
 
-  /** Resets the exchange, so that the client detects the incomplete body, because no error can follow it. */
+  /** Resets the exchange, so that the client detects the incomplete body. No error can be sent in this body. */
   #abortResponse(): void {
     exchangeOf(this.#request).reset();
     this.#wire.release?.();
@@ -303,9 +303,9 @@ function beginStream(response: StreamResponse<unknown>): void {
 }
 
 /**
- * Returns a function that closes an iterator early, in the async context of the `createCloseCallback` call. A
- * disconnected client's event has another context. The close is not awaited, so that a stuck handler cannot delay the
- * response.
+ * Returns a function that closes an iterator early, in the async context of the `createCloseCallback` call. The event
+ * for a client's disconnect has another async context. The close is not awaited, so that a stuck handler cannot delay
+ * the response.
  */
 function createCloseCallback(messages: AsyncIterator<unknown>): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();

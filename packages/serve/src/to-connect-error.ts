@@ -3,16 +3,16 @@ import { problem } from "@plantstore/protobuf";
 import { type RequestFailure } from "@plantstore/http";
 
 /**
- * Returns the error to respond with for any thrown value, in a form that every protocol can write. Only a
- * ConnectError's message is intended for clients. Anything else is a {@link toFault fault}. Never throws.
+ * Returns the error to respond with for any thrown value. Every protocol can write this error. Only a ConnectError's
+ * message is intended for clients. Any other value is a {@link toFault fault}. Never throws.
  *
- * @param failure - the description if it is a fault
+ * @param failure - the description of the failure if the thrown value is a fault
  */
 export function toConnectError(thrown: unknown, failure: RequestFailure): ConnectError {
   return readConnectError(thrown) ?? toFault(thrown, failure);
 }
 
-/** A thrown value to report to `onFault`, and what failed. */
+/** A thrown value for `onFault`, and the description of the failure. */
 interface Fault {
   readonly thrown: unknown;
   readonly failure: RequestFailure;
@@ -27,7 +27,7 @@ export function toFault(thrown: unknown, failure: RequestFailure): ConnectError 
   return error;
 }
 
-/** Returns and removes the fault that caused an error, because the program may throw the same error again. */
+/** Returns and removes the fault that caused an error. The program may throw the same error again. */
 export function takeFault(error: ConnectError): Fault | undefined {
   const fault = faults.get(error);
   faults.delete(error);
@@ -35,26 +35,26 @@ export function takeFault(error: ConnectError): Fault | undefined {
 }
 
 /**
- * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize, or
- * `undefined` for anything else, and for an error that cannot be read. Never throws.
+ * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize. Returns
+ * `undefined` for any other value, and for an error that cannot be read. Never throws.
  */
 function readConnectError(thrown: unknown): ConnectError | undefined {
   try {
     return thrown instanceof ConnectError ? toWritable(thrown) : undefined;
   } catch {
-    // Reading the value may throw, even `instanceof`, for example in a getter.
+    // Reading the value may throw, for example in a getter. Even `instanceof` may throw.
     return undefined;
   }
 }
 
 /**
- * Returns an error whose members have the types that ConnectError declares. JavaScript applications and other servers
- * may have set other values.
+ * Returns an error with members of the types that ConnectError declares. JavaScript applications and other servers may
+ * have set other values.
  */
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
   const code = codes.has(error.code) ? error.code : Code.Unknown;
-  // Messages that are not strings are not intended for clients. `new ConnectError(error)` would reveal a fault's
+  // A message that is not a string is not intended for clients. `new ConnectError(error)` would reveal a fault's
   // message.
   const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
   const metadata = toHeaders(error.metadata);
@@ -64,7 +64,7 @@ function toWritable(error: ConnectError): ConnectError {
   return Object.assign(new ConnectError(text, code, metadata, [], cause ?? error), { details, isWireError });
 }
 
-/** Returns metadata, unchanged if possible. Empty if they are not valid header fields. */
+/** Returns an error's metadata as `Headers`, or empty `Headers` for metadata that are not valid header fields. */
 function toHeaders(metadata: Headers): Headers {
   if (metadata instanceof Headers) return metadata;
   try {
@@ -76,23 +76,23 @@ function toHeaders(metadata: Headers): Headers {
 
 type Details = ConnectError["details"];
 
-/** Returns the valid details: the same array if all are valid. */
+/** Returns the valid details. Returns the same array if all details are valid. */
 function toDetails(details: Details): Details {
   if (!Array.isArray(details)) return [];
   return details.every(isDetail) ? details : details.filter(isDetail);
 }
 
-/** Returns whether a value is a message with its type, or a message's bytes. */
+/** Returns whether a value is a detail with a message and its descriptor, or with a type name and bytes. */
 function isDetail(detail: unknown): boolean {
   if (typeof detail !== "object" || detail === null) return false;
   if ("desc" in detail) return true;
   return "type" in detail && typeof detail.type === "string" && "value" in detail && detail.value instanceof Uint8Array;
 }
 
-// `Code` also maps the code names to their numbers.
+// The values of the enum `Code` include names, which are filtered out.
 const codes: ReadonlySet<unknown> = new Set(Object.values(Code).filter((code) => typeof code === "number"));
 
 const internalError = "internal error";
 
-/** The abort reason for every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
+/** The abort reason for all successful calls. A new DOMException for each call would cost as much as ten aborts. */
 export const completedReason: DOMException = new DOMException("This operation was aborted", "AbortError");

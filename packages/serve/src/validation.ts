@@ -2,12 +2,12 @@ import type { DescMessage, DescService, Message, Registry } from "@bufbuild/prot
 import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
 import type { MessageCheck } from "@plantstore/protocols";
 
-/** Checks request messages by their definition's rules, such as `buf.validate` rules. */
+/** Checks request messages by the rules in their definitions, such as `buf.validate` rules. */
 export interface Validation {
-  /** Whether the rules may come from a server that is not trusted. Hostile rules are refused or interrupted. */
+  /** Whether the rules may come from an untrusted server. Hostile rules are refused or interrupted. */
   readonly isUntrusted?: boolean;
   /**
-   * Prepares the checks for requests to these services.
+   * Prepares the checks for requests to services.
    *
    * @param registry - the types and extensions of the services
    * @returns a function that returns a request type's check, or `undefined` if the type has no rules
@@ -17,8 +17,9 @@ export interface Validation {
 }
 
 /**
- * Returns an RPC whose handler gets only messages that pass the check: a unary request, and each message of a stream.
- * Interceptors run first, so that a caller without permission is refused before rules are evaluated.
+ * Returns an RPC with a handler that gets only messages that pass the check. The check applies to a unary request, and
+ * to each message of a stream. Interceptors run first, so that a caller without permission is refused before rules are
+ * evaluated.
  */
 export function checkRequests(spec: MethodImplSpec, check: MessageCheck): MethodImplSpec {
   switch (spec.kind) {
@@ -47,13 +48,13 @@ export function checkRequests(spec: MethodImplSpec, check: MessageCheck): Method
   }
 }
 
-/** Returns a message that passes the check. Throws if it does not. */
+/** Returns a message that passes the check. Throws the check's error for any other message. */
 function requireValid(message: Message, check: MessageCheck, context: HandlerContext): Message {
   check(message, context);
   return message;
 }
 
-/** Yields the messages that pass the check, up to the first that does not. */
+/** Yields messages that pass the check. Throws the check's error at the first message that does not pass. */
 async function* validMessages(
   messages: AsyncIterable<Message>,
   check: MessageCheck,

@@ -15,24 +15,25 @@ import { convertStream } from "./stream-messages.ts";
 type BinaryOptions = ConnectRouterOptions["binaryOptions"];
 
 /**
- * The visible part of services. Protocols read and write messages by its descriptors, so what is hidden does not exist
- * for callers. Interceptors and handlers keep the descriptors and messages with which they were registered.
+ * The visible elements of services. Protocols read and write messages with the visible descriptors, so hidden elements
+ * do not exist for callers. Interceptors and handlers keep the descriptors and messages with which they were
+ * registered.
  */
 export class VisibleRpcs {
-  /** Removes what is hidden from messages. Returns `undefined` if no message has a hidden part. */
+  /** Removes hidden fields and values from messages. `undefined` if no message has hidden fields or values. */
   readonly hidden: HiddenParts | undefined;
-  /** The hidden services and RPCs, by full name. */
+  /** The full names of the hidden services and RPCs. */
   readonly hiddenRpcs: ReadonlySet<string>;
-  /** All labels that rules have. */
+  /** All labels in visibility rules. */
   readonly labels: ReadonlySet<string>;
   readonly #services: ReadonlySet<DescService>;
   readonly #types: Registry;
   readonly #fileNames: ReadonlySet<string>;
 
   /**
-   * @param registries - the types that JSON may name, in addition to those of the services
-   * @param definitions - the visible part of other services
-   * @throws Error if an enum's first value is hidden, or two files with the same name differ
+   * @param registries - the types that JSON may name, in addition to the types of the services
+   * @param definitions - the visible elements of other services
+   * @throws Error if an enum's first value is hidden, or if two files with the same name differ
    */
   constructor(
     services: readonly DescService[],
@@ -51,7 +52,7 @@ export class VisibleRpcs {
     this.hidden = HiddenParts.of([{ types, restricted }, ...(definitions ?? [])], binaryOptions?.recursionLimit);
   }
 
-  /** Returns the visible part of an RPC, or `undefined` if the RPC is hidden. RPCs in other services are unchanged. */
+  /** Returns an RPC's visible descriptor, or `undefined` for a hidden RPC. RPCs in other services are unchanged. */
   partOf<Method extends DescMethod>(method: Method): Method | undefined {
     if (!this.#services.has(method.parent)) return method;
     const methods = this.#types.getService(method.parent.typeName)?.methods;
@@ -67,8 +68,8 @@ export class VisibleRpcs {
   }
 
   /**
-   * Returns an interceptor, the outermost one, that converts messages between their visible part and what the next
-   * interceptor expects, or `undefined` if the RPC's messages have no hidden part.
+   * Returns the outermost interceptor, which converts messages between the visible types and the registered types.
+   * Returns `undefined` if the RPC's messages have no hidden elements.
    */
   converterOf(visible: DescMethod, registered: DescMethod, binaryOptions: BinaryOptions): Interceptor | undefined {
     const { hidden } = this;

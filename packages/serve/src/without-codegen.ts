@@ -7,15 +7,15 @@ import type { RpcPlatform } from "./create-rpcs.ts";
 const noCodegen = { codegen: false } as const;
 
 /**
- * Returns options and platform for a gateway that generates no code. Everything that reads or writes messages gets
- * `codegen: false`, including services with their own options.
+ * Returns options and platform for a gateway that generates no code. All code that reads or writes messages gets
+ * `codegen: false`, including services with separate options.
  */
 export function withoutCodegen<
   Options extends ConnectRouterOptions & { readonly rest?: RestOptions },
   Platform extends RpcPlatform,
 >(options: Options, platform: Platform): readonly [Options, Platform] {
   const { createCodecs = createMethodCodecs } = platform;
-  // Cached per options object, because JSON writers are cached by their options object.
+  // The result is cached per options object, because JSON writers are cached by their options object.
   const withFormats = memoize((own: UniversalHandlerOptions) => ({
     ...own,
     binaryOptions: { ...own.binaryOptions, ...noCodegen },

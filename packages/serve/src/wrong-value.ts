@@ -3,8 +3,8 @@ import { integerRangeOf, localFormOf } from "@plantstore/protobuf";
 import type { Rpc } from "@plantstore/protocols";
 
 /**
- * Returns the error to report for a response that cannot be written: if a field has a value with the wrong type, an
- * error that names the procedure and the field, with `error` as its cause, otherwise `error`.
+ * Returns the error to report for a response that cannot be written. If a value in the response has a wrong type, the
+ * new error names the procedure and the field, and has `error` as its cause. Otherwise, returns `error`.
  */
 export function explainUnwritable(
   error: unknown,
@@ -19,7 +19,7 @@ function findProblem(desc: DescMessage, response: { readonly message: unknown })
   try {
     return messageProblem(desc, response.message, "");
   } catch {
-    // A getter may throw, a message that contains itself overflows the stack, and an interceptor in JavaScript may
+    // A getter may throw, and a message that contains itself overflows the stack. An interceptor in JavaScript may
     // return no response.
     return undefined;
   }
@@ -34,7 +34,7 @@ function messageProblem(desc: DescMessage, message: unknown, path: string): stri
   return undefined;
 }
 
-/** Returns a field value, or `undefined` if it is not set. */
+/** Returns a field's value, or `undefined` if the field is not set. */
 function valueOf({ oneof, localName }: DescField, message: object): unknown {
   if (oneof === undefined) return Reflect.get(message, localName);
   const { case: name, value }: { case?: unknown; value?: unknown } = Object(Reflect.get(message, oneof.localName));
@@ -84,7 +84,7 @@ function valueProblem(field: DescField, value: unknown, path: string): string | 
   }
 }
 
-/** Enum values are numbers, like int32. */
+/** Returns the problem with a scalar or an enum value. Enum values are numbers, like int32. */
 function scalarProblem(scalar: ScalarType, value: unknown, path: string): string | undefined {
   switch (scalar) {
     case ScalarType.STRING:
@@ -110,7 +110,7 @@ function integerProblem(scalar: ScalarType, value: unknown, path: string): strin
   return fits ? undefined : describeWrongValue(path, `of the type ${name}`, value);
 }
 
-/** Returns an integer as protobuf-es accepts it. 64-bit integers may also be a bigint or a string. */
+/** Returns the integer for a value that protobuf-es accepts. A 64-bit integer may also be a bigint or a string. */
 function toInteger(value: unknown, isLong: boolean): bigint | undefined {
   if (typeof value === "number" && Number.isInteger(value)) return BigInt(value);
   if (!isLong) return undefined;
