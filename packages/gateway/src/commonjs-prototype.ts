@@ -1,11 +1,11 @@
 import { createRequire } from "node:module";
 
 /**
- * Returns the prototype that descriptors have in a CommonJS program, which loads the same protobuf-es in its CommonJS
- * build.
+ * Returns the prototype of descriptors in a CommonJS program. A CommonJS program loads the CommonJS build of the same
+ * copy of protobuf-es.
  */
 export function commonJsPrototype(): unknown {
-  // A bundle in CommonJS has no import.meta.
+  // A bundle in CommonJS has no `import.meta`.
   const require = createRequire(import.meta.url ?? __filename);
   const protobuf: typeof import("@bufbuild/protobuf") = require("@bufbuild/protobuf");
   const wellKnown: typeof import("@bufbuild/protobuf/wkt") = require("@bufbuild/protobuf/wkt");

@@ -44,22 +44,21 @@ import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 /** Options for {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
   /**
-   * Handles requests that match no route, without calling `admit`. Used by {@link Gateway.handler} only. Declared as a
-   * method, so that a function for node:http or node:http2 alone, such as an Express application, is also accepted.
+   * Handles requests that match no route. `admit` is not called for these requests. Only {@link Gateway.handler} uses
+   * this option. `fallback` is declared as a method, so that a function for only one of node:http and node:http2, such
+   * as an Express application, is also accepted.
    */
   fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
   /**
-   * Returns the initial context values. Used by {@link Gateway.handler} only, because only that has a node request to
-   * pass. Errors that it throws are handled like those of `admit`. `onRequest` is then not called, because it needs the
-   * values.
+   * Returns the initial context values. Only {@link Gateway.handler} uses this option, because only the handler has a
+   * request from node. Thrown errors are handled like errors from `admit`. After an error, `onRequest` is not called,
+   * because the context values are missing.
    */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
-  /**
-   * The proxies that are trusted to report their clients, in header fields or with the PROXY protocol. None by default.
-   */
+  /** The proxies that are trusted to report clients, by header fields or the PROXY protocol. Default: no proxies. */
   readonly trustedProxies?: TrustedProxiesOptions;
   /**
-   * The HTTP implementation that {@link Gateway.listen} uses. {@link Gateway.handler} and `fetch` do not use it.
+   * The HTTP implementation for {@link Gateway.listen}. {@link Gateway.handler} and `fetch` do not use the engine.
    * Defaults to node:http and node:http2. `createHttpEngine()` from `@plantstore/http-engine` uses less CPU and is
    * stricter.
    */
@@ -75,42 +74,43 @@ export const gatewayOptionNames: OptionNames<GatewayOptions> = {
   engine: true,
 };
 
-/** A gateway on node, ready to listen by itself or to be mounted in another server. */
+/** A gateway on node, which can listen by itself or be mounted in another server. */
 export interface Gateway extends FetchGateway {
   /** Serves one request from a node, Express or Fastify server. Replaces the `connectNodeAdapter` handler. */
   readonly handler: NodeHandler;
   /**
-   * Listens to node servers' event `checkContinue`. Serves a request as {@link handler} does, and sends 100 (Continue)
-   * once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends it immediately.
-   * If a request is passed on to `next` or `fallback`, that code must call `response.writeContinue()`.
+   * The listener for the event `checkContinue` of node's servers. Serves a request as {@link handler} does, and sends
+   * 100 (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends
+   * 100 immediately. If a request is passed on to `next` or `fallback`, the called function must call
+   * `response.writeContinue()`.
    */
   readonly checkContinue: NodeHandler;
   /**
-   * The paths that the gateway serves, for frameworks that register routes. The `createGateway` routes never change. A
-   * proxy's routes change with its services, so each read returns the current ones.
+   * The paths that the gateway serves, for frameworks that register routes. The routes from `createGateway` never
+   * change. A proxy's routes change with its services, so each read returns the current routes.
    */
   readonly routes: readonly GatewayRoute[];
   /**
-   * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the `net.Server`
-   * errors, such as EADDRINUSE, if the gateway is drained before it listens, and with a TypeError for the options
-   * `contextValues` and `fallback`, which only {@link handler} uses.
+   * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the errors of
+   * `net.Server`, such as EADDRINUSE. Also rejects if the gateway is drained before it listens, and with a TypeError
+   * for the options `contextValues` and `fallback`, which only {@link handler} uses.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
-   * while one of them has a subscriber. The messages have the same members as node's: `socket` and `server` (from
-   * `node:net`), `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`, and `response`
-   * with `statusCode` (0 until there is a response) and `headersSent`.
+   * while a channel has a subscriber. The messages have the same members as node's messages: `socket` and `server`
+   * (from `node:net`), `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`, and
+   * `response` with `statusCode` (0 until there is a response) and `headersSent`.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
-  /** The port's current load, counted when it is read. Zeros before {@link listen}. */
+  /** The current load on the port, which each read counts again. All numbers are 0 before {@link listen} is called. */
   readonly load: GatewayLoad;
-  /** Uses a renewed certificate for new connections. */
+  /** Sets a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;
   /**
    * Stops accepting connections, and waits for requests in flight. After `timeoutMs`, closes the connections of the
-   * remaining requests, which get no response. To end calls with a status, abort `shutdownSignal` before.
+   * remaining requests, which get no response. To end calls with a status, abort `shutdownSignal` before the call.
    */
   drain(timeoutMs: number): Promise<void>;
-  /** Closes immediately. Calls in flight are aborted without a response. */
+  /** Closes the gateway immediately. Calls in flight are aborted without a response. */
   close(): Promise<void>;
 }
 
@@ -130,9 +130,9 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 /**
- * Compiles the {@link Routes} for a gateway on node, with a few steps per RPC. Throws as {@link createGateway} does.
+ * Compiles the {@link Routes} for a gateway on node in several steps per RPC. Throws errors of {@link createGateway}.
  *
- * @param rpcs - overrides how RPCs are prepared
+ * @param rpcs - overrides for preparing RPCs
  */
 export function compileNodeRoutes(
   options: GatewayOptions,
@@ -153,7 +153,7 @@ export function createNodeServer(
   return createServer(options, routes, report, trustedProxies);
 }
 
-/** The options that only {@link Gateway.handler} uses, and what to use instead. */
+/** The options that only {@link Gateway.handler} uses, and hints on what to use instead. */
 const ignoredByListen = {
   contextValues: "set the values in admit, or pass gateway.handler to a server of node",
   fallback: "add endpoints, or pass gateway.handler to a server of node",
@@ -196,8 +196,8 @@ export function assembleGateway(server: Server, options: NodeHandlerOptions & Pi
 }
 
 /**
- * Creates a gateway and returns its handler, under the name that `@connectrpc/connect-node` uses. A server built on
- * that package need only change its import.
+ * Creates a gateway and returns its handler. The function has the same name as in `@connectrpc/connect-node`. A server
+ * that uses connect-node need only change its import.
  *
  * @throws Error that lists all problems in the HTTP rules
  */
@@ -208,11 +208,11 @@ export function connectNodeAdapter(options: GatewayOptions): NodeHandler {
 const commonMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /**
- * The HTTP methods that reach a gateway wherever it is mounted. node's list takes 10 ms to load, so it is loaded only
- * for rare methods.
+ * The HTTP methods that reach a gateway in any server. Node's list of methods takes 10 ms to load, so the list is
+ * loaded only for rare methods.
  */
 const parsedMethods: Pick<ReadonlySet<string>, "has"> = {
-  // node never turns CONNECT into a request (RFC 9110 §9.3.6).
+  // Node never emits a request for CONNECT (RFC 9110 §9.3.6).
   has: (name) =>
     commonMethods.has(name) || (name !== "CONNECT" && process.getBuiltinModule("node:http").METHODS.includes(name)),
 };

@@ -1,4 +1,4 @@
-/** The entry `@plantstore/gateway/exchange`: what an HTTP engine needs to create exchanges. */
+/** The entry `@plantstore/gateway/exchange`, which exports what an HTTP engine needs to create exchanges. */
 export {
   type Backlog,
   BacklogBudget,

@@ -2,7 +2,7 @@
  * The gateway. Serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
  * `google.api.http` annotation also over REST. Runs in process, on one port, without a proxy.
  *
- * Does not depend on authentication or logs. Routes, `admit` and endpoints are passed in.
+ * The module does not depend on authentication or logs. Routes, `admit` and endpoints are passed in as options.
  */
 export {
   type Comments,

@@ -1,4 +1,4 @@
-/** The entry `@plantstore/gateway/listen`: what an HTTP engine needs to serve connections. */
+/** The entry `@plantstore/gateway/listen`, which exports what an HTTP engine needs to serve connections. */
 export {
   AwaitedBody,
   type BindOptions,

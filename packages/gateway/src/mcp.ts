@@ -1,4 +1,6 @@
-/** The entry `@plantstore/gateway/mcp`: RPCs as tools. Loaded only by programs that use it. */
+/**
+ * The entry `@plantstore/gateway/mcp`, which serves RPCs as tools. Only programs that import this entry load its code.
+ */
 export {
   createMcp,
   type McpOptions,

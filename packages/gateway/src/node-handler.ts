@@ -22,8 +22,8 @@ import {
 } from "@plantstore/http/node";
 
 /**
- * A response from node:http or node:http2. Their types declare the same methods in different ways, and their union
- * could not be called without these common signatures.
+ * A response from node:http or node:http2. The types of both declare the same methods in different ways. Without these
+ * common signatures, code could not call the methods of their union.
  */
 export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "write">) & {
   writeHead(status: number, headers?: OutgoingHttpHeaders): NodeServerResponse;
@@ -39,13 +39,13 @@ export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "wr
 };
 
 /**
- * A request handler for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
+ * A request handler for node's HTTP servers. Express and Fastify (`req.raw`, `reply.raw`) can also call this handler.
  *
- * If a body parser has already read the body, its result in `request.rawBody` or `request.body` is used instead: bytes,
- * a string, or a value parsed from JSON.
+ * If a body parser has already read the body, the parser's result in `request.rawBody` or `request.body` is used. The
+ * result is bytes, a string, or a value parsed from JSON.
  *
- * @param next - called if no route matches, or with an Error if the body was read and there is no such result. Without
- * `next`, the error is `Internal`
+ * @param next - called if no route matches, or with an Error if the body was read and a body parser's result is
+ * missing. Without `next`, the error is `Internal`
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -59,7 +59,7 @@ export interface NodeHandlerOptions {
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
 }
 
-/** Creates the handler that serves a gateway's RPCs inside another server. */
+/** Creates the handler that serves a gateway in another server. */
 export function createNodeHandler(server: Server, options: NodeHandlerOptions): NodeHandler {
   const { fallback, contextValues } = options;
   const handle: NodeHandler = (request, response, next) => {
@@ -74,34 +74,34 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
     const httpMethod = request.method ?? "";
     const target = findTarget(server.routes, { httpMethod, target: url, common, literalsAsSent: true, get });
-    // Requests that match no route, and `OPTIONS *`, are passed on to the other server unchanged.
+    // Requests that match no route and `OPTIONS *` are passed on unchanged to the other server.
     if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
       if (isLast && !response.headersSent) response.setHeader("connection", "close");
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);
     }
     const { socket } = request;
-    // An earlier response has closed the connection, or the client has closed it over HTTP/2. No response can be sent,
-    // so the request must not be processed.
+    // An earlier response or an HTTP/2 client has closed the connection. No response can be sent, so the request must
+    // not be processed.
     if (socket.writableEnded) return;
-    // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. This request's
-    // turn comes when node assigns the socket to its response. After a closing response, node never does.
+    // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. The request
+    // waits until node assigns the socket to the request's response. After a closing response, node never does.
     if (response.socket === null && willEnd(socket)) {
-      // Restores this request's async context, because node emits the event in the previous request's.
+      // Restores this request's async context, because node emits the event in the previous request's context.
       const goOn = AsyncResource.bind(() => handle(request, response, next));
       response.once("socket", goOn);
       return;
     }
     const { contentType } = common;
-    // A body parser has already decompressed the body.
+    // If the body was already read, a body parser has decompressed the body.
     if (request.readableDidRead) common.contentEncoding = null;
     const exchange = toExchange(request, response, url, common);
     if (typeof urlOrProblem !== "string") return refuseProblem(server, exchange, urlOrProblem);
     if (exchange.body !== undefined && request.readableDidRead) {
-      // An endpoint gets the bytes that were sent, for example to verify their signature.
+      // An endpoint gets the body's bytes as sent, for example to verify a signature.
       const parsedBody = readParsedBody(request, target.kind === "endpoint" ? null : contentType);
       const parsed = parsedBody ?? (needsBody(target, contentType) ? undefined : unreadBody);
-      // The body was already consumed, so waiting for it would never end.
+      // The body was already consumed, so a wait for the body would never end.
       if (parsed === undefined)
         return next === undefined ? refuseProblem(server, exchange, bodyWasRead()) : next(bodyWasRead());
       if (parsed instanceof HttpProblem) return refuseProblem(server, exchange, parsed);
@@ -112,14 +112,15 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   return handle;
 }
 
-/** Returns whether the response depends on the body's content, and not only on its presence and its type. */
+/** Returns whether the response depends on the body's content. Otherwise only the body's presence and type matter. */
 function needsBody(target: Target, contentType: string | null): boolean {
   if (target.kind === "unmatched") return false;
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;
 }
 
 /**
- * A placeholder for a consumed body whose content does not matter. Not empty, because an empty body counts as no body.
+ * A placeholder for a consumed body with irrelevant content. The placeholder has a byte, because an empty body counts
+ * as no body.
  */
 const unreadBody = new Uint8Array(1);
 
@@ -131,14 +132,14 @@ function toExchange(
 ): Exchange {
   if (!("stream" in request)) return new NodeHttp1Exchange(request, response as ServerResponse, target, common);
   const { stream } = request;
-  // The compatibility layer would send an empty trailer section before ours.
+  // Node's compatibility layer would send an empty trailer section before the gateway's trailer section.
   stream.removeAllListeners("wantTrailers");
   return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders, common, response);
 }
 
 /**
- * Returns whether middleware may find another path in a target in absolute form (RFC 9112 §3.2.2): node's `url.parse`,
- * which Express uses, ends a host at characters that RFC 3986 allows in a name, such as `;`.
+ * Returns whether middleware may find another path in a target in absolute form (RFC 9112 §3.2.2). Express uses node's
+ * `url.parse`, which ends a host at characters such as `;`, although RFC 3986 allows them in a name.
  */
 function isAmbiguous(target: string): boolean {
   return !target.startsWith("/") && target !== "*" && !plainAbsoluteForm.test(target);

@@ -1,4 +1,4 @@
-/** The entry `@plantstore/gateway/options`: option checks. */
+/** The entry `@plantstore/gateway/options`, which exports checks for options. */
 export {
   findMisspelled,
   nearestName,

@@ -1,4 +1,4 @@
-/** The entry `@plantstore/gateway/rest`: the REST rules, without a server. */
+/** The entry `@plantstore/gateway/rest`, which exports the REST rules without a server. */
 export {
   hasResponseStream,
   type RestBinding,

@@ -1,2 +1,2 @@
-/** The entry `@plantstore/gateway/validation`: request validation. Loaded only by programs that use it. */
+/** The entry `@plantstore/gateway/validation`, for request validation. Only programs that import it load its code. */
 export { openValidation, type ValidationOptions, type Validation } from "@plantstore/validation";

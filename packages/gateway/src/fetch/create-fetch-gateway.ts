@@ -10,7 +10,7 @@ import { refuseUnknownOptions } from "@plantstore/http";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { webGzip } from "./web-gzip.ts";
 
-/** A gateway that handles Fetch requests, and does not listen itself. */
+/** A gateway that handles Fetch requests, and does not listen on a port. */
 export interface FetchGateway {
   /** Handles one request over REST, Connect or gRPC-Web. Rejects only if `next` rejects. */
   readonly fetch: FetchHandler;
@@ -20,7 +20,7 @@ export interface FetchGateway {
  * Creates a gateway from Connect routes, for platforms without node.
  *
  * Bodies and messages may be compressed with gzip, unless `acceptCompression` is set. The limits on connections and the
- * timeouts for arriving requests have no effect, because the server enforces its own.
+ * timeouts for arriving requests have no effect, because the platform's server enforces its own limits.
  *
  * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`; TypeError for unknown options
  */

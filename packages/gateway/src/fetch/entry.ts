@@ -1,5 +1,5 @@
 /**
- * The entry `@plantstore/gateway/fetch`: the gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
+ * The entry `@plantstore/gateway/fetch`, a gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
  *
  * The entry serves REST, Connect and gRPC-Web, and uses no node modules.
  */

@@ -10,19 +10,19 @@ import {
   FetchExchange,
 } from "@plantstore/http";
 
-/** Request information that the Fetch `Request` does not contain. */
+/** Information about a request that the Fetch `Request` does not contain. */
 export interface FetchContext {
-  /** The connection's other end. Defaults to an empty address. */
+  /** The peer of the connection. Defaults to an empty address. */
   readonly peer?: Peer;
   /** The call's initial context values. */
   readonly contextValues?: ContextValues;
-  /** Called if no route matches, before `admit`. Its response is returned. */
+  /** Called before `admit` if no route matches. The handler returns the response of `next`. */
   readonly next?: () => Response | Promise<Response>;
 }
 
 /**
- * Handles a Fetch `Request`. Rejects only if `next` rejects. If the client disconnects before its response, the status
- * is 499. If the response cannot be written, it is 500.
+ * Handles a Fetch `Request`. Rejects only if `next` rejects. If the client disconnects before the response, the status
+ * is 499. If the response cannot be written, the status is 500.
  */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
@@ -49,8 +49,8 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
 }
 
 /**
- * Returns the target, or a refusal if it is gRPC: gRPC responses end with trailers (gRPC over HTTP/2, "Responses"),
- * which a `Response` cannot have.
+ * Returns the target, or a refusal for a gRPC call. A gRPC response ends with trailers (gRPC over HTTP/2, "Responses"),
+ * and a `Response` cannot have trailers.
  */
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;

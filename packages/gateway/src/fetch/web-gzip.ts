@@ -4,19 +4,19 @@ import { messageTooLarge, type PieceDecompression } from "@plantstore/protocols"
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** gzip (RFC 1952) with the Compression Streams API: the only coding that every platform supports. */
+/** The gzip compression (RFC 1952) with the Compression Streams API. Not every platform supports other codings. */
 export const webGzip: PieceDecompression = {
   name: "gzip",
   compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
   decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
-  // The ratio is not checked, because gzip decodes to at most 1,032 times its bytes, which is allowed.
+  // The compression ratio is not checked, because gzip bodies never exceed the allowed ratio of 1,032.
   decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };
 
 /**
- * Decodes gzip as it arrives.
+ * Decodes gzip pieces as they arrive.
  *
- * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip; `encoded` errors are rethrown
+ * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip; rethrows errors from `encoded`
  */
 async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
@@ -36,14 +36,14 @@ async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Ar
     for await (const piece of toStream(counted()).pipeThrough(new DecompressionStream("gzip"))) yield piece;
   } catch {
     if (failure !== undefined) throw failure;
-    // Some clients send an empty message as zero bytes, although that is not valid gzip.
+    // Some clients send an empty message as zero bytes, although zero bytes are not valid gzip.
     if (bytes > 0) throw problem("ERR_ENCODING_INVALID", message);
   }
 }
 
 /**
- * How many bytes are decoded per step. 4 KiB, which decode to at most 4 MiB, because some platforms decode each piece
- * completely.
+ * Maximum encoded bytes per decoding step. Some platforms decode each piece completely, and 4 KiB decode to at most 4
+ * MiB.
  */
 const sliceBytes = 4096;
 
@@ -60,12 +60,12 @@ function toStream(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStre
       if (done === true) controller.close();
       else controller.enqueue(value);
     },
-    // Not awaited, because `return` waits for the pending piece, which may never arrive.
+    // The call is not awaited, because `return` waits for the pending piece, which may never arrive.
     cancel: () => void pieces.return(undefined),
   });
 }
 
-/** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as they exceed `bytesMax` */
+/** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as the pieces exceed `bytesMax` */
 async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const read: Uint8Array[] = [];
   let bytes = 0;

@@ -1,33 +1,34 @@
 import { refuseUnknownOptions, required } from "@plantstore/http";
 import type { Readiness } from "./readiness.ts";
 
-/** A graceful shutdown's phases. */
+/** The durations of the phases of a graceful shutdown. */
 export interface DrainTimes {
   /**
-   * Milliseconds for which the server keeps serving while it reports that it is not ready, so that load balancers
-   * notice.
+   * Milliseconds for which the server keeps serving after it reports that it is not ready. Load balancers need this
+   * time to react.
    */
   readonly delayMs: number;
   /** Milliseconds that running calls may take after that. The rest are aborted. */
   readonly timeoutMs: number;
 }
 
-/** The defaults for {@link DrainTimes}: together less than the 30 s after which Kubernetes kills a container. */
+/** The defaults for {@link DrainTimes}. Their sum is less than the 30 s after which Kubernetes kills a container. */
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
 /**
- * The maximum for each of the {@link DrainTimes} in milliseconds: an hour, longer than any orchestrator waits and short
- * enough to catch typos.
+ * The maximum in milliseconds for each of the {@link DrainTimes}. No orchestrator waits longer than an hour, and larger
+ * values are most likely typos.
  */
 export const drainMsMax = 3_600_000;
 
 /**
- * Stops a server behind a load balancer without losing a call: reports that it is not ready, serves for the delay, then
- * makes the server refuse new connections (on HTTP/2 with a GOAWAY, RFC 9113 §6.8) and finish running calls.
+ * Stops a server behind a load balancer without losing a call. The server reports that it is not ready, and serves
+ * calls for the delay. Then the server refuses new connections (on HTTP/2 with a GOAWAY, RFC 9113 §6.8) and finishes
+ * running calls.
  *
  * @param server - a gateway or a proxy
- * @returns a promise that resolves when the last call has ended, at the latest after both times. Rejects with a
- * TypeError for unknown or missing times
+ * @returns a promise that resolves when the last call has ended, at the latest after the sum of both times; rejects
+ * with a TypeError for unknown or missing times
  */
 export async function drainGracefully(
   server: { drain(timeoutMs: number): Promise<void> },

@@ -10,36 +10,39 @@ import type { Readiness } from "./readiness.ts";
 /** Options for {@link createHealthService}. */
 export interface HealthOptions {
   readonly readiness: Readiness;
-  /** The full names of the known services. All share the server's health. */
+  /** The full names of the known services. All services share the server's health. */
   readonly services: readonly string[];
 }
 
 const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, services: required };
 
 /**
- * Maximum bytes in a `grpc.health.v1.Health` request. Pass it as `readMaxBytes` where the service is registered.
+ * Maximum bytes in a `grpc.health.v1.Health` request. Pass this limit as `readMaxBytes` where the service is
+ * registered.
  *
- * 512 bytes fit any service's full name. Health checks need no credential, so with the limit for other messages anyone
- * could make the server hold that many bytes on each of a connection's streams.
+ * The full name of any service fits 512 bytes. Health checks need no credential. With the limit for other messages, any
+ * client could make the server hold that many bytes on each stream of a connection.
  */
 export const healthRequestBytesMax = 512;
 
 /** Milliseconds between two readiness checks for watchers. Probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 
-/** Maximum number of watching streams across all connections. They need no credential, and each takes about 35 KB. */
+/**
+ * Maximum number of watching streams across all connections. Watching needs about 35 KB per stream, and no credential.
+ */
 const watchersMax = 1_000;
 
-/** A watching stream. */
+/** A stream that watches the health of a service. */
 interface Watcher {
-  /** The last status that was sent. */
+  /** The last status that was sent to the client. */
   sent: Status | undefined;
-  /** Wakes the stream to check the status again, if it is waiting. */
+  /** Wakes a waiting stream, which then checks the status again. */
   wake: () => void;
 }
 
 /**
- * Creates the `grpc.health.v1.Health` implementation, with the same readiness as `/readyz`.
+ * Creates the `grpc.health.v1.Health` implementation. Health is the same readiness as in `/readyz`.
  *
  * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`, because open streams would
  * delay the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.

@@ -1,6 +1,6 @@
 /**
- * The server's health: `grpc.health.v1`, and probes for orchestrators and load balancers, for any service. The entry
- * `@plantstore/gateway/health`.
+ * The entry `@plantstore/gateway/health`, for the health of any server. Exports `grpc.health.v1`, and probes for
+ * orchestrators and load balancers.
  */
 export { Health } from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
 export { drainGracefully, drainMsMax, drainTimesDefault, type DrainTimes } from "./drain.ts";

@@ -6,7 +6,8 @@ const [livePath, readyPath, healthPath] = ["/livez", "/readyz", "/healthz"] as c
 const paths: ReadonlySet<string> = new Set([livePath, readyPath, healthPath]);
 
 /**
- * Returns whether a request was a probe: to an endpoint of {@link createProbes}, or a grpc.health.v1 call.
+ * Returns whether a request was a probe, which is a grpc.health.v1 call or a request to a {@link createProbes}
+ * endpoint.
  *
  * @param prefix - the gateway's `requestPathPrefix`
  */
@@ -18,13 +19,13 @@ export function isProbe(
   return httpRoute.startsWith(prefix) && paths.has(httpRoute.slice(prefix.length));
 }
 
-// A cached response to a probe would be out of date (RFC 9111 §5.2.2.5).
+// Probe responses must not be stored in caches, because a stored response would be out of date (RFC 9111 §5.2.2.5).
 const header = { "content-type": "application/json", "cache-control": "no-store" };
 
 /**
- * Creates the probes. `/livez` returns 200 as long as the process responds. `/readyz` returns 200 while the server can
- * take calls, otherwise 503 with the reasons as `obstacles`. Failed optional parts are listed as `degraded`. `/healthz`
- * is the same as `/readyz`, for platforms that know only one path.
+ * Creates the endpoints for probes. `/livez` returns 200 as long as the process responds. `/readyz` returns 200 while
+ * the server accepts calls, or otherwise 503 with the reasons as `obstacles`. The member `degraded` lists failed
+ * optional parts. `/healthz` is the same as `/readyz`, for platforms that support only one path.
  */
 export function createProbes(readiness: Readiness): Endpoint[] {
   const livezBody = JSON.stringify({ status: "live" });
@@ -37,7 +38,7 @@ export function createProbes(readiness: Readiness): Endpoint[] {
     }
     return { httpStatus: 503, header, body: JSON.stringify({ status: "not ready", obstacles, ...degraded }) };
   };
-  // Load balancers and orchestrators cannot send a credential.
+  // The probes are open because load balancers and orchestrators cannot send a credential.
   return [
     { path: livePath, open: true, handle: () => ({ httpStatus: 200, header, body: livezBody }) },
     { path: readyPath, open: true, handle: respondReady },

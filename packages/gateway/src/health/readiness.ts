@@ -1,49 +1,52 @@
 import { requireObject } from "@plantstore/http";
 
-/** A server part that may fail. */
+/** A part of the server that may fail, such as a database connection. */
 export interface ServerPart {
-  /** Why the part cannot serve, for an operator, or `undefined` while it can. Must be cheap to read. */
+  /** The problem for an operator, or `undefined` while the part can serve. Reading the property must be cheap. */
   readonly problem?: string | undefined;
-  /** Whether the server is ready even if this part fails. Probes then report the part as degraded. Default `false`. */
+  /**
+   * Whether the server stays ready if this part fails. Probes report a failed optional part as degraded. Default
+   * `false`.
+   */
   readonly isOptional?: boolean;
 }
 
 /**
- * Whether calls should be sent to this server, for probes, gRPC health and the drain.
+ * The readiness of a server to receive calls. Probes, gRPC health and the drain use the readiness.
  *
- * Computed on demand and never stored, so it cannot be out of date.
+ * Readiness is computed on demand and never stored, so the result cannot be out of date.
  */
 export class Readiness {
   readonly #parts: () => Readonly<Record<string, ServerPart>>;
   readonly #drain = new AbortController();
 
   /**
-   * @param parts - by the names that probes report, or a function that returns them, if they change. Names must not be
-   * secret, because probes need no credential
-   * @throws TypeError with the code ERR_OPTIONS if `parts` is neither
+   * @param parts - the server's parts by the names that probes report, or a function that returns parts that change.
+   * Names must not be secret, because probes need no credential
+   * @throws TypeError with the code ERR_OPTIONS if `parts` is neither an object nor a function
    */
   constructor(parts: Readonly<Record<string, ServerPart>> | (() => Readonly<Record<string, ServerPart>>)) {
     if (typeof parts !== "function") requireObject(parts, "Readiness", "parts");
     this.#parts = typeof parts === "function" ? parts : () => parts;
   }
 
-  /** Makes the server permanently not ready, because it is about to stop. */
+  /** Makes a server that is about to stop permanently not ready. */
   startDraining(): void {
     this.#drain.abort();
   }
 
-  /** Aborts when the server starts to drain. */
+  /** The signal that aborts when the server starts to drain. */
   get draining(): AbortSignal {
     return this.#drain.signal;
   }
 
-  /** Returns the reasons why the server is not ready: `"draining"`, or part names. Empty when it is ready. */
+  /** Returns `"draining"` and the names of failed required parts. The array is empty when the server is ready. */
   obstacles(): string[] {
     const names = [...this.problems().keys()];
     return this.draining.aborted ? ["draining", ...names] : names;
   }
 
-  /** Returns why required server parts cannot serve, for an operator, by their names. */
+  /** Returns the reasons for an operator why required parts cannot serve, by the parts' names. */
   problems(): ReadonlyMap<string, string> {
     return this.#problemsOf(false);
   }

@@ -2,10 +2,10 @@ import { createRegistry, type DescFile, type DescService, type Registry, toBinar
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
 /**
- * The service descriptors, indexed by the names that reflection uses.
+ * An index of service descriptors by the names that reflection uses.
  *
- * Files are returned as serialized `FileDescriptorProto`s: the file itself first, then everything that it imports, so
- * that a tool needs no further request.
+ * Files are returned as serialized `FileDescriptorProto`s. The result contains the requested file first, and then all
+ * direct and indirect imports, so that a tool needs no further request.
  */
 export class DescriptorIndex {
   readonly services: readonly string[];
@@ -23,14 +23,15 @@ export class DescriptorIndex {
     return serialize(this.#files.get(name));
   }
 
-  /** Finds the file that declares a type, a service, an extension, or one of their members. */
+  /** Finds the file that declares a type, a service, an extension, or a member of a type or service. */
   fileDeclaring(symbol: string): Uint8Array[] | undefined {
-    // A method or a field is declared in its parent's file: "pkg.Service.Method" in the file with "pkg.Service".
+    // A method or a field is declared in the file of its parent. For example, the file with "pkg.Service" declares
+    // "pkg.Service.Method".
     const parent = symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0));
     return serialize((this.#types.get(symbol) ?? this.#parentWith(parent, symbol))?.file);
   }
 
-  /** Finds the file that declares a message's extension. */
+  /** Finds the file that declares an extension of a message. */
   fileExtending(messageName: string, extensionNumber: number): Uint8Array[] | undefined {
     const extended = this.#types.getMessage(messageName);
     return serialize(extended && this.#types.getExtensionFor(extended, extensionNumber)?.file);

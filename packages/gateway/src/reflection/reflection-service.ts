@@ -10,11 +10,11 @@ import { DescriptorIndex } from "./descriptor-index.ts";
 type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /**
- * Creates the `grpc.reflection.v1.ServerReflection` implementation for services. The implementation also implements
+ * Creates the `grpc.reflection.v1.ServerReflection` implementation for services. The same implementation works for
  * `grpc.reflection.v1alpha`, which tools such as ghz and grpcio-reflection use.
  *
- * An unknown name gets an error response, and the stream continues. Requests are handled one at a time, so a client
- * that does not read its responses gets no further ones.
+ * A request with an unknown name gets an error response, and the stream continues. Requests are handled one at a time,
+ * so a client that does not read its responses gets no further responses.
  */
 export function createReflectionService(services: readonly DescService[]): ServiceImpl<typeof ServerReflection> {
   const index = new DescriptorIndex(services);
