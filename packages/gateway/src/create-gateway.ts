@@ -44,14 +44,14 @@ import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 /** Options for {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
   /**
-   * Handles requests that match no route. `admit` is not called for these requests. Only {@link Gateway.handler} uses
-   * this option. `fallback` is declared as a method, so that a function for only one of node:http and node:http2, such
-   * as an Express application, is also accepted.
+   * Handles requests that match no route, instead of calling `admit`. Only {@link Gateway.handler} uses `fallback`.
+   * Declared as a method, `fallback` also accepts a function for only node:http or only node:http2, such as an Express
+   * application.
    */
   fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
   /**
-   * Returns the initial context values. Only {@link Gateway.handler} uses this option, because only the handler has a
-   * request from node. Thrown errors are handled like errors from `admit`. After an error, `onRequest` is not called,
+   * Returns the initial context values. Only {@link Gateway.handler} uses `contextValues`, because only the handler has
+   * a request from node. Thrown errors are handled like errors from `admit`. After an error, `onRequest` is not called,
    * because the context values are missing.
    */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
@@ -65,7 +65,7 @@ export interface GatewayOptions extends ServingOptions {
   readonly engine?: HttpEngine;
 }
 
-/** All names in {@link GatewayOptions}. */
+/** The names of all {@link GatewayOptions}. */
 export const gatewayOptionNames: OptionNames<GatewayOptions> = {
   ...servingOptionNames,
   fallback: true,
@@ -80,8 +80,8 @@ export interface Gateway extends FetchGateway {
   readonly handler: NodeHandler;
   /**
    * The listener for the event `checkContinue` of node's servers. Serves a request as {@link handler} does, and sends
-   * 100 (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends
-   * 100 immediately. If a request is passed on to `next` or `fallback`, the called function must call
+   * 100 (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without a listener, node:http sends 100
+   * immediately. If a request is passed on to `next` or `fallback`, the called function must call
    * `response.writeContinue()`.
    */
   readonly checkContinue: NodeHandler;
@@ -107,7 +107,7 @@ export interface Gateway extends FetchGateway {
   setSecureContext(context: SecureContextOptions): void;
   /**
    * Stops accepting connections, and waits for requests in flight. After `timeoutMs`, closes the connections of the
-   * remaining requests, which get no response. To end calls with a status, abort `shutdownSignal` before the call.
+   * remaining requests, which get no response. To end calls with a status, abort `shutdownSignal` before draining.
    */
   drain(timeoutMs: number): Promise<void>;
   /** Closes the gateway immediately. Calls in flight are aborted without a response. */

@@ -1,6 +1,4 @@
-/**
- * The entry `@plantstore/gateway/mcp`, which serves RPCs as tools. Only programs that import this entry load its code.
- */
+/** The entry `@plantstore/gateway/mcp`, for RPCs as tools. Only programs that import the entry load its code. */
 export {
   createMcp,
   type McpOptions,

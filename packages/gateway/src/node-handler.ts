@@ -22,8 +22,8 @@ import {
 } from "@plantstore/http/node";
 
 /**
- * A response from node:http or node:http2. The types of both declare the same methods in different ways. Without these
- * common signatures, code could not call the methods of their union.
+ * A response from node:http or node:http2. The types of node:http and node:http2 declare the same methods differently.
+ * Code could not call the methods of a union without common signatures.
  */
 export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "write">) & {
   writeHead(status: number, headers?: OutgoingHttpHeaders): NodeServerResponse;
@@ -112,7 +112,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   return handle;
 }
 
-/** Returns whether the response depends on the body's content. Otherwise only the body's presence and type matter. */
+/** Returns whether the response depends on the body's content, and not only on the presence and type of the body. */
 function needsBody(target: Target, contentType: string | null): boolean {
   if (target.kind === "unmatched") return false;
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;

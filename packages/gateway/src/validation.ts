@@ -1,2 +1,2 @@
-/** The entry `@plantstore/gateway/validation`, for request validation. Only programs that import it load its code. */
+/** The entry `@plantstore/gateway/validation`, for request validation. Only its importers load the module's code. */
 export { openValidation, type ValidationOptions, type Validation } from "@plantstore/validation";

@@ -13,7 +13,7 @@ export interface CallSignal {
 }
 
 /**
- * Checks a message before the handler gets it.
+ * Checks a message before the handler gets the message.
  *
  * @throws ConnectError `InvalidArgument` if the message violates a rule
  */
@@ -60,7 +60,7 @@ export interface Caller {
   readonly takesParts: boolean;
   /** Returns the milliseconds until the caller's deadline, or `undefined` without one. */
   timeoutMs(): number | undefined;
-  /** Called when the response header is complete, so that it can be sent before the first message. */
+  /** Called when the response header is complete. The header can then be sent before the first message. */
   begin(): void;
 }
 
@@ -88,7 +88,7 @@ export class Forwarding {
 
   /**
    * @param check - checks requests; if set, requests are not forwarded in parts
-   * @param intercept - runs the interceptors; `undefined` if there are none
+   * @param intercept - runs the interceptors; `undefined` if the RPC has no interceptors
    */
   constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
     this.forwarder = forwarder;

@@ -2,19 +2,19 @@ import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "@plantstore/http";
 import type { ProtocolName } from "./protocol-name.ts";
 
-/** A request's properties. Each hook gets some of them. */
+/** A request's properties. Each hook gets some of these properties. */
 export interface RequestView {
   /** `/package.Service/Method` of the called RPC, or `undefined` if the request matched none. */
   readonly procedure: string | undefined;
   readonly protocol: ProtocolName;
   readonly httpMethod: string;
-  /** Path and query as sent. */
+  /** The path and the query as the client sent both. */
   readonly target: string;
   /** The request target without its query. */
   readonly path: string;
-  /** The matched rule's path template, or the endpoint's path, with the prefix. `undefined` if neither matched. */
+  /** The matched rule's path template, or the endpoint's path, with the prefix. `undefined` for other requests. */
   readonly httpRoute: string | undefined;
-  /** The HTTP version, or `undefined` over Fetch, which does not expose it. */
+  /** The HTTP version, or `undefined` over Fetch, which does not expose the version. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   readonly header: HeaderReader;
@@ -26,7 +26,7 @@ export interface RequestView {
   readonly requestId: string | undefined;
   /** Whether the RPC has a stream in at least one direction. A streaming RPC may fail after its response has begun. */
   readonly stream: boolean;
-  /** The request's sender: the client that trusted proxies report, otherwise the connection's peer. */
+  /** The request's sender, which is the client that trusted proxies report, or otherwise the connection's peer. */
   readonly peer: Peer;
   /** The scheme and authority that the client used, or that trusted proxies report: `https://orders.example`. */
   readonly origin: string;
@@ -37,7 +37,7 @@ export interface RequestView {
   readonly connection: object;
   /**
    * Whether another server has accepted the request and passed it on to `handler` or `fetch`. For a mounted gateway,
-   * `onRequest` runs in an async context that belongs to this request.
+   * `onRequest` runs in an async context that belongs to the request.
    */
   readonly isMounted: boolean;
   /** The context values that this request's interceptors and handler see. */
@@ -94,7 +94,7 @@ export interface CompletedRequest extends Pick<
   RequestView,
   "procedure" | "protocol" | "httpMethod" | "path" | "httpRoute" | "httpVersion" | "scheme" | "contextValues" | "peer"
 > {
-  /** 0 if nothing was sent because the client disconnected or the response could not be written; see `error`. */
+  /** The HTTP status, or 0 if the client disconnected or the response could not be written. `error` has the reason. */
   readonly httpStatus: number;
   /** The error in the response, or `undefined` on success. */
   readonly error: ConnectError | undefined;

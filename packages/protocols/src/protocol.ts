@@ -29,7 +29,7 @@ export interface ProtocolParts {
  */
 export interface Protocol {
   readonly name: ProtocolName;
-  /** Whether errors have an HTTP status other than 200. Otherwise REST responds with 405 to a wrong method. */
+  /** Whether errors have an HTTP status other than 200. REST responds with 405 for protocols without HTTP statuses. */
   readonly hasHttpStatus: boolean;
   /** Returns the targets for POST requests to an RPC's path, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
@@ -38,7 +38,7 @@ export interface Protocol {
    * format.
    */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
-  /** Finds a target by a path that is not an RPC's path. Missing if the protocol has no such paths. */
+  /** Finds a target by a path that is not an RPC's path. Missing if the protocol has only RPC paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
   /** The only path of {@link find}, without the prefix. Set if all requests in this protocol are POSTs to one path. */
   readonly bodyPath?: string;
@@ -74,7 +74,7 @@ interface AnyTarget {
   readonly protocol: Protocol;
   /** The matched rule's path template, without the gateway's prefix; `undefined` except on REST. */
   readonly pathTemplate: string | undefined;
-  /** Returns whether the response depends on the body content for this content type. Defaults to `true`. */
+  /** Returns whether the response depends on the body's content for a content type. Defaults to `true`. */
   needsBody?(contentType: string | null): boolean;
 }
 
@@ -127,7 +127,7 @@ export interface Refusal {
 }
 
 /**
- * Reads one call from an exchange, and writes the response. Each protocol implements this interface.
+ * Reads one call from an exchange, and writes the response. Each protocol implements `Wire`.
  *
  * The header is read when the wire is opened. An error in the header is stored as `problem` instead of thrown, because
  * the response format depends on other header fields.
@@ -146,8 +146,8 @@ export interface Wire {
   readonly responseTrailer: LazyHeaders;
 
   /**
-   * Reads the message from a client that sends exactly one. Without a body, `body` is empty. Returns a promise only if
-   * the message must be decompressed.
+   * Reads the message from a client that sends exactly one message. Without a body, `body` is empty. Returns a promise
+   * only if the message must be decompressed.
    */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
@@ -242,14 +242,14 @@ export interface StreamWire extends Wire {
   /** Bytes that keep an idle call's connection open, or `undefined` if the protocol has none. */
   readonly heartbeat?: Uint8Array | undefined;
   /**
-   * Whether an error before the first message is reported when the response ends. Otherwise an error changes the HTTP
-   * status, so the header section is delayed until the first message or error.
+   * Whether an error before the first message is reported when the response ends. If an error changes the HTTP status
+   * instead, the header section is delayed until the first message or error.
    */
   readonly reportsErrorAtEnd: boolean;
   /** Whether a server stream sends its header section before a late first message. */
   readonly sendsHeaderEarly?: boolean;
   /**
-   * The reason to end the response before its messages. The response to HEAD is only a header section (RFC 9110
+   * The reason to end the response before the last message. The response to HEAD is only a header section (RFC 9110
    * §9.3.2), or the messages exceed a protocol limit. Read after {@link encode} and {@link headerToSend}.
    */
   readonly earlyEnd?: "complete" | ConnectError | undefined;

@@ -16,7 +16,7 @@ export interface CorsOptions {
   readonly maxAgeSeconds?: number;
 }
 
-/** All names in {@link CorsOptions}. */
+/** The names of all {@link CorsOptions}. */
 export const corsOptionNames: OptionNames<CorsOptions> = {
   origins: required,
   allowedHeaders: true,
@@ -33,7 +33,7 @@ export interface Cors {
    * The response to a preflight is the same for every path, so the response does not reveal which paths exist.
    */
   preflight(request: CorsRequest): readonly string[] | undefined;
-  /** Returns the header fields that allow a page to read a response. Not for the response to a preflight. */
+  /** Returns the header fields that allow a page to read the response to any request except a preflight. */
   responseFields(origin: string | null): readonly string[];
 }
 

@@ -71,7 +71,7 @@ export interface RpcPlatform {
   readonly definitions?: readonly PartlyVisible[];
 }
 
-/** An RPC registered with a router, and the RPC's options. These options override the router's options. */
+/** An RPC registered with a router, and the RPC's options, which override the router's options. */
 interface RegisteredRpc {
   readonly spec: MethodImplSpec;
   readonly serviceOptions: RouterOptions;
@@ -204,7 +204,7 @@ function registerRpcs(
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const mergedOptions = { ...base, ...override };
   refuseIgnoredOptions(mergedOptions.jsonOptions ?? {}, ignoredJsonOptions, "jsonOptions");
-  // This call checks the options, and throws Connect's errors.
+  // `createConnectRouter` is called only to check the options, and throws Connect's errors.
   createConnectRouter(mergedOptions);
   return { ...mergedOptions, ...validateUniversalHandlerOptions(mergedOptions) };
 }

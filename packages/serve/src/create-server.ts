@@ -50,7 +50,7 @@ import type { Server } from "./server.ts";
 import type { Validation } from "./validation.ts";
 import { withoutCodegen } from "./without-codegen.ts";
 
-/** The options of every gateway, independent of the HTTP server. They include the options of `connectNodeAdapter`. */
+/** The options of every gateway, independent of the HTTP server, including the options of `connectNodeAdapter`. */
 export interface ServingOptions extends ConnectRouterOptions {
   /** Registers the services, like the option `routes` of `connectNodeAdapter`. */
   readonly routes: (router: ConnectRouter) => void;
@@ -103,7 +103,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   /**
    * Whether the error for a refused request names the option that would accept the request. An object replaces the
    * names of options in errors. By default, false if the environment variable NODE_ENV is `production`, otherwise true.
-   * In any case, `optionOf` returns the option for the error that {@link onError} gets.
+   * Independent of `nameOptions`, `optionOf` returns the option for the error that {@link onError} gets.
    */
   readonly nameOptions?: boolean | OptionLabels;
   /** Called after every response. Thrown errors are passed to {@link onFault}, once per cause. */
@@ -116,7 +116,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onFault?: OnFault;
 }
 
-/** All names in {@link ServingOptions}. */
+/** The names of all {@link ServingOptions}. */
 export const servingOptionNames: OptionNames<ServingOptions> = {
   ...routerOptionNames,
   routes: required,

@@ -57,7 +57,7 @@ export interface EndpointRequest extends Pick<
 
 /** An {@link Endpoint}'s response. */
 export interface EndpointResponse {
-  /** The status, from 200 to 599. Any other status is reported as a fault, and the client gets 500. */
+  /** The status, from 200 to 599. A status outside this range is reported as a fault, and the client gets 500. */
   readonly httpStatus: number;
   /** The header fields, including `content-type`. The server adds `content-length`. */
   readonly header?: Readonly<Record<string, string>>;

@@ -121,7 +121,7 @@ function createFaultPrinter(): FaultReporter {
 
 /**
  * Returns the indented stacks of an error and its causes. Text in an indented stack cannot imitate a separate log line.
- * Other properties are omitted, because they may contain the request and its credential. Never throws.
+ * Other properties, which may contain the request and its credential, are omitted. Never throws.
  */
 function stackOf(error: unknown, causes = 0): string {
   try {
@@ -137,7 +137,7 @@ function stackOf(error: unknown, causes = 0): string {
   }
 }
 
-// Replaces control characters and characters that change the text direction. Both could overwrite terminal output.
+// Replaces control characters and characters that change the text direction, which could overwrite terminal output.
 function printable(text: string): string {
   return text
     .slice(0, printedLengthMax)

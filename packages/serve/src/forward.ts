@@ -1,6 +1,6 @@
 /**
- * Forwarded calls are the third kind of call, next to unary and streaming calls. They are forwarded as bytes to another
- * server, or to handlers that decode messages themselves.
+ * Forwarded calls are the third kind of call, next to unary and streaming calls. Messages in these calls are forwarded
+ * as bytes to another server, or to handlers that decode messages themselves.
  *
  * Forwarded messages are envelopes in the binary format. If the caller's format is binary, messages are forwarded
  * unchanged. Messages in other formats are decoded and encoded again. Large messages are forwarded in the pieces in
@@ -335,7 +335,7 @@ class ForwardedCall
 
   resolveParts(messages: AsyncIterable<ForwardedMessage>): void {
     const { responseHeader, responseTrailer } = this.wire;
-    // Only wires with envelopes read or write a unary call's pieces. These wires also write streams.
+    // Only wires with envelopes read or write a unary call's pieces, and such wires also write streams.
     this.#response ??= new StreamResponse(this, this.wire as StreamWire);
     this.#response.respond(responseHeader, responseTrailer, messages);
   }

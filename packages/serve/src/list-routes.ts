@@ -5,8 +5,8 @@ import type { Routes } from "./routes.ts";
 /** A path that a gateway serves. An RPC has a route for the RPC protocols, and a route for each HTTP rule. */
 export interface GatewayRoute {
   /**
-   * The HTTP methods that the route accepts. `*` means every method. Includes HEAD for rules with GET, and OPTIONS if
-   * the gateway responds to CORS preflights.
+   * The HTTP methods that the route accepts, where `*` means every method. Rules with GET include HEAD. OPTIONS is
+   * included if the gateway responds to CORS preflights.
    */
   readonly httpMethods: readonly string[];
   /** The path with the gateway's prefix, such as `/shop.v1.Shop/GetOrder`. A REST route has a path template. */

@@ -380,7 +380,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 }
 
 /**
- * Returns the header or trailer to send. This is the call's own object, or a copy of an interceptor's replacement.
+ * Returns the header or trailer to send, which is the call's own object, or a copy of an interceptor's replacement.
  *
  * @throws TypeError for a value that is not a field list, or has an invalid field name (RFC 9110 §5.1)
  */

@@ -3,8 +3,8 @@ import { problem } from "@plantstore/protobuf";
 import { type RequestFailure } from "@plantstore/http";
 
 /**
- * Returns the error to respond with for any thrown value. Every protocol can write this error. Only a ConnectError's
- * message is intended for clients. Any other value is a {@link toFault fault}. Never throws.
+ * Returns the error to respond with for any thrown value, in a form that every protocol can write. Only a
+ * ConnectError's message is intended for clients. Other values are a {@link toFault fault}. Never throws.
  *
  * @param failure - the description of the failure if the thrown value is a fault
  */

@@ -4,7 +4,7 @@ import { messageTooLarge, type PieceDecompression } from "@plantstore/protocols"
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** The gzip compression (RFC 1952) with the Compression Streams API. Not every platform supports other codings. */
+/** The gzip compression (RFC 1952) with the Compression Streams API. Some platforms support no other coding. */
 export const webGzip: PieceDecompression = {
   name: "gzip",
   compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),

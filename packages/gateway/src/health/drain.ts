@@ -3,16 +3,13 @@ import type { Readiness } from "./readiness.ts";
 
 /** The durations of the phases of a graceful shutdown. */
 export interface DrainTimes {
-  /**
-   * Milliseconds for which the server keeps serving after it reports that it is not ready. Load balancers need this
-   * time to react.
-   */
+  /** Milliseconds for which a server that is no longer ready keeps serving. Load balancers need this delay to react. */
   readonly delayMs: number;
-  /** Milliseconds that running calls may take after that. The rest are aborted. */
+  /** Milliseconds that running calls may take after the delay. The remaining calls are then aborted. */
   readonly timeoutMs: number;
 }
 
-/** The defaults for {@link DrainTimes}. Their sum is less than the 30 s after which Kubernetes kills a container. */
+/** The defaults for {@link DrainTimes}. Both together are less than the 30 s before Kubernetes kills a container. */
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
 /**

@@ -20,8 +20,8 @@ const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, ser
  * Maximum bytes in a `grpc.health.v1.Health` request. Pass this limit as `readMaxBytes` where the service is
  * registered.
  *
- * The full name of any service fits 512 bytes. Health checks need no credential. With the limit for other messages, any
- * client could make the server hold that many bytes on each stream of a connection.
+ * The full name of any service fits 512 bytes. Health checks need no credential. With the larger limit for other
+ * messages, any client could fill the server's memory on many streams.
  */
 export const healthRequestBytesMax = 512;
 
@@ -29,7 +29,7 @@ export const healthRequestBytesMax = 512;
 const watchIntervalMs = 1_000;
 
 /**
- * Maximum number of watching streams across all connections. Watching needs about 35 KB per stream, and no credential.
+ * Maximum number of watching streams across all connections. Each stream takes about 35 KB. No credential is needed.
  */
 const watchersMax = 1_000;
 
@@ -42,7 +42,7 @@ interface Watcher {
 }
 
 /**
- * Creates the `grpc.health.v1.Health` implementation. Health is the same readiness as in `/readyz`.
+ * Creates the `grpc.health.v1.Health` implementation, which reports the same readiness as `/readyz`.
  *
  * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`, because open streams would
  * delay the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.

@@ -40,7 +40,7 @@ interface Functions {
   readonly options?: ZstdOptions;
 }
 
-/** The result of zlib's functions with the option `info`. Node's types do not declare this result. */
+/** The result of zlib's functions with the option `info`, which Node's types do not declare. */
 interface Inflated {
   readonly buffer: Buffer;
   /** zlib's engine. `bytesWritten` is the number of consumed input bytes. */
@@ -81,9 +81,10 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
 /**
  * Returns a Brotli message with the window reduced to the size that the message can fill (RFC 7932 §9.1).
  *
- * A decoder outputs nothing until the window is full or the message is complete. With a large window, 51 bytes could
- * fill 16 MiB before the message is rejected. A message that is shorter than both windows decodes to the same bytes
- * with the smaller window. Back-references in such a message point into the message itself or into the dictionary.
+ * A decoder outputs nothing until the window is full or the message is complete. With a large window, a message of 51
+ * bytes could fill 16 MiB before the message is rejected. A message that is shorter than both windows decodes to the
+ * same bytes with the smaller window. Back-references in a short message point into the message itself or into the
+ * dictionary.
  */
 function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
   const [first = 0] = bytes;

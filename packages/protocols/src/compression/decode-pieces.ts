@@ -47,7 +47,7 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
  * Maximum number of decoded bytes per received byte. The ratio is checked once a body is longer than the message limit.
  *
  * The length of a stream is not limited, and some codings turn a kilobyte into a gigabyte. Without a maximum ratio, the
- * gateway would read this gigabyte line by line.
+ * gateway would read a gigabyte line by line.
  */
 // The maximum is the highest ratio in gzip. No gzip body is rejected, and no other coding costs more.
 const decodedRatioMax = 1032;
@@ -92,7 +92,7 @@ function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
   return addAbortSignal(signal, decoder);
 }
 
-/** Returns whether an error means that the bytes are not valid. Other errors mean that the sender has disconnected. */
+/** Returns whether an error means that the bytes are not valid, and not that the sender has disconnected. */
 function isDecoderError(error: unknown): boolean {
   return error instanceof Error && "errno" in error;
 }

@@ -30,7 +30,7 @@ export class ConnectStreamWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // This is the response's last write, so backpressure can be ignored.
+    // The end of the stream is the response's last write, so backpressure can be ignored.
     void this.write(endOfStream(trailer, error));
     this.exchange.end();
   }

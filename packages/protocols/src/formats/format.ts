@@ -3,14 +3,14 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { ReadJsonOptions } from "@plantstore/protobuf";
 
 /**
- * A format's name. Outside this folder, code that differs per format uses a `Record<FormatName, …>`. A new format then
- * causes compile errors until every record includes the format.
+ * A format's name. Outside the folder `formats`, code that differs per format uses a `Record<FormatName, …>`. A new
+ * format then causes compile errors until every record includes the format.
  */
 export type FormatName = "json" | "proto";
 
 /**
- * A message encoding in RPC protocols. To add a format, add a file to this folder, a {@link FormatName} and an item to
- * the list in `formats.ts`.
+ * A message encoding in RPC protocols. To add a format, add a file to the folder `formats`, a {@link FormatName} and an
+ * item to the list in `formats.ts`.
  */
 export interface Format {
   /** The name in content types (`application/grpc+proto`) and in Connect's query (`encoding=proto`). */
@@ -31,7 +31,7 @@ export interface Codec {
   /**
    * Encodes a response into bytes that share no memory with the message.
    *
-   * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
+   * @throws ConnectError `Internal` for a message that cannot be encoded, `ResourceExhausted` above `writeMaxBytes`
    */
   encode(message: Message): Uint8Array;
   /** Whether requests with unknown fields are refused. */

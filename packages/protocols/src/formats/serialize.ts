@@ -15,6 +15,6 @@ export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8
   }
   if (bytes.byteLength <= writeMaxBytes) return bytes;
   const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
-  // Connect, which defines `writeMaxBytes`, uses the same code.
+  // Connect, which defines `writeMaxBytes`, also uses the code ResourceExhausted.
   throw problem("ERR_RESPONSE_FAILED", message, { code: Code.ResourceExhausted });
 }

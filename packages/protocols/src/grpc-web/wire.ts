@@ -39,7 +39,7 @@ export class GrpcWebWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // This is the response's last write, so backpressure can be ignored.
+    // The trailer is the response's last write, so backpressure can be ignored.
     void this.write(trailerEnvelope(trailer, error));
     this.exchange.end();
   }

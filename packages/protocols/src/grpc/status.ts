@@ -42,7 +42,7 @@ export function writeTrailersOnly(
 const delaySeconds = /^\d{1,5}$/;
 
 /**
- * Sets a response status in its trailer, with the error metadata.
+ * Sets the status for an error in a response's trailer, and adds the error's metadata.
  *
  * A `retry-after` field is also sent as `grpc-retry-pushback-ms` (gRFC A6), the only delay that gRPC clients honor.
  */

@@ -7,10 +7,10 @@ import type { MessageSplitter } from "../shared/message-splitter.ts";
 /** The position in the body. The position determines which byte may follow between two values. */
 type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 
-/** The kind of the current value: an object or array, a string, or anything else. */
+/** The kind of the current value. A scalar is any value other than an object, an array or a string. */
 type ValueKind = "nested" | "string" | "scalar";
 
-/** Receives a body's values, for example to convert them to messages. */
+/** Receives a body's values, for example to convert each value to a message. */
 export interface ValueStream<T> {
   read(value: Uint8Array): T;
   /** Called when the body ends. Returns the message for a body without values, if the stream has one. */
@@ -18,8 +18,7 @@ export interface ValueStream<T> {
 }
 
 /**
- * Reads a body's messages from consecutive JSON values, with or without white space between them, or from one JSON
- * array.
+ * Reads a body's messages from consecutive JSON values, or from one JSON array. White space between values is optional.
  *
  * The reader finds only the end of each value. The stream checks whether each value is valid JSON. Time and memory are
  * proportional to a value's received bytes. Throws a `ConnectError` that names the message number. The error is the
@@ -58,7 +57,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
       const isNew = this.#kind === undefined;
       if (isNew && !this.#findValue()) return undefined;
       const start = this.#at;
-      // The first byte is consumed even if the byte cannot start a value. Each value then has at least one byte.
+      // Consumes the first byte even if the byte cannot start a value, so that each value has at least one byte.
       if (isNew && this.#kind === "scalar") this.#at++;
       const found = this.#findEnd();
       const part = this.#piece.subarray(start, this.#at);

@@ -59,7 +59,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   #finish(end: Uint8Array): void {
-    // This is the response's last write, so backpressure can be ignored.
+    // The end is the response's last write, so backpressure can be ignored.
     if (end.byteLength > 0) void this.exchange.write(end);
     this.exchange.end();
   }

@@ -32,7 +32,7 @@ export interface Representation {
 export interface Representations {
   /** Returns the representation that a request asks for, or `undefined` for JSON in one line. */
   choose(exchange: Exchange, query: string): Representation | undefined;
-  /** Decodes a request in the binary format. Returns `undefined` if the rule does not accept it. */
+  /** Decodes a request in the binary format. `undefined` if the rule does not accept the binary format. */
   readonly decodeProtobuf: ((bytes: Uint8Array) => Message) | undefined;
 }
 

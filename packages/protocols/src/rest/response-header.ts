@@ -1,7 +1,7 @@
 import type { HeaderFields } from "@plantstore/http";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-// Fields that are not copied from a handler's metadata. The gateway sets or interprets these fields itself.
+// Fields that the gateway sets or interprets itself, so these fields are not copied from a handler's metadata.
 const gatewayFields: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-type",

@@ -37,7 +37,7 @@ export function createBodyProtocol(
   return protocol;
 }
 
-/** The base class for wires of calls that a JSON body has named. The same body contained the call's message. */
+/** The base class for wires of calls that a JSON body names. The JSON body also contains the call's message. */
 export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeError"> {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;

@@ -58,7 +58,7 @@ function fieldOf(contentType: string): HeaderFields {
 }
 
 /**
- * Returns a refusal's content type. This is the request's content type if the protocol defines that type.
+ * Returns the request's content type for a refusal if the protocol defines this type, or otherwise a base type.
  *
  * @param bases - the protocol's content types without a format, longer types first
  */

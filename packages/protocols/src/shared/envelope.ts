@@ -56,8 +56,8 @@ export class Envelope {
 /**
  * Reads a unary body's envelope.
  *
- * @throws ConnectError `Unimplemented` for no message or more than one (as Connect does), `ResourceExhausted` for a
- * length over the limit, `InvalidArgument` for a body that is truncated or has reserved flags
+ * @throws ConnectError `Unimplemented` for no message or several messages (as in Connect), `ResourceExhausted` for a
+ * length over the limit, `InvalidArgument` for a truncated body or reserved flags
  */
 export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
   // gRPC, "Status codes". A call with too few or too many messages is unimplemented.
@@ -82,8 +82,8 @@ export function toEnvelope(message: Uint8Array): Envelope {
 /**
  * Yields the pieces of a body with one large envelope.
  *
- * @throws ConnectError `ResourceExhausted` for a length over the limit, before the first piece; later, the {@link
- * readSingleEnvelope} errors, and why the body was aborted
+ * @throws ConnectError `ResourceExhausted` for a length over the limit; the iterator throws the {@link
+ * readSingleEnvelope} errors, or the reason why the body was aborted
  */
 export function readLargeEnvelope(
   start: Uint8Array,
@@ -156,7 +156,7 @@ function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uin
  * Reads a stream's envelopes.
  *
  * Time and memory are proportional to the received bytes, not to the number of pieces or the announced length. Throws a
- * `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream that ends within an
+ * `ConnectError` `ResourceExhausted` for a length over the limit, or `InvalidArgument` for a stream that ends within an
  * envelope or has reserved flags.
  */
 export class EnvelopeReader<T> implements MessageSplitter<T> {
@@ -164,7 +164,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** The incomplete envelope. Its `announcedBytes` is the prefix's length until the prefix has arrived. */
+  /** The incomplete envelope. `announcedBytes` is the prefix's length until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
   readonly #readPart: ((part: Uint8Array) => T) | undefined;
   /** Bytes of a message read in parts that were not taken yet. */

@@ -33,7 +33,7 @@ export interface EnvelopedHeader {
   readonly problem?: ConnectError | undefined;
 }
 
-/** A call with messages in envelopes. These are all gRPC and gRPC-Web calls, and Connect streams. */
+/** The wire for calls with messages in envelopes, which are all gRPC and gRPC-Web calls, and Connect streams. */
 export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnaryWire, BinaryStreamWire {
   abstract readonly responseTrailer: LazyHeaders;
   readonly reportsErrorAtEnd = true;

@@ -34,7 +34,7 @@ export function toFields(headers: Headers): string[] {
  * and `fetch` read the lazy object through its iterator.
  */
 export interface LazyHeaders extends Headers {
-  /** Whether no `Headers` object has been built. If so, {@link fields} is still the original list. */
+  /** Whether no `Headers` object has been built, and {@link fields} is still the original list. */
   readonly isPristine: boolean;
   /** The original list of fields until a `Headers` object is built, then the current fields. */
   readonly fields: HeaderFields;
@@ -58,7 +58,7 @@ class HeadersOfFields implements LazyHeaders {
     return this.#headers === undefined ? this.#fields : toFields(this.#headers);
   }
 
-  // This method is public, because a private method would take memory in every object.
+  // The getter is public, because a private method would take memory in every object.
   get built(): Headers {
     return (this.#headers ??= toHeaders(this.#fields));
   }

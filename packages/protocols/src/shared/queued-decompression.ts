@@ -6,8 +6,8 @@ import { clientGoneError } from "./http-error.ts";
 /**
  * Maximum compression ratio of a message that stays out of the queue for high ratios.
  *
- * Text rarely reaches a fifth of this ratio. Up to this ratio, decompression costs no more per received byte than all
- * other processing.
+ * Text rarely reaches a fifth of the maximum ratio. Up to the maximum, decompression costs no more per received byte
+ * than all other processing.
  */
 const normalRatioMax = 100;
 
@@ -43,7 +43,7 @@ class DecompressionQueue {
 
 // All gateways that share this module share both queues. A message may hold an 8 MiB window (16 MiB if `readMaxBytes`
 // is above 8 MiB), and twice the message's length while its pieces are joined. Node's thread pool interleaves all
-// running decompressions. Without a limit, each message would hold this memory until the last message is decompressed.
+// running decompressions. Without a limit, each message would hold its memory until the last message is decompressed.
 // Eight slots are twice the pool's default size. Two slots leave half of the pool's threads to other messages.
 const normalQueue = new DecompressionQueue(8);
 const highRatioQueue = new DecompressionQueue(2);

@@ -4,7 +4,9 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { problem, type ProblemDetails } from "@plantstore/protobuf";
 import type { HeaderReader } from "@plantstore/http";
 
-/** A request timeout: milliseconds from now, an error (`InvalidArgument`), or neither. */
+/**
+ * A request's timeout, in milliseconds from now. Has an `error` for an invalid timeout, and neither without a timeout.
+ */
 export interface Timeout {
   readonly timeoutMs?: number | undefined;
   readonly error?: ConnectError | undefined;

@@ -9,7 +9,9 @@ import type { BindingOptions } from "./rest-options.ts";
 
 /** The format for the request bodies of a rule. */
 export interface BodyFormat {
-  /** The kind of body: none, not read, one JSON value, a stream of JSON values, or bytes of any type. */
+  /**
+   * Whether a body has one JSON value, a stream of JSON values or bytes of any type, is ignored, or is not accepted.
+   */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /**
    * The format's content types, the preferred type first. A body without a content type is also read in this format,
@@ -23,7 +25,7 @@ export interface BodyFormat {
    * `"or-array"` also accepts one array of values. If `undefined`, the stream is read as lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
-  /** Whether an empty body is refused. Otherwise an empty body is read as the default message. */
+  /** Whether an empty body is refused instead of being read as the default message. */
   readonly isRequired?: true;
   /** Whether a body without a content type is refused, as QUERY requires (RFC 10008 §2). */
   readonly requiresContentType?: true;
@@ -144,8 +146,8 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", message, { option });
 }
 
-// Browsers and `curl -F` send forms in this type (RFC 7578). A handler that expects a file's bytes would also store the
-// boundaries between the form's parts.
+// Browsers and `curl -F` send forms as multipart/form-data (RFC 7578). A handler that expects a file's bytes would also
+// store the boundaries between the form's parts.
 function isMultipartForm(contentType: string): boolean {
   return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
 }

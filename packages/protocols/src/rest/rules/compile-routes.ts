@@ -33,7 +33,7 @@ export type RestMatch = RouteMatch<RestBinding>;
 
 /** The routes of a set of RPCs. */
 export interface RestRoutes {
-  /** Every binding, in declaration order. */
+  /** All bindings, in declaration order. */
   readonly bindings: readonly RestBinding[];
   /**
    * Finds a request's binding.

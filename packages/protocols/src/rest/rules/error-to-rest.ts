@@ -42,9 +42,8 @@ export interface ErrorRecordWriter {
 }
 
 /**
- * Returns the types that error details may have. These are the types in `registry` and in
- * google/rpc/error_details.proto. Services can send the latter types without importing that file, so descriptors of
- * services may not include them.
+ * Returns the types that error details may have, which are the types in `registry` and in
+ * google/rpc/error_details.proto. Services can send the types in error_details.proto without importing that file.
  */
 export function withDetailTypes(registry: Registry = createRegistry()): Registry {
   return createRegistry(file_google_rpc_error_details, registry);
@@ -161,7 +160,7 @@ function detailToJson(detail: ConnectError["details"][number], options: JsonStyl
     try {
       return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
     } catch {
-      // A detail with bytes that are not valid for its type is passed on unchanged.
+      // A detail is passed on unchanged if the bytes are not valid for the type.
     }
   }
   return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };

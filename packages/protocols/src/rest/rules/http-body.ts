@@ -3,7 +3,7 @@ import { createFieldSetter, loadField } from "@plantstore/protobuf";
 import { findProtoField } from "./field-path.ts";
 import type { RestBody } from "./rest-request.ts";
 
-/** A google.api.HttpBody message. Its bytes are sent over HTTP unchanged, with its content type. */
+/** A google.api.HttpBody message. The bytes in `data` are sent over HTTP unchanged, with the message's content type. */
 interface HttpBody extends Message<"google.api.HttpBody"> {
   contentType: string;
   data: Uint8Array;

@@ -27,7 +27,7 @@ import {
 /** The message fields that query parameters may set. */
 export interface ParameterBinding {
   readonly message: DescMessage;
-  /** The fields that the path or the body sets. Query parameters must not set these fields. */
+  /** The fields that the path or the body sets, so query parameters must not set these fields. */
   readonly boundFields: BoundFields;
   /**
    * Whether parameters for unknown or bound fields are ignored and reported instead of refused. An unknown enum name is

@@ -25,7 +25,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   return new Parser(text).parse();
 }
 
-// Matches a literal. Literals consist of path characters (RFC 3986 §3.3) without a meaning in templates. These are
+// Matches a literal. Literals consist of path characters (RFC 3986 §3.3) without a meaning in templates. Allowed are
 // unreserved characters, sub-delims except "*", "@", and percent escapes.
 const literalToken = /(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+/y;
 const identToken = /[A-Za-z_][A-Za-z0-9_]*/y;
@@ -106,7 +106,7 @@ class Parser {
     return this.#at === this.#text.length;
   }
 
-  /** Consumes a string if it comes next. */
+  /** Consumes a string if the template continues with this string. */
   #consume(text: string): boolean {
     if (!this.#text.startsWith(text, this.#at)) return false;
     this.#at += text.length;

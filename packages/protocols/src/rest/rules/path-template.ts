@@ -26,8 +26,9 @@ export interface PathTemplate {
 }
 
 /**
- * Returns whether a variable can match more than one segment. The value of such a variable keeps `%2F` as sent, because
- * a decoded slash would look like a segment separator. Other escapes are decoded (google/api/http.proto).
+ * Returns whether a variable can match more than one segment. The value of a multi-segment variable keeps `%2F` as
+ * sent, because a decoded slash would look like a segment separator. Escapes other than `%2F` are decoded
+ * (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);
@@ -59,7 +60,7 @@ function printSegment(segment: TemplateSegment): string {
 
 /**
  * Prints a template literal with escapes for characters that have a meaning in templates or are not allowed in a path.
- * Other characters are not escaped. A mounted gateway matches a literal only in this form.
+ * A mounted gateway matches a literal only in the printed form.
  */
 export function printTemplateLiteral(text: string): string {
   // encodeURIComponent does not escape "*", which would be a wildcard in a template.

@@ -3,8 +3,8 @@ import { type PathTemplate, printPathTemplate } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /**
- * Finds bindings that no request can reach. For each of these bindings, finds the more specific bindings that match all
- * of the same paths.
+ * Finds bindings that no request can reach, and the more specific bindings that match all paths of an unreachable
+ * binding.
  *
  * Each binding is tried with example paths. `*` becomes a string that is not a literal in any template, and `**`
  * becomes up to as many of these strings as the longest template has segments. A binding that no example path reaches

@@ -27,8 +27,7 @@ export interface BodyReader {
   /** Creates a message from bytes. */
   readonly createMessage?: (request: RestBody) => Message;
   /**
-   * Sets the JSON body's fields in a message. The path has already set fields in this message. Returns the ignored
-   * names.
+   * Sets the JSON body's fields in a message, after the path has set fields. Returns the ignored names.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */

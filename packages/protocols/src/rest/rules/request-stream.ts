@@ -14,8 +14,7 @@ export interface RequestStream {
    * Ends the stream.
    *
    * @returns the message for an empty body of bytes, such as an empty file, or otherwise `undefined`
-   * @throws ConnectError `InvalidArgument` for a stream without messages if the URL sets fields. No handler would see
-   * these fields
+   * @throws ConnectError `InvalidArgument` if the URL sets fields and the stream has no message for these fields
    */
   end(): Message | undefined;
 }

@@ -36,7 +36,7 @@ export function prepareResponse(
  * Creates the function that writes a response message, or one field of the message, as JSON.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
- * @throws RuleProblem if the response has no such field
+ * @throws RuleProblem if the response has no field `responseBody`
  */
 export function createJsonWriter(
   output: DescMessage,
@@ -51,7 +51,7 @@ export function createJsonWriter(
   return createJsonFieldWriter(field, options);
 }
 
-/** Returns a successful response with this JSON. */
+/** Returns a successful response with a JSON body. */
 export function jsonResponse(json: string, contentType: string): RestResponse {
   return { httpStatus: 200, contentType, body: toUtf8(json) };
 }

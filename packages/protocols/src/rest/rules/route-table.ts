@@ -9,7 +9,9 @@ import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-pat
 export type RouteMatch<Binding> =
   /** A binding has matched. `captures` has the decoded value for each variable in the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
-  /** The path exists with other methods only: 405, where `allow` is for the header `Allow`. */
+  /**
+   * Only routes with other methods match the path. The status is 405, and `allow` is the value for the header `Allow`.
+   */
   | { readonly kind: "method-not-allowed"; readonly allow: string }
   | { readonly kind: "not-found" }
   /** The path is not valid, so the status is 400. */
@@ -144,7 +146,8 @@ export class RouteTable<Binding> {
 // A segment that equals no literal. Strings decoded from UTF-8 never contain a lone surrogate.
 const nonLiteral = "\ud800";
 
-// A colon separates a verb only if a template has that verb. Without such a template, "a:b" is an ordinary value.
+// A colon separates a verb only if a template has that verb. Without a template with this verb, a segment such as "a:b"
+// is an ordinary value.
 function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined {
   const lastSegment = fullPath.raw.at(-1) ?? "";
   const colon = lastSegment.lastIndexOf(":");

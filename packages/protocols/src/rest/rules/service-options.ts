@@ -8,9 +8,9 @@
  */
 export type RestProfile = "strict" | "google" | "grpc-gateway" | "envoy" | "a2a";
 
-/** REST options for one service, mostly for compatibility with the gateway it used before. All are off by default. */
+/** REST options for one service, mostly for compatibility with another gateway. All options are off by default. */
 export interface RestServiceOptions {
-  /** The profile for the options that are not set here. Defaults to `profile` in `rest`. */
+  /** The profile for options that the service does not set. Defaults to `profile` in `rest`. */
   readonly profile?: RestProfile;
   /**
    * Ignores unknown query parameters, unknown fields and enum names in JSON bodies, and fields that the path sets.
@@ -37,9 +37,9 @@ export interface RestServiceOptions {
    */
   readonly ignoredQueryParameters?: readonly string[];
   /**
-   * Sends only the response fields that the request selects (AIP-157), by `?$fields=`, `?fields=` or the header field
-   * `X-Goog-FieldMask`: `a.b,c(d,e)`, where `*` stands for all fields. A parameter `fields` that names a request field
-   * sets this field.
+   * Sends only the response fields that the request selects with `?$fields=`, `?fields=` or the header field
+   * `X-Goog-FieldMask` (AIP-157). In a selection such as `a.b,c(d,e)`, `*` stands for all fields. A parameter `fields`
+   * that names a request field sets this field.
    */
   readonly partialResponses?: boolean;
   /**
@@ -61,15 +61,15 @@ export interface RestServiceOptions {
   /** Accepts Go durations in the query, such as `5m` and `13h0m0s`, like grpc-gateway. */
   readonly goDurations?: boolean;
   /**
-   * Accepts and sends single messages also in the binary protobuf format, as grpc-gateway's `ProtoMarshaller` does: as
-   * `application/x-protobuf`, `application/protobuf` or `application/octet-stream`. A response has the type that
-   * `Accept` names, otherwise the request's. Errors are a google.rpc.Status. The path overrides the body. Not for
-   * streams, `google.api.HttpBody`, and bodies that are not a message.
+   * Also accepts and sends single messages in the binary protobuf format, like grpc-gateway's `ProtoMarshaller`. The
+   * content types are `application/x-protobuf`, `application/protobuf` and `application/octet-stream`. A response has
+   * the type that `Accept` names, or otherwise the request's type. Errors are a google.rpc.Status. The path overrides
+   * the body. Has no effect on streams, `google.api.HttpBody`, and bodies that are not a message.
    */
   readonly protobufBodies?: boolean;
   /**
-   * Sends indented JSON for `Accept: application/json+pretty` and for a parameter `pretty`. Documentation of
-   * grpc-gateway shows both. A parameter `pretty` that names a request field sets this field.
+   * Sends indented JSON for `Accept: application/json+pretty` and for a parameter `pretty`, like grpc-gateway's
+   * documentation. A parameter `pretty` that names a request field sets this field.
    */
   readonly prettyJson?: boolean;
   /**
@@ -81,10 +81,10 @@ export interface RestServiceOptions {
    */
   readonly grpcMetadata?: boolean;
   /**
-   * Also accepts client streams as `application/json`: consecutive JSON values, with or without white space between
-   * them, as grpc-gateway does, or one array that contains them, as Envoy does. A body that starts with `[` is an
-   * array, unless the messages may be arrays themselves. Drawback: a stream that is truncated between two values looks
-   * complete, like a line stream, and errors name the message instead of the line.
+   * Also accepts client streams as `application/json`. The body is consecutive JSON values, as in grpc-gateway, or one
+   * array of values, as in Envoy. White space between consecutive values is optional. A body that starts with `[` is an
+   * array, unless messages may be arrays. Drawback: a stream that is truncated between two values looks complete, like
+   * a stream of lines. Errors name the message instead of the line.
    */
   readonly jsonClientStreams?: boolean;
   /**

@@ -21,7 +21,7 @@ export function templatesOverlap(one: PathTemplate, other: PathTemplate): boolea
   if (one.verb === other.verb) return partsOverlap(one.segments, other.segments);
   if (one.verb !== undefined && other.verb !== undefined) return false;
   const [withVerb, plain] = one.verb === undefined ? [other, one] : [one, other];
-  // Without a route that has this verb, the last segment of "/a:verb" is a value that contains a colon.
+  // For a template without a verb, the last segment of "/a:verb" is a value that contains a colon.
   return valuesBeforeVerb(plain.segments, `:${withVerb.verb}`).some((parts) => partsOverlap(withVerb.segments, parts));
 }
 
