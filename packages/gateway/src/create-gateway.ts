@@ -44,7 +44,7 @@ import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 /** Options for {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
   /**
-   * Handles requests that match no route, instead of calling `admit`. Only {@link Gateway.handler} uses `fallback`.
+   * Handles requests that match no route, without a call to `admit`. Only {@link Gateway.handler} uses `fallback`.
    * Declared as a method, `fallback` also accepts a function for only node:http or only node:http2, such as an Express
    * application.
    */

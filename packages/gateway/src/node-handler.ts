@@ -23,7 +23,7 @@ import {
 
 /**
  * A response from node:http or node:http2. The types of node:http and node:http2 declare the same methods differently.
- * Code could not call the methods of a union without common signatures.
+ * Without these common signatures, code could not call methods of the union type.
  */
 export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "write">) & {
   writeHead(status: number, headers?: OutgoingHttpHeaders): NodeServerResponse;
@@ -45,7 +45,7 @@ export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "wr
  * result is bytes, a string, or a value parsed from JSON.
  *
  * @param next - called if no route matches, or with an Error if the body was read and a body parser's result is
- * missing. Without `next`, the error is `Internal`
+ * missing. Without `next`, the client gets `Internal`
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -85,7 +85,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     // not be processed.
     if (socket.writableEnded) return;
     // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. The request
-    // waits until node assigns the socket to the request's response. After a closing response, node never does.
+    // waits until node assigns the socket to the request's response. After a closing response, node never assigns the
+    // socket.
     if (response.socket === null && willEnd(socket)) {
       // Restores this request's async context, because node emits the event in the previous request's context.
       const goOn = AsyncResource.bind(() => handle(request, response, next));

@@ -1,2 +1,2 @@
-/** The entry `@plantstore/gateway/validation`, for request validation. Only its importers load the module's code. */
+/** The entry `@plantstore/gateway/validation`. Only programs that import the entry load the code for validation. */
 export { openValidation, type ValidationOptions, type Validation } from "@plantstore/validation";

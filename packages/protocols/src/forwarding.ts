@@ -30,8 +30,8 @@ export interface FaultReceiver {
  */
 export interface Forwarder {
   /**
-   * The memory for request bodies. "shared" if the bytes are only forwarded, so that large messages may arrive in
-   * pieces. "own" if an application gets the bytes.
+   * The memory for request bodies. The memory is "shared" if bytes are only forwarded, so that large messages may
+   * arrive in pieces, and "own" if an application gets the bytes.
    */
   readonly memory: BodyMemory;
   /** Whether all messages are decoded, because some message fields must not be forwarded. */

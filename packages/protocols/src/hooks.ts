@@ -8,7 +8,7 @@ export interface RequestView {
   readonly procedure: string | undefined;
   readonly protocol: ProtocolName;
   readonly httpMethod: string;
-  /** The path and the query as the client sent both. */
+  /** The request target, with path and query as sent. */
   readonly target: string;
   /** The request target without its query. */
   readonly path: string;

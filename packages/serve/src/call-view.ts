@@ -33,7 +33,7 @@ export class CallView implements HandlerContext {
   readonly url: string;
   readonly header: Headers;
   readonly contextValues: ContextValues;
-  /** The received message or message stream. Until then, a placeholder message with an empty type name. */
+  /** The received message or message stream, or a message with an empty type name before the body is read. */
   message: Message | AsyncIterable<Message> = unread;
   readonly protocolName: string;
   readonly requestHeader: Headers;

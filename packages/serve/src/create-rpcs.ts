@@ -89,7 +89,7 @@ export interface RpcRestrictions {
 /** A gateway's RPCs. */
 interface PreparedRpcs {
   readonly rpcs: readonly Rpc[];
-  /** The types that JSON may name. By default, these are all types that are reachable from the services. */
+  /** The types that JSON may name, which are by default all types that are reachable from the services. */
   readonly registry: Registry;
   /** Removes hidden fields and values from error details. `undefined` if messages have no hidden fields or values. */
   readonly hidden: HiddenParts | undefined;

@@ -106,7 +106,7 @@ class ForwardedCall
   #envelopes: AsyncIterable<ForwardedMessage> | undefined;
   /** A streaming client's messages that are decoded. */
   #requests: RequestMessages | undefined;
-  /** The response if the response is a stream, or a message in pieces. */
+  /** A streamed response, or a response message in pieces. */
   #response: StreamResponse<Message | ForwardedMessage> | undefined;
 
   constructor(

@@ -313,7 +313,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   /** Ends the request after the response was written, or without a response. */
   settle(error: ConnectError | undefined): void {
-    // Writing a response may close the stream. The close event has then already settled the request.
+    // Writing a response may close the stream, and the close event then settles the request before this call.
     if (this.isDone) return;
     this.#end(error);
     this.#onSettled(error);
@@ -373,7 +373,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   #onSettled(error: ConnectError | undefined): void {
     const { onResponse } = this.#server;
     if (onResponse === undefined) return;
-    // A response without a status means that the client has disconnected. The disconnect may be detected only here.
+    // A response without a status means that the client has disconnected, even if no event has reported the disconnect.
     const outcome = error === undefined && this.#exchange.httpStatus === 0 ? clientGoneError() : error;
     onResponse(new LazyCompletedRequest(this, this.#exchange, outcome, performance.now() - this.#startMs));
   }

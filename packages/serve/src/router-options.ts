@@ -28,8 +28,8 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
 };
 
 /**
- * Minimum letters in a name per edit that still counts as a misspelling. The minimum is larger than for options,
- * because an implementation may have other methods with similar names.
+ * Minimum number of letters in a name for each edit in a misspelling. The minimum is larger than for options, because
+ * an implementation may have other methods with similar names.
  */
 const lettersPerEdit = 4;
 

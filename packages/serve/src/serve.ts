@@ -4,7 +4,7 @@
  *     find its target → announce → admit → open → begin → read → decode → run → write
  *
  * If the path names the procedure, the step `admit` calls the function that `admit` returns. If the body names the
- * procedure, this function is called between the steps `read` and `decode`.
+ * procedure, the function from `admit` is called between the steps `read` and `decode`.
  *
  * Each step below calls the next step as soon as possible. A step creates a promise only if the step must wait, because
  * a promise costs as much as a step. `findTarget` (`routes.ts`) decides about 404, 405 and 415, which are sent once the

@@ -6,14 +6,14 @@ import type { Routes } from "./routes.ts";
 
 /** The state that all requests to a gateway share, such as the routes and the program's hooks. */
 export interface Server {
-  /** The routes. A proxy replaces this object when its services change. Running requests keep their targets. */
+  /** The routes. A proxy replaces the routes when its services change. Running requests keep their targets. */
   routes: Routes;
   readonly admit: Admit | undefined;
   readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onResponse: ((request: CompletedRequest) => void) | undefined;
-  /** Adds the name of an option to an error's message. The option would accept the refused request. */
+  /** Adds the name of the option that would accept a refused request to the error's message. */
   readonly explain: (error: ConnectError) => ConnectError;
   readonly report: FaultReporter;
   readonly limits: Limits;

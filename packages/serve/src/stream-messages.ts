@@ -5,9 +5,9 @@ import { problem } from "@plantstore/protobuf";
 /**
  * The messages of a stream. Each message is converted from a source's item when the message is read.
  *
- * Interceptors iterate over this object. If no interceptor does, a call reads the source directly. A forwarded message
- * is then not decoded. A handler's messages need no intermediate iterator, and the promises of this iterator would cost
- * more than the conversion.
+ * Only interceptors iterate over this object. Without interceptors, a call reads the source directly, so that forwarded
+ * messages are not decoded, and a handler's messages need no intermediate iterator. The promises of an intermediate
+ * iterator would cost more than the conversion.
  */
 export class ConvertedMessages<Item> implements AsyncIterable<Message> {
   readonly source: AsyncIterable<Item>;

@@ -25,7 +25,7 @@ const headerDelayMs = 250;
 // The interval of 15 s is half of the shortest idle timeout in common proxies.
 const heartbeatMs = 15_000;
 
-/** Milliseconds for compressing an error after the response has begun. The response is then aborted. */
+/** Milliseconds that compressing an error may take in a response that has begun, before the response is aborted. */
 // The timeout is 30 s because the error cannot be sent uncompressed, and node's thread pool may be busy.
 const begunErrorCompressionMsMax = 30_000;
 
@@ -90,8 +90,8 @@ export class StreamResponse<M> {
     this.#messages = messages;
     this.#closeMessages = closeMessages;
     if (this.#beginsWithoutMessage) afterTurn(beginStream, this);
-    // While the client may still send messages, the header is not sent early. An error in these messages can then set
-    // the status.
+    // While the client may still send messages, the header is not sent early, so that an error in a message can set the
+    // status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.#wire.sendsHeaderEarly === true) {
       // The header is sent after the event-loop turn. If the timer fires late, the handler may yield the first message

@@ -5,11 +5,11 @@ import type { Readiness } from "./readiness.ts";
 export interface DrainTimes {
   /** Milliseconds for which a server that is no longer ready keeps serving. Load balancers need this delay to react. */
   readonly delayMs: number;
-  /** Milliseconds that running calls may take after the delay. The remaining calls are then aborted. */
+  /** Milliseconds that running calls may take after the delay. Calls that take longer are aborted. */
   readonly timeoutMs: number;
 }
 
-/** The defaults for {@link DrainTimes}. Both together are less than the 30 s before Kubernetes kills a container. */
+/** The defaults for {@link DrainTimes}. The sum is below the 30 s after which Kubernetes kills a container. */
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
 /**

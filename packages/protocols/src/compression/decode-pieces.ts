@@ -33,7 +33,7 @@ export type ZlibCoding = keyof typeof openDecoder;
  * Bytes in the largest window that a decoder accepts. The decoder holds the window until the body has been read or the
  * call has ended, even if the client has sent only a few bytes.
  *
- * The window announced by a body is not used, because each zstd frame announces a separate window.
+ * The bytes do not depend on the window that a body announces, because each zstd frame announces a separate window.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
   // The gzip window counts as 0 bytes, because its 32 KiB are less than the memory of any stream.

@@ -7,8 +7,8 @@ const trailerPrefix = "grpc-trailer-";
 
 /**
  * Returns whether a field may also be sent with the prefix. Fields that identify the caller are excluded, because
- * `admit` and proxies check only fields without the prefix. Fields that describe the message, the connection or the
- * route are excluded, and RPC protocol fields. Cookies are excluded because a page's scripts must not read `HttpOnly`
+ * `admit` and proxies check only fields without the prefix. RPC protocol fields are excluded, and fields that describe
+ * the message, the connection or the route. Cookies are excluded because a page's scripts must not read `HttpOnly`
  * cookies (RFC 6265 §4.1.2.6).
  */
 function isMetadata(name: string): boolean {

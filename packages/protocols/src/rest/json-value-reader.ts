@@ -4,7 +4,7 @@ import { problem, withMessage } from "@plantstore/protobuf";
 import { messageTooLarge } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
-/** The position in the body. The position determines which byte may follow between two values. */
+/** The position between two values of a body, which determines the bytes that may follow. */
 type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 
 /** The kind of the current value. A scalar is any value other than an object, an array or a string. */

@@ -58,7 +58,7 @@ function fieldOf(contentType: string): HeaderFields {
 }
 
 /**
- * Returns the request's content type for a refusal if the protocol defines this type, or otherwise a base type.
+ * Returns a refusal's content type, which is the request's type if the protocol defines it, or otherwise a base type.
  *
  * @param bases - the protocol's content types without a format, longer types first
  */

@@ -60,7 +60,7 @@ export class Envelope {
  * length over the limit, `InvalidArgument` for a truncated body or reserved flags
  */
 export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
-  // gRPC, "Status codes". A call with too few or too many messages is unimplemented.
+  // In gRPC, a call with too few or too many messages has the code Unimplemented ("Status codes").
   if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
   const end = envelopeBytes(body);
   if (end === 0) throw truncatedError();
@@ -264,7 +264,7 @@ function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
 }
 
 function severalMessages(): ConnectError {
-  // gRPC, "Status codes". A call with too few or too many messages is unimplemented.
+  // In gRPC, a call with too few or too many messages has the code Unimplemented ("Status codes").
   return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
 }
 

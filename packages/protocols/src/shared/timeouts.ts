@@ -4,9 +4,7 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { problem, type ProblemDetails } from "@plantstore/protobuf";
 import type { HeaderReader } from "@plantstore/http";
 
-/**
- * A request's timeout, in milliseconds from now. Has an `error` for an invalid timeout, and neither without a timeout.
- */
+/** A request's timeout in milliseconds from now. The error for an invalid timeout is `InvalidArgument`. */
 export interface Timeout {
   readonly timeoutMs?: number | undefined;
   readonly error?: ConnectError | undefined;

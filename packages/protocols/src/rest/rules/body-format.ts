@@ -9,9 +9,7 @@ import type { BindingOptions } from "./rest-options.ts";
 
 /** The format for the request bodies of a rule. */
 export interface BodyFormat {
-  /**
-   * Whether a body has one JSON value, a stream of JSON values or bytes of any type, is ignored, or is not accepted.
-   */
+  /** The kind of a rule's body. A body of the kind `ignored` is not read, and bytes may be of any type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /**
    * The format's content types, the preferred type first. A body without a content type is also read in this format,

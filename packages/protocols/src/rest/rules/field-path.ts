@@ -56,7 +56,7 @@ function resolvePath(message: DescMessage, names: readonly string[], find: FindF
  * dots. The time is at most quadratic in the number of names.
  */
 export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
-  // The message types in which the names from an index on do not resolve, by this index.
+  // The message types, by start index, in which the rest of the path does not resolve.
   const unresolvable = names.map(() => new Set<DescMessage>());
   const resolve = (parent: DescMessage, start: number): readonly DescField[] | undefined => {
     if (unresolvable[start]?.has(parent) === true) return undefined;

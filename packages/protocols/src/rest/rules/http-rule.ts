@@ -39,8 +39,8 @@ export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
  * Creates a function that finds an RPC's rule. The last external rule for an RPC replaces the annotation, as in service
  * configs. Annotations are found by the extension number, so any generated `annotations_pb` works.
  *
- * @param ignoreUnregistered - whether selectors for services without an RPC in `methods` are ignored. An unknown RPC in
- * a registered service is rejected in any case
+ * @param ignoreUnregistered - whether selectors for RPCs that are not in `methods` are ignored. An unknown RPC in a
+ * registered service is rejected in any case
  * @throws RuleProblem that lists every selector that matches none of `methods`
  */
 export function createHttpRuleFinder(

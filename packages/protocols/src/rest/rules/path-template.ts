@@ -36,8 +36,8 @@ export function isMultiSegment(template: PathTemplate, variable: TemplateVariabl
 }
 
 /**
- * Prints a path template. Parsing the result returns the same template. A variable for one segment is printed in the
- * short form `{id}`. Literals have the necessary escapes.
+ * Prints a path template. Parsing the printed template returns the same template. A variable for one segment is printed
+ * in the short form `{id}`. Literals have the necessary escapes.
  */
 export function printPathTemplate(template: PathTemplate): string {
   const { segments, variables, verb } = template;

@@ -45,7 +45,7 @@ export function createQueryBinding(
  * set only once. Only one member of a oneof may be set.
  *
  * @param query - the encoded string after the question mark
- * @returns the names of the ignored parameters; only a `lenient` binding ignores parameters
+ * @returns the names of ignored unknown parameters; empty unless the binding is `lenient`
  * @throws ConnectError `InvalidArgument` that names all unknown parameters, or the first invalid parameter
  */
 export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {

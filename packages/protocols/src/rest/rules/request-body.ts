@@ -75,7 +75,7 @@ export function createBodyReader(
 
 /**
  * Returns a function that converts a binary body to a binary request message. If the body is a field, the function adds
- * the field's tag and length. The same options then apply to decoding any message.
+ * the field's tag and length. Every message can then be decoded with the same options.
  */
 export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {
   const field = findProtoField(input, body);
