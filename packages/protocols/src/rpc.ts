@@ -20,7 +20,7 @@ import type { Forwarding } from "./forwarding.ts";
 /** One RPC in the routes, prepared before the first call. */
 export type Rpc = UnaryRpc | StreamRpc;
 
-/** An RPC's options in Connect, including its router's. */
+/** An RPC's options in Connect, including the options of the RPC's router. */
 export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
 /** The response parts that a wire writes. */

@@ -166,7 +166,7 @@ export class RestUnaryWire implements UnaryWire {
   }
 }
 
-/** A request's parsed `Content-Encoding`. */
+/** The result of parsing a request's `Content-Encoding`. */
 interface BodyCoding {
   /** The compression, or `undefined` for identity and for an unsupported coding. */
   readonly compression: Compression | undefined;

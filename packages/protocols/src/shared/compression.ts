@@ -20,11 +20,11 @@ export interface PieceDecompression extends Compression {
 
 /** A compression that can also decompress and compress bodies in pieces. */
 export interface StreamCompression extends PieceDecompression {
-  /** Opens one body's encoder. The encoder holds memory until it has ended or is closed. */
+  /** Opens one body's encoder. The encoder holds memory until the encoder has ended or is closed. */
   openEncoder(): PieceEncoder;
 }
 
-/** Encodes a body in pieces that a client can decode as soon as they arrive. */
+/** Encodes a body in pieces. A client can decode each piece as soon as the piece arrives. */
 export interface PieceEncoder {
   /** Encodes a piece. Rejects after {@link close} was called. */
   write(bytes: Uint8Array): Promise<Uint8Array>;

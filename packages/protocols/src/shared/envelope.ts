@@ -167,7 +167,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   /** The incomplete envelope. `announcedBytes` is the prefix's length until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
   readonly #readPart: ((part: Uint8Array) => T) | undefined;
-  /** Bytes of a message read in parts that were not taken yet. */
+  /** Remaining bytes of the message that is being read in parts. */
   #missingBytes = 0;
 
   /**

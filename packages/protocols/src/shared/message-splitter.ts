@@ -5,7 +5,7 @@ import { httpError } from "./http-error.ts";
 export interface MessageSplitter<T> {
   /** Adds the next piece. All complete messages from earlier pieces must have been taken. */
   add(piece: Uint8Array): void;
-  /** Returns the next message, or `undefined` if the message is incomplete. Decompression returns a promise. */
+  /** Returns the next message, a promise to decompress it, or `undefined` if the message is incomplete. */
   take(): T | Promise<T> | undefined;
   /** Returns the last message of a body that has ended, or `undefined` if there are no more messages. */
   end(): T | undefined;

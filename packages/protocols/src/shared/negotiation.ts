@@ -2,19 +2,21 @@
 export interface AcceptItem {
   /** A media range or a coding, in lower case. */
   readonly name: string;
-  /** The item's parameters in lower case, including the weight, such as `version=1.0.0`. */
+  /** The item's parameters and weight in lower case, such as `version=1.0.0`. */
   readonly parameters: readonly string[];
-  /** The weight between 0, for an item that is not acceptable, and 1, the default. */
+  /** The weight from 0 to 1. The weight 0 means that the item is not acceptable. Default 1. */
   readonly weight: number;
 }
 
 // Matches a weight from 0 to 1 with at most three fraction digits (RFC 9110 §12.4.2).
 const weightSyntax = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** Maximum number of list items that are read. There are fewer codings, and 16 items are cheap to read. */
+/**
+ * Maximum number of list items that are read. Fewer codings exist than this maximum, and 16 items are cheap to read.
+ */
 const itemsMax = 16;
 
-/** Maximum number of list characters that are read. Browsers send several times fewer. */
+/** Maximum number of list characters that are read. Browsers send several times fewer characters. */
 const acceptLengthMax = 1024;
 
 /**
