@@ -11,7 +11,7 @@ import {
 } from "@plantstore/http";
 import { AwaitedBody, dateFields, peerOf } from "@plantstore/http/node";
 
-/** An exchange on one of the engine's HTTP/1.1 connections. */
+/** A request and its response on one of the engine's HTTP/1.1 connections. */
 export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
   readonly connection: object;
@@ -29,7 +29,7 @@ export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver
     const { httpMethod, section } = head;
     const { fields, common, httpVersion } = section;
     const scheme = "encrypted" in connection.socket ? "https://" : "http://";
-    // A target in absolute form, which differs from the target in origin form, contains the authority.
+    // If the client sent an absolute URL as the request target, the URL contains the authority.
     const authority = head.target === target ? (common.host ?? "") : authorityOf(head.target, common.host);
     super({ httpMethod, target, url: scheme + authority + target, fields, common });
     this.httpVersion = httpVersion;
@@ -51,7 +51,7 @@ export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver
 
   onRequestError(problem: HttpProblem): void {
     if (this.httpStatus === 0) this.#refuse(this, problem);
-    // A response that has started cannot be completed any more.
+    // The response has started and cannot be replaced by an error.
     else this.#connection.destroy();
     this.abort(problem);
   }

@@ -4,7 +4,9 @@ import { SocketHttp2Exchange } from "./http2-exchange.ts";
 import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/http/node";
 import { errorName, type Limits, readRequestTarget } from "@plantstore/http";
 
-/** Creates an HTTP/2 server. A drain loses no stream that the client opens before it receives the GOAWAY. */
+/**
+ * Creates an HTTP/2 server. A graceful shutdown still serves streams that the client opens before the GOAWAY arrives.
+ */
 export function createHttp2Server({
   limits,
   budget,
@@ -17,7 +19,7 @@ export function createHttp2Server({
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket): Http2Connection => {
     const peer = peerOf(socket);
-    // The connection's identity for applications, which must not get the socket.
+    // Applications get this key to identify the connection, because they must not get the socket.
     const key = {};
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
@@ -31,7 +33,7 @@ export function createHttp2Server({
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
-      // A defect in the engine that belongs to no call.
+      // Reports a bug in the engine, because no call can report the error.
       onFault: (error) =>
         report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" }),
     });

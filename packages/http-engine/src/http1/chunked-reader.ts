@@ -8,10 +8,10 @@ import {
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
 
-/** Reads a chunked body (RFC 9112 §7.1), however the socket has split it. */
+/** Reads a chunked body (RFC 9112 §7.1), even if the socket splits chunks anywhere. */
 export class ChunkedReader {
   #part: "size" | "data" | "data end" | "trailer" = "size";
-  /** Bytes that remain in the current chunk. */
+  /** Number of bytes that remain in the current chunk. */
   #chunkBytes = 0;
   #extensionBytes = 0;
   readonly #trailerBytesMax: number;
@@ -21,7 +21,7 @@ export class ChunkedReader {
   }
 
   /**
-   * Consumes the body's next part.
+   * Consumes the next part of a chunked body.
    *
    * @returns a piece of the body; "more" after framing; "open" if the part has not arrived completely, in which case
    * nothing is consumed; "end" after the trailer section; or a problem, after which nothing can be read
@@ -72,7 +72,7 @@ export class ChunkedReader {
     return read;
   }
 
-  /** Checks the trailer fields and drops them (§7.1.2). The next request starts after them. */
+  /** Checks the trailer fields and drops them (§7.1.2). The next request starts after the trailer section. */
   #readTrailer(incoming: Incoming): HttpProblem | "open" | "end" {
     const { bytes, at } = incoming;
     const end = incoming.consumeSection();
@@ -90,12 +90,12 @@ function hasFramingField(trailer: HeaderFields): boolean {
   return contentLength !== null || transferEncoding !== null;
 }
 
-/** Returns whether an octet after a chunk size can start an extension: a semicolon, or white space before one. */
+/** Returns whether an octet after a chunk size is a semicolon or white space. Either can start a chunk extension. */
 function startsExtensions(octet: number | undefined): boolean {
   return octet === semicolon || octet === space || octet === tab;
 }
 
-/** Returns the end of the extensions: a CR, or the end of what has arrived. */
+/** Returns the position after the chunk extensions: the next CR, or the end of the received bytes. */
 function endOfExtensions(bytes: Buffer, from: number): number {
   const end = bytes.indexOf(cr, from);
   return end < 0 ? bytes.byteLength : end;
@@ -118,8 +118,8 @@ function hexDigit(octet = 0): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-// RFC 9112 §7.1.1: each is ";" and a token, optionally "=" and a token or a quoted-string, with spaces and tabs before
-// and after ";" and "=".
+// RFC 9112 §7.1.1: a chunk extension is ";" and a name, optionally followed by "=" and a token or a quoted string.
+// Spaces and tabs may surround ";" and "=".
 const chunkExtensions =
   /^(?:[\t ]*;[\t ]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:[\t ]*=[\t ]*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
 
@@ -128,9 +128,11 @@ const cr = 0x0d;
 const semicolon = 0x3b;
 const space = 0x20;
 const tab = 0x09;
-/** Maximum digits in a chunk size, including leading zeros. 13 hexadecimal digits are 52 bits, which are exact. */
+/**
+ * Maximum number of digits in a chunk size, including leading zeros. A number represents 13 hexadecimal digits exactly.
+ */
 const digitsMax = 13;
 
-/** Maximum number of bytes that a body's chunk extensions may have in total. They are ignored (RFC 9112 §7.1.1). */
-// node's limit: enough for chunk signatures.
+/** Maximum number of bytes in all chunk extensions of a body. Chunk extensions are ignored (RFC 9112 §7.1.1). */
+// node:http has the same limit. Signatures of chunks fit into 16 KiB.
 const extensionBytesMax = 16 * 1024;

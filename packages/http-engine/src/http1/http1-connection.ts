@@ -28,15 +28,18 @@ import { Http1Deadlines } from "./http1-deadlines.ts";
 import { type Http1RequestHead, emptyHead } from "./request-head.ts";
 import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 
-/** Receives one request's body and its connection's events. */
+/** Receives the body of one request, and events from the connection. */
 export interface RequestReceiver {
-  /** Gets the body's pieces. Calls {@link Http1Connection.consumed} after using them. */
+  /** Receives pieces of the body. Calls {@link Http1Connection.consumed} after using a piece. */
   readonly body: IncomingBody | undefined;
-  /** Called when the request cannot be read completely. Must refuse it unless the response has started. */
+  /**
+   * Called when the request cannot be read completely. The receiver must refuse the request unless its response has
+   * started.
+   */
   onRequestError(problem: HttpProblem): void;
   /** Called when the client disconnects before the response is complete. */
   onDisconnect(): void;
-  /** Called when the response can be continued. */
+  /** Called when the socket accepts more of the response. */
   onWritable(): void;
 }
 
@@ -47,10 +50,12 @@ export interface Http1ConnectionOptions {
   readonly timeoutCheckIntervalMs: number;
   /** Counts the bytes that clients have not read. */
   readonly budget: BacklogBudget;
-  /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
+  /**
+   * Called for each request, one after the other. The function must set the connection's receiver before it returns.
+   */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
-  /** Called with a defect in the engine, which closes the connection. */
+  /** Called with an error that a bug in the engine has thrown. The connection is closed. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -58,17 +63,17 @@ export interface Http1ConnectionOptions {
  * An HTTP/1.1 server connection (RFC 9112) on a socket.
  *
  * Requests are served one at a time, even if the client pipelines them. Requests may depend on each other, and only
- * safe ones may be processed concurrently (§9.3.2). Independent of RPC.
+ * safe requests may be processed concurrently (§9.3.2).
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
-  /** The connection's identity for applications, which must not get the socket. */
+  /** Applications get this key to identify the connection, because they must not get the socket. */
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
   /**
-   * The async context in which each request starts. A request that arrives in the same packet as another, or is read
-   * after the other's response, must not inherit the other handler's `AsyncLocalStorage`.
+   * The async context in which each request starts. Without the context, a pipelined request would inherit the
+   * `AsyncLocalStorage` of the previous request's handler.
    */
   readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
@@ -79,12 +84,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** The current request's head. */
   #head: Http1RequestHead = emptyHead;
   #continued = false;
-  /** Whether the response's head has been sent, but the body is incomplete. */
+  /** Whether the response's head was sent, but not the complete body. */
   #responseStarted = false;
   /** Whether the connection closes after the response to the current or next request. */
   #isLast = false;
   #isDraining = false;
-  /** Whether the connection has reached its maximum age, and is closed after a short idle time. */
+  /** Whether the connection has reached its maximum age. If so, a short idle time closes the connection. */
   #isRetired = false;
   #clientClosed = false;
   #droppedBytes = 0;
@@ -101,7 +106,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
-    // The event may occur in another connection's context, because its response closes this one to free memory.
+    // The event may occur in another connection's context: a response there may close this connection to free memory.
     socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
   }
@@ -111,28 +116,28 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     return this.receiver !== undefined || this.socket.writableLength > 0;
   }
 
-  /** 1 while {@link busy}, because requests are served one at a time. */
+  /** Number of open requests: 1 while {@link busy}, because requests are served one at a time. */
   get requests(): number {
     return this.busy ? 1 : 0;
   }
 
-  /** Closes the connection after the next response that no pipelined request follows. */
+  /** Closes the connection after the next response, or after the last pipelined request's response. */
   drain(): void {
     this.#isDraining = true;
   }
 
-  /** Closes the connection as {@link drain} does, or after it was idle for a second. */
+  /** Closes the connection as {@link drain} does, or when the connection was idle for a second. */
   retire(): void {
     this.#isDraining = this.#isRetired = true;
   }
 
-  /** Sends 100 Continue if the client waits for it (RFC 9110 §10.1.1). Called before the body arrives. */
+  /** Sends 100 Continue if the client waits for this response before sending a body (RFC 9110 §10.1.1). */
   startBody(): void {
     this.#continued = this.#head.section.expectsContinue && !this.#responseStarted;
     if (this.#continued) this.#writer.continue();
   }
 
-  /** Called when part of the body was used, so that more may be read. */
+  /** Called when the receiver has used part of the body. Resumes reading if the buffer has capacity. */
   consumed(): void {
     if (this.#reader.stage === "body") this.#pauseOrResume();
   }
@@ -140,9 +145,9 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /**
    * Sends a complete response.
    *
-   * @param fields - in several lists, some of which may be prepared
-   * @param body - `undefined` if the status or the method allows none
-   * @throws TypeError for fields that HTTP does not allow, before anything is sent
+   * @param fields - arrays of header fields, some of which may be prepared
+   * @param body - `undefined` if the status or the method does not allow a body
+   * @throws TypeError for fields that HTTP does not allow; in this case, nothing is sent
    */
   respond(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
     this.#decideWhetherLast();
@@ -167,18 +172,18 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Sends a piece of the body. Returns whether the caller should wait for `onWritable` before it sends more. */
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
-    // If the client has disconnected, this write makes its system reset the connection.
+    // If the client has disconnected, its operating system responds to the write by resetting the connection.
     if (this.#clientClosed) this.#deadlines.restart();
     return this.#writer.congested;
   }
 
-  /** Ends the response that {@link begin} has started. */
+  /** Completes the response that {@link begin} has started. */
   end(trailer: HeaderFields | undefined): void {
     if (this.#writer.end(trailer)) this.#finish();
     else this.destroy();
   }
 
-  /** Destroys the connection immediately, the only way to signal an incomplete response (RFC 9112 §8). */
+  /** Destroys the connection immediately. HTTP/1.1 has no other way to signal an incomplete response (RFC 9112 §8). */
   destroy(): void {
     this.socket.destroy();
   }
@@ -198,13 +203,14 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     });
     if (dueAction === "destroy") this.destroy();
     else if (dueAction === "close") this.#linger();
-    // If the client has disconnected, its system resets the connection on our first packet, and the next write fails.
-    // All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
+    // If the client has disconnected, its operating system resets the connection on our first packet, and the next
+    // write fails. All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
     else if (dueAction === "probe") this.#writer.continue();
     else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(timedOut("headerTimeoutMs"));
     else if (dueAction === "refuse")
       this.onRequestError(stage === "body" ? timedOut("requestTimeoutMs") : clientGone());
-    // While nothing is read, only a write, even an empty one, shows that the client has reset the connection.
+    // While the socket is paused, only a write shows that the client has reset the connection. An empty write is
+    // enough.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
 
@@ -212,7 +218,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#head = head;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    // Each request has a separate resource: on Node 22, a store that a handler sets with `enterWith` stays in the
+    // Each request has a separate resource. On Node 22, a store that a handler sets with `enterWith` stays in the
     // resource in which the handler was called.
     this.#context.runInAsyncScope(() =>
       new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
@@ -221,7 +227,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   onPiece(piece: Buffer, last: boolean): boolean {
     if (this.receiver !== undefined) return this.receiver.body?.onData(piece, last) === true;
-    // The response is already complete. This is the rest of the body.
+    // The response is already complete, so the rest of the request body is dropped.
     if (last) this.#next();
     return false;
   }
@@ -243,21 +249,22 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const reader = this.#reader;
     if (reader.stage === "closed") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.unusedBytes === 0;
-    // The stream asks for more data now. Otherwise it would do so in a `nextTick`, which costs more than parsing a head.
+    // Requests more data from the socket now. Otherwise the socket would schedule a `nextTick`, which costs more than
+    // parsing a head.
     this.socket.read(0);
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-    // A head's timeout starts with its first byte.
+    // The timeout for a request head starts with its first byte.
     if (isFirst && reader.stage === "head" && reader.incoming.unusedBytes > 0) this.#deadlines.restart();
     this.#pauseOrResume();
   }
 
-  /** Continues to read, and returns whether the chunk was kept. A defect closes the connection. */
+  /** Continues to read, and returns whether the chunk was kept. An unexpected error closes the connection. */
   #read(chunk?: Buffer): boolean {
     try {
       return this.#reader.read(chunk);
     } catch (error) {
-      // The socket closes later. Until then, a response would start reading the next request.
+      // Stops the reader, because the socket closes later, and a response would start reading the next request.
       this.#reader.stop();
       this.destroy();
       this.#options.onFault(error);
@@ -265,7 +272,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     }
   }
 
-  /** Keeps reading while the buffers have capacity, because only reading shows that a client has disconnected. */
+  /** Reads while the buffers have capacity, because only reading shows that a client has disconnected. */
   #pauseOrResume(): void {
     const { socket } = this;
     const hasCapacity = this.#hasCapacity();
@@ -275,7 +282,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   #hasCapacity(): boolean {
-    // Nothing is read from a client that does not read. Reading would also postpone its timeout.
+    // Requests are not read from a client that does not read responses. Reading would also postpone the client's
+    // timeout.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
     return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= aheadBytesMax;
@@ -284,12 +292,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Continues after a complete response. */
   #finish(): void {
     this.receiver = undefined;
-    // Frees the head, which would otherwise stay in memory while the connection is idle.
+    // Frees the request head. Otherwise the head would stay in memory while the connection is idle.
     this.#head = emptyHead;
     this.#continued = this.#responseStarted = false;
     if (this.#isLast) return this.#linger();
     if (this.#reader.stage === "response") this.#next();
-    // The rest of the body is dropped as it arrives.
+    // The reader drops the rest of the request body when more bytes arrive.
     else this.#pauseOrResume();
     this.#deadlines.restart();
   }
@@ -305,7 +313,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   #continueReading(): void {
     if (this.#reader.stage === "head") this.#read();
     const { stage } = this.#reader;
-    // The rest of the body will not arrive.
+    // The client has closed its side, so the rest of the body will not arrive.
     if (stage === "body" && this.#clientClosed) this.onRequestError(notHttp());
     else if (stage === "head" && this.#clientClosed && !this.#writer.congested) this.#afterLastRequest();
     else this.#pauseOrResume();
@@ -318,8 +326,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   /**
-   * Closes our side, and continues to read for a while. Closing a socket with unread bytes resets the connection, and
-   * clients that read their response only after sending everything would lose it (RFC 9112 §9.6).
+   * Closes our side, and continues to read for a while. Closing a socket with unread bytes resets the connection.
+   * Clients that read their response only after sending everything would then lose the response (RFC 9112 §9.6).
    */
   #linger(): void {
     this.#reader.stop();
@@ -333,7 +341,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (this.#droppedBytes > lingerBytesMax) this.destroy();
   }
 
-  /** Called when the client has closed its side. {@link checkTimeouts} detects whether it still reads. */
+  /** Called when the client has closed its side. {@link checkTimeouts} detects whether the client still reads. */
   #onEnd(): void {
     this.#clientClosed = true;
     this.#deadlines.restart();
@@ -364,7 +372,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (!canPersist) this.#isLast = true;
   }
 
-  /** Returns whether the rest of the body is small enough to be read, so that the next request can follow. */
+  /** Returns whether the rest of the body is small enough to read and drop before the next request. */
   #isRemainderSmall(): boolean {
     // A client that got no 100 Continue may or may not send its body.
     if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
@@ -373,8 +381,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 }
 
 /** Maximum number of bytes that are read ahead while a response is pending. */
-// As much as node reads from a socket at a time.
+// Node also reads 64 KiB from a socket at a time.
 const aheadBytesMax = 64 * 1024;
 
-// Nothing to do. An error is followed by the close event, which is handled.
+// Ignores socket errors, because the close event follows each error and is handled.
 function ignore(): void {}

@@ -1,10 +1,10 @@
 import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/http";
 import type { Stage } from "./request-reader.ts";
 
-/** A connection's state that {@link Http1Deadlines} check. */
+/** The connection state for {@link Http1Deadlines}. */
 export interface ConnectionState {
   readonly stage: Stage;
-  /** Whether the next head has partly arrived. */
+  /** Whether part of the next request head has arrived. */
   readonly headStarted: boolean;
   /** Whether the connection is closed after a short idle time. */
   readonly retired: boolean;
@@ -16,18 +16,18 @@ export interface ConnectionState {
   readonly responseStarted: boolean;
   /** Whether the socket's buffer is full. */
   readonly congested: boolean;
-  /** For how long the client has read nothing that the socket buffers. */
+  /** Milliseconds in which the client has not read any of the bytes that the socket buffers. */
   readonly stalledMs: number;
 }
 
 /**
  * Measures how long a connection has waited for its client by counting calls to {@link check}. Counting is cheaper than
- * a timer for each wait, and late by at most a quarter of the shortest timeout.
+ * a timer for each wait. Actions are late by at most a quarter of the shortest timeout.
  */
 export class Http1Deadlines {
   readonly #limits: Limits;
   readonly #timeoutCheckIntervalMs: number;
-  /** Checks since the current wait started. */
+  /** Number of checks since the current wait started. */
   #checks = 0;
 
   constructor(limits: Limits, timeoutCheckIntervalMs: number) {
@@ -57,7 +57,7 @@ export class Http1Deadlines {
     if (stalledMs >= idleTimeoutMs) return "destroy";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
     if (congested) {
-      // While the client does not read the response, `stalledMs` is its timeout, and no request is read.
+      // While the client does not read the response, `stalledMs` measures the wait, and no request is read.
       this.restart();
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
@@ -66,11 +66,11 @@ export class Http1Deadlines {
     } else if (stage === "closed") {
       return waitedMs >= lingerMs ? "destroy" : "nothing";
     } else if (clientClosed && waitedMs > 0) {
-      // A handler may take long, but this client may have disconnected. A probe is 25 bytes per second, so it needs no
-      // limit.
+      // A handler may take long, but this client may have disconnected. Probes need no limit, because they send 25
+      // bytes per second.
       if (canProbe) return "probe";
-      // Once the response has started, only further parts could show whether the client reads. Most clients that close
-      // their side have cancelled a stream, which must not keep its handler running.
+      // Once the response has started, only further pieces could show whether the client reads. Most clients that close
+      // their side have cancelled a streaming call, and the call's handler must not keep running.
       if (responseStarted || waitedMs >= lingerMs) return "refuse";
     }
     return "nothing";

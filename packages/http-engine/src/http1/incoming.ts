@@ -1,18 +1,16 @@
-/**
- * The bytes that have arrived and are not consumed yet: a chunk from the socket, or bytes retained from earlier chunks.
- */
+/** The received bytes that are not consumed yet: a chunk from the socket, or bytes retained from earlier chunks. */
 export class Incoming {
   bytes: Buffer = noBytes;
-  /** The start of the unconsumed bytes. */
+  /** Position in `bytes` where the unconsumed bytes start. */
   at = 0;
-  /** How many bytes are unconsumed. */
+  /** Number of unconsumed bytes. */
   unusedBytes = 0;
-  /** Where the search for a section's end resumes. */
+  /** Position in `bytes` where the search for a section's end resumes. */
   #searchedBytes = 0;
   /** The buffer for retained bytes, which grows as needed. `bytes` is either part of this buffer or a chunk. */
   #buffer: Buffer = noBytes;
 
-  /** Adds a chunk: without a copy if there are no unconsumed bytes, otherwise copied after them. */
+  /** Adds a chunk. The chunk is copied only if unconsumed bytes precede it. */
   add(chunk: Buffer): void {
     if (this.unusedBytes === 0) {
       this.bytes = chunk;
@@ -28,8 +26,8 @@ export class Incoming {
   /**
    * Consumes a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
-   * @returns the empty line's position; "open" if it has not arrived; "invalid" if a line ends in a lone CR or LF,
-   * which other recipients might accept (§2.2). Nothing is consumed in the last two cases
+   * @returns the empty line's position; "open" if the empty line has not arrived; "invalid" if a line ends in a lone CR
+   * or LF, which other recipients might accept (§2.2). Without a position, nothing is consumed
    */
   consumeSection(): number | "open" | "invalid" {
     const end = this.#findSectionEnd();
@@ -47,7 +45,7 @@ export class Incoming {
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "invalid" : "open";
   }
 
-  /** Consumes the next `bytes` bytes, or as many as have arrived. */
+  /** Consumes up to `bytes` bytes, depending on how many have arrived. */
   consumePiece(bytes: number): Buffer {
     const piece = this.bytes.subarray(this.at, this.at + bytes);
     this.consume(this.at + piece.byteLength);
@@ -58,11 +56,11 @@ export class Incoming {
   consume(end: number): void {
     this.at = end;
     this.unusedBytes = this.bytes.byteLength - end;
-    // Releases the chunk, which would otherwise stay in memory until the next one arrives.
+    // Releases the chunk. Otherwise the chunk would stay in memory until another chunk arrives.
     if (this.unusedBytes === 0) this.clear();
   }
 
-  /** Copies the unconsumed bytes, so that their chunk can be freed. */
+  /** Copies the unconsumed bytes, so that the chunk that contains them can be freed. */
   retain(): void {
     if (this.at === 0 && this.bytes.buffer === this.#buffer.buffer) return;
     const buffer = Buffer.allocUnsafeSlow(this.unusedBytes);
@@ -77,7 +75,7 @@ export class Incoming {
     this.at = this.unusedBytes = this.#searchedBytes = 0;
   }
 
-  /** Returns the buffer, grown to this size if needed, with its content. */
+  /** Returns the buffer with its content, after growing the buffer to at least `bytes` bytes. */
   #reserve(bytes: number): Buffer {
     if (bytes <= this.#buffer.byteLength) return this.#buffer;
     const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * this.#buffer.byteLength));
@@ -91,5 +89,5 @@ const cr = 0x0d;
 const lf = 0x0a;
 const emptyLineBytes = 2;
 const lineEnds = Buffer.from("\r\n\r\n");
-// A CR at the very end does not match. Its LF may still arrive.
+// A CR at the end of the received bytes does not match, because its LF may still arrive.
 const loneLineEnd = /(?:^|[^\r])\n|\r[^\n]/;

@@ -20,16 +20,16 @@ export interface Http1RequestHead {
   /** The request target as sent. */
   readonly target: string;
   readonly section: FieldSection;
-  /** Why the request is refused and no more are read, or `undefined` if the request is valid. */
+  /** Why the request is refused and the connection closed, or `undefined` if the request is valid. */
   readonly problem: HttpProblem | undefined;
 }
 
-/** A request's header fields, and its framing and connection options. */
+/** A request's header fields, framing and connection options. */
 export interface FieldSection {
   readonly httpVersion: Http1Version;
   readonly fields: RememberedFields;
   readonly common: CommonHeaderFields;
-  /** The body's bytes (RFC 9112 §6.3), unless it is chunked. */
+  /** Number of bytes in the body, or "chunked" (RFC 9112 §6.3). */
   readonly bodyBytes: number | "chunked";
   /** Whether the client waits for 100 Continue (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
@@ -41,10 +41,10 @@ export interface FieldSection {
 /** The HTTP/1 versions. */
 export type Http1Version = "1.0" | "1.1";
 
-/** Reads a connection's heads, however the socket has split them. */
+/** Reads the request heads on a connection, even if the socket splits heads anywhere. */
 export class HeadReader {
   readonly #limits: Limits;
-  /** The last field section, unless it is long: most clients repeat it with each request. */
+  /** The last field section, unless the section was long. Most clients repeat the field section with each request. */
   #previous: FieldSection | undefined;
   /** The bytes of `#previous` as sent, including the empty line. */
   #bytes: Buffer = noBytes;
@@ -56,7 +56,7 @@ export class HeadReader {
     this.#limits = limits;
   }
 
-  /** Returns the next head, possibly with a problem, or `undefined` while it is incomplete. */
+  /** Returns the next request head, possibly with a problem, or `undefined` while the head is incomplete. */
   read(incoming: Incoming): Http1RequestHead | undefined {
     // Empty lines before a request are ignored (RFC 9112 §2.2).
     for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
@@ -67,8 +67,8 @@ export class HeadReader {
   }
 
   /**
-   * Returns the next head if its field section is identical to the previous one. The section contains the credential,
-   * so all bytes must be compared.
+   * Returns the next head if its field section is identical to the previous section. All bytes must be compared,
+   * because the section contains the credential.
    */
   #readRepeatedHead(incoming: Incoming): Http1RequestHead | undefined {
     const previous = this.#previous;
@@ -108,7 +108,7 @@ export class HeadReader {
     this.#bytes.set(bytes);
   }
 
-  /** Returns why a complete or incomplete head is refused: it is not HTTP, or too large. */
+  /** Returns a problem if a complete or incomplete head is not HTTP or too large. */
   #problem(bytes: Buffer, start: number, lineEnd: number, end: number | "open" | "invalid"): HttpProblem | undefined {
     const { headerBytes, urlBytes } = this.#limits;
     if (end === "invalid" || cannotStartRequest(bytes[start])) return notHttp();
@@ -133,7 +133,7 @@ interface RequestLine {
   readonly httpVersion: Http1Version;
 }
 
-/** Parses a request line with its CR LF, one character per byte. Returns `undefined` if it is not valid. */
+/** Parses a request line with its CR LF, one character per byte. Returns `undefined` if the line is not valid. */
 function readRequestLine(text: string): RequestLine | undefined {
   if (!requestLinePattern.test(text)) return undefined;
   const methodEnd = text.indexOf(" ");
@@ -142,7 +142,7 @@ function readRequestLine(text: string): RequestLine | undefined {
   return {
     httpMethod: commonMethods[commonMethods.indexOf(method)] ?? method,
     target: text.slice(methodEnd + 1, versionAt),
-    // A later minor version is processed as the highest known one (RFC 9110 §2.5).
+    // A minor version above 1 is processed as HTTP/1.1 (RFC 9110 §2.5).
     httpVersion: text.startsWith("0", versionAt + " HTTP/1.".length) ? "1.0" : "1.1",
   };
 }
@@ -162,17 +162,17 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * Returns a head with a problem and, if it has arrived, the Origin field, so that a page from that origin can read the
- * response if CORS allows it.
+ * Returns a head with a problem, and with the Origin field if the field has arrived. The Origin field lets a page read
+ * the response if CORS allows the origin.
  *
- * @param incoming - begins with the head, as far as it has arrived
+ * @param incoming - begins with the received part of the head
  */
 export function invalidHead(problem: HttpProblem, { bytes, at }: Pick<Incoming, "bytes" | "at">): Http1RequestHead {
   const line = originLineIn(bytes.toString("latin1", at));
   return line === "" ? { ...emptyHead, problem } : { ...emptyHead, section: readSection(line, "1.1"), problem };
 }
 
-/** Returns the Origin field's line, or `""` without one. */
+/** Returns the line with the Origin field, or `""` if the client sent none. */
 function originLineIn(lines: string): string {
   return originLine.exec(lines)?.[0] ?? "";
 }
@@ -187,7 +187,7 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
     httpVersion,
     fields,
     common,
-    // With neither field there is no body (RFC 9112 §6.3).
+    // A request has no body if it has neither Transfer-Encoding nor Content-Length (RFC 9112 §6.3).
     bodyBytes: transferEncoding === null ? (length ?? 0) : "chunked",
     expectsContinue: expect !== null && httpVersion === "1.1",
     persistent: isPersistent(connection, httpVersion),
@@ -199,8 +199,8 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
 }
 
 /**
- * Returns whether Transfer-Encoding ends in a tab. RFC 9110 §5.6.3 allows it, but node's parser and others reject it,
- * and servers that disagree where a body ends allow request smuggling (RFC 9112 §11.2).
+ * Returns whether Transfer-Encoding ends in a tab. RFC 9110 §5.6.3 allows the tab, but node's parser and others reject
+ * it. Servers that disagree where a body ends allow request smuggling (RFC 9112 §11.2).
  */
 function hasTabAfterTransferEncoding(transferEncoding: string | null, lines: string): boolean {
   return transferEncoding !== null && /^transfer-encoding:[^\r]*\t *\r$/im.test(lines);
@@ -209,7 +209,7 @@ function hasTabAfterTransferEncoding(transferEncoding: string | null, lines: str
 /**
  * Parses field lines, each with its CR LF, into name, value, name, value, …
  *
- * @returns `undefined` if a line does not follow RFC 9112 §5, or is folded, which §5.2 forbids
+ * @returns `undefined` if a line does not follow RFC 9112 §5. Folded lines are not allowed (§5.2)
  */
 export function readFieldLines(lines: string): HeaderFields | undefined {
   if (!fieldLinesPattern.test(lines)) return undefined;
@@ -225,7 +225,7 @@ export function readFieldLines(lines: string): HeaderFields | undefined {
 }
 
 /**
- * Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is part of the
+ * Removes the spaces and tabs around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is part of the
  * value.
  */
 function trimWhitespace(text: string, from: number, to: number): string {
@@ -240,19 +240,19 @@ function isWhitespace(character: number): boolean {
   return character === 0x20 || character === 0x09;
 }
 
-/** Parses a Content-Length. Returns `undefined` if it is not valid, such as several fields joined by commas. */
+/** Parses a Content-Length value. Returns `undefined` for an invalid value, such as several values joined by commas. */
 function parseLength(contentLength: string): number | undefined {
   const bytes = contentLengthPattern.test(contentLength) ? Number(contentLength) : Number.NaN;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Returns the problem if a request has invalid framing or an unsupported expectation. */
+/** Returns a problem if a request has invalid framing or an unsupported expectation. */
 function framingProblem(
   { transferEncoding, contentLength, expect }: CommonHeaderFields,
   httpVersion: Http1Version,
 ): HttpProblem | undefined {
   if (transferEncoding !== null) {
-    // A request with both may be an attempt at request smuggling (RFC 9112 §6.3).
+    // A request with Transfer-Encoding and Content-Length may be a request smuggling attempt (RFC 9112 §6.3).
     if (contentLength !== null) return notHttp();
     const problem = transferEncodingProblem(transferEncoding, httpVersion);
     if (problem !== undefined) return problem;
@@ -277,27 +277,31 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
-/** The longest field section that is cached for the next request, in bytes. A connection may be idle for long. */
-// Most sections from browsers or with JWTs are shorter. Parsing a longer one each time costs a few microseconds.
+/**
+ * Maximum number of bytes in a field section that is cached for the next request. Idle connections keep the cached
+ * section.
+ */
+// Most sections from browsers or with JWTs are shorter. Parsing a longer section again costs a few microseconds.
 const cachedSectionBytesMax = 4 * 1024;
 /**
- * Maximum fields that are cached. Small fields take ten times their bytes in memory. Clients and proxies send some 30.
+ * Maximum number of fields in a cached section. Small fields take ten times their bytes in memory. Clients and proxies
+ * send some 30 fields.
  */
 const cachedFieldsMax = 64;
-/** Maximum number of empty lines before a request. Old clients send one after a body. */
+/** Maximum number of empty lines before a request. Old clients send an empty line after a body. */
 const emptyLinesMax = 16;
 const emptyLineBytes = 2;
 const noBytes = Buffer.alloc(0);
 /** Maximum number of bytes in a request line without its target: method, spaces and version. */
 const requestLineBytes = 64;
 
-// Single spaces, and a target without white space, control characters and non-ASCII bytes (RFC 9112 §3). Every
-// registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
+// Single spaces separate method, target and version. The target has no white space, control characters or non-ASCII
+// bytes (RFC 9112 §3). Every registered method is in upper case (RFC 9110 §16.1.1) and has at most 17 characters.
 const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.\d\r\n$/;
 const versionLength = " HTTP/1.1\r\n".length;
-// A request line with another HTTP version, or without one, as in HTTP/0.9.
+// Matches a request line with another HTTP version, or without a version, as in HTTP/0.9.
 const versionPattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
-// RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
+// RFC 9112 §5, RFC 9110 §5.5 and §5.6.2 do not allow white space before the colon, folded lines or control characters.
 const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const contentLengthPattern = /^[0-9]+$/;
 

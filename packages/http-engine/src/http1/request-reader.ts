@@ -5,43 +5,45 @@ import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, invalidHead } from "./request-head.ts";
 
 /**
- * What a connection processes next: a request's head, its body, or its response, while no further request is read. Or
- * nothing, because the connection is closed.
+ * What a connection processes next: a request's head, body or response. While a response is pending, no further request
+ * is read. In the stage "closed", nothing is processed.
  */
 export type Stage = "head" | "body" | "response" | "closed";
 
-/** Gets the parts of a connection's requests. */
+/** Receives heads and bodies of the requests on a connection. */
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
-   * @param piece - a view of what has arrived; only what `detachFromChunk` returns may be kept
-   * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
-   * @returns whether the piece is kept; otherwise its memory may be freed
+   *
+   *
+   * @param piece - a view into the received chunk; the receiver may only keep the result of `detachFromChunk`
+   * @param last - whether the body is known to end with the piece; if so, {@link onBodyEnd} is not called
+   * @returns whether the receiver keeps the piece; otherwise the piece's memory may be freed
    */
   onPiece(piece: Buffer, last: boolean): boolean;
   onBodyEnd(): void;
-  /** Called when neither the rest of the body nor anything after it can be read. */
+  /** Called when the rest of the body and later requests cannot be read. */
   onRequestError(problem: HttpProblem): void;
 }
 
 /** Reads a connection's requests one at a time. */
 export class RequestReader {
   stage: Stage = "head";
-  /** Whether `read` is running; it then continues with the next part by itself. */
+  /** Whether `read` is running. While `read` runs, a new stage needs no further call. */
   isReading = false;
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;
   readonly #output: Pick<ResponseWriter, "congested">;
-  /** The bytes that have arrived and are not consumed yet. */
+  /** The received bytes that are not consumed yet. */
   readonly incoming: Incoming = new Incoming();
   readonly #headReader: HeadReader;
-  /** Bytes that remain in the body, if its length is known. */
+  /** Number of bytes that remain in the body, or 0 if the body is chunked. */
   #remainingBodyBytes = 0;
   #chunks: ChunkedReader | undefined;
   /** Whether the receiver keeps a view into the chunk that is being read. */
   #isChunkKept = false;
 
-  /** @param output - no further request is read while it is congested */
+  /** @param output - no further request is read while the output is congested */
   constructor(limits: Limits, parts: RequestCallbacks, output: Pick<ResponseWriter, "congested">) {
     this.#limits = limits;
     this.#output = output;
@@ -49,15 +51,15 @@ export class RequestReader {
     this.#headReader = new HeadReader(limits);
   }
 
-  /** Bytes that remain in the body. Infinite if its length is unknown. */
+  /** Number of bytes that remain in the body. Infinite if the body is chunked. */
   get remainingBodyBytes(): number {
     return this.#chunks === undefined ? this.#remainingBodyBytes : Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Processes what has arrived as far as possible, and copies the rest.
+   * Processes the received bytes as far as possible, and copies the rest.
    *
-   * @param chunk - follows the rest of earlier chunks
+   * @param chunk - new bytes that follow the rest of earlier chunks
    * @returns whether the chunk was kept
    */
   read(chunk?: Buffer): boolean {
@@ -74,7 +76,7 @@ export class RequestReader {
     return this.#isChunkKept;
   }
 
-  /** Begins a request that cannot be read, with the problem to respond with. */
+  /** Begins a request that cannot be read. The problem is sent as the response. */
   refuse(problem: HttpProblem): void {
     this.#begin(invalidHead(problem, this.incoming));
   }
@@ -85,7 +87,7 @@ export class RequestReader {
     this.incoming.clear();
   }
 
-  /** Reads the next part. Returns whether it had arrived. */
+  /** Reads the next part of a request. Returns whether the part had arrived. */
   #readPart(): boolean {
     if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
     if (this.stage !== "head" || this.#output.congested) return false;

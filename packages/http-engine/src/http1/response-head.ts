@@ -12,10 +12,10 @@ import type { Http1RequestHead } from "./request-head.ts";
 
 /** How a client determines where a response ends (RFC 9112 §6.3). */
 export type Framing =
-  /** By its `Content-Length`. */
+  /** The response has a `Content-Length` with this value. */
   | number
   | "chunked"
-  /** By closing the connection, as in HTTP/1.0. */
+  /** The server closes the connection after the body, as in HTTP/1.0. */
   | "close"
   /** The status or the method allows no body. */
   | "none";
@@ -62,7 +62,7 @@ export const connectionCloseLine = "connection: close\r\n";
  * Formats a response's head.
  *
  * @param httpStatus - an integer between 200 and 599
- * @param fields - in several lists, some of which may be prepared; connection and framing fields are omitted
+ * @param fields - arrays of fields, some of which may be prepared; connection and framing fields are omitted
  * @param connectionLines - from {@link keepAliveLines}, or {@link connectionCloseLine}
  * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */
@@ -97,10 +97,10 @@ function toLines(fields: HeaderFields): string {
   return lines;
 }
 
-/** Cached status lines, by status: at most 400 of some 30 characters, for 200 to 599. */
+/** Cached status lines, by status. The statuses 200 to 599 need at most 400 lines with some 30 characters each. */
 const statusLines: Record<number, string> = {};
 
-/** Formats a status line. Its reason phrase is only for people (RFC 9112 §4). */
+/** Formats a status line. Clients ignore the reason phrase (RFC 9112 §4). */
 function toStatusLine(httpStatus: number): string {
   return `HTTP/1.1 ${httpStatus} ${reasonPhraseOf(httpStatus) ?? ""}\r\n`;
 }

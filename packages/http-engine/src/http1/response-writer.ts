@@ -3,27 +3,30 @@ import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled }
 import { fieldLines, type Framing } from "./response-head.ts";
 
 /**
- * Writes responses to a socket, each in as few writes as possible, and counts the bytes that the client has not read.
+ * Writes responses to a socket in as few writes as possible, and counts the bytes that the client has not read.
  *
- * Large bodies are written in slices, because a socket only reports progress when a write is complete.
+ * Large bodies are written in slices, because a socket reports progress only after a complete write.
  */
 export class ResponseWriter {
-  /** Whether the socket's buffer is full, so that no more should be written. */
+  /** Whether the socket's buffer is full. */
   congested = false;
   readonly #socket: Socket;
   readonly #backlog: Backlog;
   #framing: Framing = "none";
-  /** Body bytes that remain to be sent, if the length was announced. */
+  /** Number of body bytes that remain to be sent, if the length was announced. */
   #remainingBytes = 0;
-  /** Entries that were not written completely. Each counts in full, because an unsent part keeps its buffer alive. */
+  /**
+   * Entries that were not written completely. Each entry counts with all its bytes, because an unsent part keeps the
+   * whole buffer alive.
+   */
   readonly #queue: (string | Uint8Array)[] = [];
-  /** How many bytes from the first entry were written to the socket. */
+  /** Number of bytes from the queue's first entry that were written to the socket. */
   #firstAt = 0;
-  /** Bytes written to the socket since the backlog was last counted. */
+  /** Number of bytes written to the socket since the backlog was last counted. */
   #writtenBytes = 0;
   #isLast = false;
 
-  /** @param backlog - counts what the client has not read */
+  /** @param backlog - counts the bytes that the client has not read */
   constructor(socket: Socket, backlog: Backlog) {
     this.#socket = socket;
     this.#backlog = backlog;
@@ -61,7 +64,7 @@ export class ResponseWriter {
     return this.#remainingBytes === 0;
   }
 
-  /** Ends our side of the connection once everything is sent. */
+  /** Closes our side of the connection after all queued bytes are written. */
   close(): void {
     this.#isLast = true;
     this.#pump();
@@ -79,11 +82,11 @@ export class ResponseWriter {
     this.#count();
   }
 
-  /** Sends parts in one write: joined if they are small, uncopied if they are large. */
+  /** Sends parts in one write. Small parts are joined, and large parts are not copied. */
   #sendAll(parts: readonly (string | Uint8Array)[]): void {
     let length = 0;
     for (const part of parts) length += part.length;
-    // Data that must be buffered is allocated separately. A slice from node's pool would keep 64 KiB alive.
+    // Data that the socket must buffer is allocated separately. A slice from node's pool would keep 64 KiB alive.
     const isSocketFull = this.#socket.writableLength > 0;
     if (length <= joinedBytesMax) {
       return this.#send(joinParts(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
@@ -107,7 +110,7 @@ export class ResponseWriter {
     if (!this.congested) this.#pump();
   }
 
-  /** Writes as much as the socket accepts, and ends our side after the last entry. */
+  /** Writes queued entries until the socket is full, and closes our side after the last entry. */
   #pump(): void {
     for (let [first] = this.#queue; first !== undefined && !this.congested; [first] = this.#queue) {
       const isLast = typeof first === "string" || first.length - this.#firstAt <= sliceBytes;
@@ -121,12 +124,11 @@ export class ResponseWriter {
   }
 
   /**
-   * Writes an entry's last slice. A slice in the socket's buffer keeps its whole buffer alive. So the last slice is
-   * copied, and the buffer can be freed, immediately if nothing else reads it.
+   * Writes an entry's last slice. A slice in the socket's buffer would keep the whole entry alive. So the last slice is
+   * copied and the entry can be freed, immediately if nothing else reads the entry.
    */
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
-    // False if the application has raised node's high-water mark, because the socket may then still hold earlier
-    // slices.
+    // If the application has raised node's high-water mark, the socket may still hold earlier slices.
     const isSent = this.#socket.writableLength === 0;
     this.#write(typeof slice === "string" ? slice : new Uint8Array(slice));
     if (isSent && isSingleUse(entry)) freeChunk(entry);
@@ -144,7 +146,7 @@ export class ResponseWriter {
     if (!hasCapacity) this.congested = true;
   }
 
-  /** Counts what the socket buffers, once everything possible was written. */
+  /** Counts the bytes that the socket buffers after all possible writes. */
   #count(): void {
     this.#backlog.count(this.#writtenBytes);
     this.#writtenBytes = 0;
@@ -162,8 +164,11 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
   return all;
 }
 
-/** Maximum bytes in one write. A client has 75 s to read them: 3.5 KB/s. A megabyte takes four system calls. */
+/**
+ * Maximum number of bytes in one write. A client has 75 s to read a slice and so must read 3.5 KB/s. A megabyte takes
+ * four system calls.
+ */
 const sliceBytes = 256 * 1024;
 
-/** Maximum bytes that are copied into one buffer. Above this size, the copy costs more than another writev entry. */
+/** Maximum number of bytes that are joined into one buffer. Copying more bytes costs more than another writev entry. */
 const joinedBytesMax = 4096;

@@ -17,40 +17,40 @@ import { type ResponseReceiver, ClientStream, connectionLost, serverFrozen } fro
 /** Options for {@link ClientConnection}. */
 export interface ClientConnectionOptions extends ConnectionOptions {
   /**
-   * Milliseconds without a frame after which a server with open streams is sent a PING. After two PINGs without a
-   * response in between, the minimum is 310 s.
+   * Milliseconds without a frame after which a server with open streams gets a PING. After two PINGs without HEADERS or
+   * DATA in between, the minimum is 310 s.
    */
   readonly keepaliveMs: number;
-  /** The stream limit before the server has sent SETTINGS. */
+  /** Maximum number of concurrent streams before the server has sent SETTINGS. */
   readonly streamsBeforeSettings: number;
   /**
-   * Called with the server's stream limit when its first SETTINGS have arrived. They show that the server supports
-   * HTTP/2, and may allow more streams.
+   * Called with the server's stream limit when the server's first SETTINGS have arrived. SETTINGS show that the server
+   * supports HTTP/2, and may allow more streams.
    */
   readonly onReady: (streamsMax: number) => void;
   /** Called when another stream may be available. */
   readonly onStreamAvailable: () => void;
-  /** Called when the connection opens no more streams, with the code from a GOAWAY or from our own error. */
+  /** Called when the connection opens no more streams. `code` is the code from a GOAWAY or from our own error. */
   readonly onRetired: (code: number) => void;
-  /** Returns why the connection was lost, for errors, or `undefined` for no reason. */
+  /** Returns the reason for a lost connection, for error messages, or `undefined` if no reason is known. */
   readonly lossReason?: () => string | undefined;
-  /** Called with `true` when the first call starts, and with `false` when the last one has ended. */
+  /** Called with `true` when the first call starts, and with `false` when the last call has ended. */
   readonly onBusy: (busy: boolean) => void;
 }
 
 /**
  * An HTTP/2 client connection (RFC 9113) on a connected socket.
  *
- * The client does not allow server push, and never reconnects. When it closes, its streams are reset.
+ * The client does not allow server push, and never reconnects. All streams are reset when the connection closes.
  */
 export class ClientConnection extends FrameConnection<ClientStream, ClientRules, ClientDeadlines> {
   readonly #options: ClientConnectionOptions;
   readonly #encoder = new BlockEncoder();
-  /** Streams that stay open as long as the connection, and are not calls. */
+  /** Identifiers of `watch` streams, which stay open as long as the connection and are not calls. */
   readonly #watches = new Set<number>();
   #nextStreamId = 1;
   #settled = false;
-  /** Whether no more streams are opened. */
+  /** Whether the connection opens no more streams. */
   #retired = false;
   /** Whether the connection was closed because the server did not acknowledge a PING in time. */
   isFrozen = false;
@@ -59,43 +59,43 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     super(socket, options, {
       peerPreface: Buffer.alloc(0),
       preface: connectionPreface,
-      // The encoder starts blocks with its own size updates.
+      // The encoder adds table size updates to the blocks.
       tableUpdate: Buffer.alloc(0),
       settings: encodeClientSettings(options.limits),
-      // Sockets to servers reuse their read buffer.
+      // Chunks cannot be freed, because sockets to servers reuse their read buffer.
       freesChunks: false,
     });
     this.#options = options;
   }
 
-  /** The concurrent stream limit: the smaller of the server's last SETTINGS and our own limit. */
+  /** Maximum number of concurrent streams: the minimum of the server's last SETTINGS and our own limit. */
   get streamsMax(): number {
     const { limits, streamsBeforeSettings } = this.#options;
     const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;
     return Math.min(limits.concurrentStreams, peerMax);
   }
 
-  /** Why the connection was lost, if its owner knows a reason. */
+  /** The reason for the lost connection, or `undefined` if the connection's owner knows no reason. */
   get lossReason(): string | undefined {
     return this.#options.lossReason?.();
   }
 
-  /** The largest field list that the server accepts, in bytes (§6.5.2). */
+  /** Maximum number of bytes in a field list that the server accepts (§6.5.2). */
   get headerBytesMax(): number {
     return this.rules.peer.headerListBytes;
   }
 
-  /** How many streams may be opened now. Negative after the server has lowered its limit. */
+  /** Number of streams that may be opened now. Negative if the server has lowered its limit below the open streams. */
   get availableStreams(): number {
     return this.#retired ? 0 : this.streamsMax - this.streams.open.size;
   }
 
-  /** How many calls are open, without watches. */
+  /** Number of open calls. Watches do not count. */
   get calls(): number {
     return this.streams.open.size - this.#watches.size;
   }
 
-  /** Whether a call is open. */
+  /** Whether any call is open. */
   get busy(): boolean {
     return this.calls > 0;
   }
@@ -103,8 +103,8 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   /**
    * Opens a stream and sends its header section. {@link availableStreams} must be above 0.
    *
-   * @param stable - the section's first part
-   * @param varying - the second part, encoded
+   * @param stable - the fields of the header section that many requests share
+   * @param varying - the other fields of the header section, encoded
    * @param kind - a `watch` keeps neither the connection open nor the process alive
    */
   open(
@@ -121,12 +121,12 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     else if (!this.busy) this.#options.onBusy(true);
     this.rules.opened(stream);
     stream.begin([this.#encoder.encode(stable), varying]);
-    // §5.1.1: the stream identifiers are exhausted.
+    // §5.1.1: no stream identifiers remain, so the connection is drained.
     if (this.#nextStreamId > streamIdMax) this.drain();
     return stream;
   }
 
-  /** Opens no more streams, and closes the connection after the open ones have closed. */
+  /** Opens no more streams, and closes the connection after the open streams have closed. */
   drain(): void {
     this.#onGoAway(streamIdMax, ErrorCode.noError);
   }
@@ -161,12 +161,12 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     return new ClientDeadlines(parts, rules, { ...callbacks, destroy }, keepaliveMs, () => this.busy);
   }
 
-  /** The server has closed its side, so no response can be completed any more. */
+  /** The server has closed its side, so responses can no longer be completed. */
   protected onPeerEnd(): void {
     this.shutDown(this.#options.limits.lingerMs);
   }
 
-  /** Servers do not open streams. */
+  /** Always 0, because servers do not open streams. */
   protected get lastAcceptedId(): number {
     return 0;
   }
@@ -190,7 +190,10 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     else this.#options.onStreamAvailable();
   }
 
-  /** §6.8: streams above the last one were not processed, and can be sent again elsewhere. */
+  /**
+   * §6.8: the server has not processed streams above the last identifier. Their requests can be retried on another
+   * connection.
+   */
   #onGoAway(lastStreamId: number, code: number): void {
     this.#retire(code);
     for (const stream of this.streams.open.values()) {

@@ -3,25 +3,26 @@ import type { ClientRules } from "./client-rules.ts";
 import type { ClientStream } from "./client-stream.ts";
 
 /**
- * Maximum PINGs before the server sends HEADERS or DATA again. 2, because gRPC servers close a connection at the fourth
- * PING within five minutes if they sent no data in between (gRFC A8).
+ * Maximum number of PINGs before the server sends HEADERS or DATA again: 2. A gRPC server closes a connection at the
+ * fourth PING within five minutes if the server sent no data in between (gRFC A8).
  */
 const frequentPingsMax = 2;
 
-/**
- * Minimum silence before further PINGs, in milliseconds. 310 s, because gRPC servers allow one PING in five minutes.
- */
+/** Minimum silence before further PINGs, in milliseconds: 310 s. gRPC servers allow one PING in five minutes. */
 const rarePingMs = 310_000;
 
 /**
- * A client connection's deadlines. Keepalive PINGs are sent only while streams are open, and rarely while a server
- * acknowledges PINGs but sends no response.
+ * The deadlines on a client connection. Keepalive PINGs are sent only while streams are open. If a server acknowledges
+ * PINGs but sends no response, further PINGs are rare.
  */
 export class ClientDeadlines extends Http2Deadlines<ClientStream> {
   readonly #rules: ClientRules;
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;
-  /** PINGs sent since the server last sent HEADERS or DATA, and how many such frames it had sent then. */
+  /**
+   * Number of PINGs since the server last sent HEADERS or DATA. `#framesBefore` is the number of HEADERS and DATA
+   * frames at the last PING.
+   */
   #pings = 0;
   #framesAtPing = 0;
 
@@ -58,7 +59,7 @@ export class ClientDeadlines extends Http2Deadlines<ClientStream> {
     super.ping();
   }
 
-  /** How many HEADERS and DATA frames the server has sent. */
+  /** Number of HEADERS and DATA frames that the server has sent. */
   get #framesReceived(): number {
     return this.parts.receiveFlow.frames + this.#rules.sections;
   }

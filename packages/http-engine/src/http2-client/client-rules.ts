@@ -10,18 +10,18 @@ import {
 import { type ResponseSection, readResponseSection } from "./response-section.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/** The events that {@link ClientRules} report to a connection. */
+/** Events that {@link ClientRules} report to a connection. */
 export interface ClientCallbacks extends FrameCallbacks {
   /** Called when the server has sent SETTINGS. */
   settingsReceived(): void;
-  /** Called when the server accepts no streams above this one (§6.8). */
+  /** Called when the server accepts no streams above this identifier (§6.8). */
   goAwayReceived(lastStreamId: number, code: number): void;
 }
 
-/** Handles a server's frames. A header section is a response, and GOAWAY refuses streams above its last one. */
+/** Handles a server's frames. A header section is a response. GOAWAY refuses streams above the last identifier. */
 export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   readonly #callbacks: ClientCallbacks;
-  /** How many header and trailer sections were received. */
+  /** Number of received header and trailer sections. */
   sections = 0;
 
   constructor(parts: ConnectionParts<ClientStream>, callbacks: ClientCallbacks) {
@@ -44,9 +44,9 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;
     const endStream = (flags & FrameFlag.endStream) !== 0;
-    // The section exceeds our own limit, which is not a protocol error.
+    // Only the stream fails, because a section above our own limit is not a protocol error.
     if (decoded.listBytes > limits.headerListBytes) return stream.receiveTooLarge(endStream);
-    // A block that is sent repeatedly is parsed once.
+    // A server that repeats a block gets the cached section, so that each block is parsed once.
     const section = (decoded.head ??= readResponseSection(decoded.fields));
     if (section === undefined || !isExpected(section, stream, endStream)) this.refuse(stream, ErrorCode.protocolError);
     else if (section.httpStatus === 0) stream.receiveEnd(section);
@@ -55,7 +55,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 
   /**
-   * §5.1: frames that the server sent before it received our RST_STREAM. They are not counted as a flood. A window may
+   * §5.1: a server may send frames before our RST_STREAM arrives. Such frames are not counted as a flood. A window may
    * contain many small messages, and more calls may be cancelled at the same time than resets are remembered.
    */
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
@@ -76,8 +76,8 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
 }
 
 /**
- * Returns whether a section is allowed now (§8.1): first the head, then the trailer, which ends the stream. An interim
- * response must not end it, and 101 is not allowed (§8.6).
+ * Returns whether a section is allowed now. The head comes first, then the trailer, which ends the stream (§8.1). An
+ * interim response must not end the stream, and 101 is not allowed (§8.6).
  */
 function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStream, endStream: boolean): boolean {
   if (headReceived) return httpStatus === 0 && endStream;

@@ -4,33 +4,30 @@ import type { ResponseSection } from "./response-section.ts";
 
 /**
  * Receives the response to a request. No method is called after {@link onEnd}, `onReset`, or an `onHead` with
- * `endStream`. If a method throws, the stream is reset with INTERNAL_ERROR; other streams continue.
+ * `endStream`. If a method throws, only this stream is reset, with INTERNAL_ERROR.
  */
 export interface ResponseReceiver extends FlowReceiver {
-  /** Called with the final header section. `endStream` if the response has no body and no trailer. */
+  /** Called with the final header section. `endStream` is true if the response has no body and no trailer. */
   onHead(head: ResponseSection, endStream: boolean): void;
   /**
-   * Called with a piece of the body, a view into its chunk. Only what `detachFromChunk` returns may be kept. Must call
-   * `stream.consumed(bytes)` after using it.
+   * Called with a piece of the body, which is a view into a chunk. The receiver may only keep the result of
+   * `detachFromChunk`, and must call `stream.consumed(bytes)` after using the piece.
    */
   onData(piece: Uint8Array): void;
   /** Called when the response ends. */
   onEnd(trailer: ResponseSection | undefined): void;
 }
 
-/**
- * The code with which a receiver is reset when its connection closes. Negative, so that it differs from every HTTP/2
- * code.
- */
+/** The reset code for receivers when the connection closes. The code is negative to differ from all HTTP/2 codes. */
 export const connectionLost = -1;
 
-/** The code if the connection was closed because the server did not acknowledge a PING. */
+/** The reset code for receivers when the connection closes because the server did not acknowledge a PING. */
 export const serverFrozen = -2;
 
-/** The code with which a receiver is reset when a section in its response is above the limit. */
+/** The reset code for a receiver when a section in the response is above the limit. */
 export const sectionTooLarge = -3;
 
-/** One request and its response: a client's stream. */
+/** A client stream: one request and its response. */
 export class ClientStream extends StreamFlow<ResponseReceiver> {
   readonly #connection: FlowConnection;
   #headReceived = false;
@@ -48,17 +45,17 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     return this.#headReceived;
   }
 
-  /** Sends the request's header section, made of parts. */
+  /** Sends the request's header section, which consists of several encoded parts. */
   begin(parts: readonly Uint8Array[]): void {
     this.#connection.output.headerBlock(this.id, false, parts);
   }
 
-  /** Ends our side after the queue and this last piece. */
+  /** Ends our side after the queued bytes and this last piece. */
   end(piece: Uint8Array | undefined): void {
     if (!this.closed) this.endSide(piece, undefined);
   }
 
-  /** Does nothing. A response body is always read. */
+  /** Does nothing, because a response body is always read. */
   startBody(): void {}
 
   /** Handles the response's header section. */
@@ -72,11 +69,11 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   /**
    * Handles a DATA frame of `length` bytes including padding.
    *
-   * @returns the error of an invalid frame, which does not reach the receiver
+   * @returns the error code for an invalid frame, which the receiver does not get; otherwise `undefined`
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
-    // Counted even if it is invalid. A reset stream returns its bytes to the connection's window.
+    // Invalid DATA is also counted, because a reset stream returns its bytes to the connection's window.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
     if (bytes > 0) this.notify((receiver) => receiver.onData(piece));

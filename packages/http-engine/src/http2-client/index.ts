@@ -1,7 +1,7 @@
 /**
- * HTTP/2 clients on connected sockets. Independent of RPC and of addresses.
+ * HTTP/2 clients on connected sockets, independent of RPC and of addresses.
  *
- * Exports everything about HTTP/2 that a client needs, including header lists and limits.
+ * Exports all HTTP/2 code that a client needs, including header lists and limits.
  */
 export type { ResponseSection } from "./response-section.ts";
 export { defaultHttp2Limits, encodeVarying, type Http2Limits, listBytesOf, StableFields } from "../http2/index.ts";

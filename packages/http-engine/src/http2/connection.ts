@@ -24,25 +24,25 @@ import type { FlowConnection } from "./stream-flow.ts";
 /** Options for a client or server connection. */
 export interface ConnectionOptions {
   readonly limits: Http2Limits;
-  /** Counts the bytes that peers have not read. Shared by all connections of a server or client. */
+  /** Counts the bytes that peers have not read. All connections of a server or client share one budget. */
   readonly budget: BacklogBudget;
   /**
    * Called for each stream that is refused or reset because of its frames, and for each connection that is closed with
-   * an error (RFC 9113 §5.4). Not for our own defects, and not for streams that are reset because of a timeout.
+   * an error (RFC 9113 §5.4). Not called for our own bugs or for streams that are reset because of a timeout.
    */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is closed. */
   readonly onClose: () => void;
   /**
-   * Called with a defect: a stream's receiver has thrown, which resets the stream, or our own code has, which closes
-   * the connection.
+   * Called with an unexpected error. An error from a stream's receiver resets the stream. An error from our own code
+   * closes the connection.
    */
   readonly onFault: (error: unknown) => void;
 }
 
-/** How one side starts a connection (RFC 9113 §3.4). */
+/** The bytes with which client or server start a connection (RFC 9113 §3.4). */
 export interface Opening {
-  /** The bytes that the peer sends before its first frame. */
+  /** The bytes that the peer sends before the peer's first frame. */
   readonly peerPreface: Buffer;
   /** The bytes that we send before our first frame. */
   readonly preface: Uint8Array;
@@ -50,13 +50,13 @@ export interface Opening {
   readonly tableUpdate: Uint8Array;
   /** The payload of our SETTINGS. */
   readonly settings: Uint8Array;
-  /** Whether chunks that were not kept are freed after reading. */
+  /** Whether to free chunks after reading, unless a chunk was kept. */
   readonly freesChunks: boolean;
 }
 
 /**
- * The part that client and server HTTP/2 connections (RFC 9113) have in common: the socket, reading, writing and
- * closing. Subclasses handle frames and deadlines. Independent of RPC.
+ * Base class for HTTP/2 client and server connections (RFC 9113), with the socket, reading, writing and closing.
+ * Subclasses handle frames and deadlines.
  */
 export abstract class FrameConnection<
   Stream extends RuledStream,
@@ -69,18 +69,18 @@ export abstract class FrameConnection<
   protected readonly streams: StreamTable<Stream> = new StreamTable();
   protected readonly rules: Rules;
   protected readonly deadlines: Clock;
-  /** Whether nothing more is read or sent. */
+  /** Whether the connection is closing, so that no more frames are read or sent. */
   protected isClosing = false;
   readonly #socket: Duplex;
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
   /**
-   * Whether chunks are freed after reading. A socket allocates a buffer for each chunk. Other streams may share
+   * Whether chunks are freed after reading. Sockets allocate a buffer for each chunk, but other streams may share
    * buffers.
    */
   readonly #freesChunks: boolean;
-  /** Whether the current chunk was kept. */
+  /** Whether a receiver has kept the current chunk. */
   #chunkKept = false;
   /** Runs the next step when the connection closes. */
   #timer: NodeJS.Timeout | undefined;
@@ -120,13 +120,13 @@ export abstract class FrameConnection<
   /** Creates the deadlines. Called by the constructor, before the subclass's fields are set. */
   protected abstract createDeadlines(parts: ConnectionParts<Stream>, rules: Rules, callbacks: DeadlineCallbacks): Clock;
 
-  /** Closes the connection gracefully, without losing a request. */
+  /** Closes the connection gracefully, after its open streams. */
   abstract drain(): void;
 
-  /** Called when the peer has closed its side. */
+  /** Called when the peer has closed its side of the connection. */
   protected abstract onPeerEnd(): void;
 
-  /** The peer's highest stream that we have accepted, for our GOAWAY (§6.8). */
+  /** Identifier of the highest peer stream that we have accepted, for our GOAWAY (§6.8). */
   protected abstract get lastAcceptedId(): number;
 
   /** Resets the open streams, because the connection is closed. */
@@ -155,7 +155,7 @@ export abstract class FrameConnection<
     this.#options.onFault(error);
   }
 
-  /** Sends a PING, whose acknowledgement shows that the peer is alive. */
+  /** Sends a PING. The acknowledgement shows that the peer is alive. */
   protected ping(): void {
     this.output.frame(FrameType.ping, 0, 0, alivePing);
   }
@@ -167,8 +167,8 @@ export abstract class FrameConnection<
     try {
       this.#reader.read(chunk);
       if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-      // Stops reading, because responses would have to wait anyway. This does not affect a peer that reads only after
-      // it has written everything, because the windows allow less than this limit.
+      // Stops reading while much output is buffered, because further responses would have to wait anyway. A peer that
+      // reads only after writing everything is not affected, because the windows allow fewer bytes than this limit.
       const { output } = this;
       if (output.congested && output.bufferedBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
@@ -176,15 +176,15 @@ export abstract class FrameConnection<
     }
   }
 
-  /** Continues to send, because the peer has read what the socket buffered. */
+  /** Continues to send, because the peer has read the bytes that the socket buffered. */
   #drained(): void {
     this.#socket.resume();
     this.sendFlow.pump();
   }
 
-  /** Closes the connection to free memory for others. */
+  /** Closes the connection to free memory for other connections. */
   #evict(): void {
-    // A GOAWAY would be queued after everything else and never arrive.
+    // A GOAWAY would be queued after all other output and never arrive.
     if (this.output.congested) this.destroy();
     else
       this.fail(
@@ -207,9 +207,9 @@ export abstract class FrameConnection<
   }
 
   /**
-   * Closes our side after everything written is sent.
+   * Closes our side after all written bytes are sent.
    *
-   * @param patienceMs - milliseconds after which the connection is destroyed if the peer has not read the rest
+   * @param patienceMs - milliseconds that the peer has to read the rest before the connection is destroyed
    */
   protected shutDown(patienceMs: number): void {
     if (this.isClosing) return;
@@ -218,8 +218,8 @@ export abstract class FrameConnection<
     this.deadlines.stop();
     this.output.close();
     this.startTimer(patienceMs, () => this.#socket.destroy());
-    // Closing a socket with unread bytes resets it, and the peer may lose our last frames. So we continue to read for a
-    // while.
+    // Closing a socket with unread bytes resets the connection, and the peer may lose our last frames. So we continue
+    // to read for a while.
     this.#socket.resume();
     this.#socket.end(() => this.startTimer(this.#options.limits.lingerMs, () => this.#socket.destroy()));
     this.abortOpenStreams();
@@ -239,7 +239,7 @@ export abstract class FrameConnection<
     this.output.numbers(FrameType.goAway, 0, lastStreamId, code);
   }
 
-  /** Schedules the next closing step, and cancels the scheduled one. */
+  /** Schedules the next closing step, and cancels the step that was scheduled before. */
   protected startTimer(ms: number, then: () => void): void {
     clearTimeout(this.#timer);
     if (this.#socket.destroyed) return;
@@ -249,5 +249,5 @@ export abstract class FrameConnection<
 
 const alivePing = Buffer.from("alive? \n");
 
-// Nothing to do. An error is followed by the close event, which is handled.
+// Ignores socket errors, because the close event follows each error and is handled.
 function ignore(): void {}

@@ -18,14 +18,14 @@ export function isRegularField(name: string, value: string): boolean {
   return name !== "te" || value.toLowerCase() === "trailers";
 }
 
-// RFC 9110 §5.6.2 token, without the upper-case letters that RFC 9113 §8.2.1 forbids.
+// Returns whether a name is a token (RFC 9110 §5.6.2) without upper-case letters, which RFC 9113 §8.2.1 forbids.
 function isLowerCaseToken(text: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(text);
 }
 
 /**
- * §8.2.1: no NUL, CR or LF, and no white space at either end. RFC 9110 §5.5 allows rejecting the other control
- * characters.
+ * §8.2.1: a value contains no NUL, CR or LF, and neither starts nor ends with white space. RFC 9110 §5.5 allows
+ * rejecting the other control characters.
  */
 function isFieldValue(value: string): boolean {
   for (let at = 0; at < value.length; at++) {

@@ -3,10 +3,10 @@ import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
-/** The counted events, which are cheap for a peer to cause and expensive to handle. */
+/** Events that are cheap for a peer to cause and expensive for us to handle. */
 export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
-// The maximum credit: more frames than are ever in flight, a gigabyte in the largest frames.
+// Maximum credit in frames. More frames are never in flight: 65,536 frames with the largest size are a gigabyte.
 const allowanceMax = 65_536;
 
 // Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built
@@ -25,9 +25,9 @@ export class FloodGuard {
     ignoredFrames: 0,
     windowUpdates: 0,
   };
-  /** The credit that the peer had earned at the last update. */
+  /** For each event, the credit that the peer had earned until the last update. */
   readonly #granted: Record<CountedEvent, number> = { ...this.#counts };
-  /** Streams that the client, which may be the peer or us, has opened; incremented by the frame rules. */
+  /** Number of streams that the client has opened. The frame rules of both sides increment this number. */
   openedStreams = 0;
   #openedBefore = 0;
 
@@ -41,13 +41,13 @@ export class FloodGuard {
     this.#grant(what);
     const limit = this.#limits[what];
     if (++this.#counts[what] <= limit) return;
-    // A proxy forwards resets from many clients, but most of its streams complete.
+    // A proxy forwards resets from many clients, but most of the proxy's streams complete.
     const opened = this.openedStreams - this.#openedBefore;
     if (what === "resets" && this.#counts.resets <= opened * this.#limits.resetShare) return;
     throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);
   }
 
-  /** Starts a new interval. Unused credit is kept, because responses to a frame may arrive an interval later. */
+  /** Starts a new interval. Unused credit is kept, because the peer may respond to a frame an interval later. */
   restart(): void {
     for (const event of Object.keys(this.#counts) as CountedEvent[]) {
       this.#grant(event);
@@ -65,14 +65,14 @@ export class FloodGuard {
     this.#granted[what] = earned;
   }
 
-  /** Returns how often the peer may have caused an event for a legitimate reason. */
+  /** Returns the total credit that the peer has earned for an event. */
   #earned(what: CountedEvent): number {
     const { headerBlocks, dataFrames } = this.#output;
     switch (what) {
-      // Clients that measure the bandwidth send a PING for each DATA frame that they receive, or for any frame.
+      // Clients that measure the bandwidth send a PING for each DATA frame or for each frame that they receive.
       case "pings":
         return headerBlocks + dataFrames;
-      // One for the connection and one for each DATA frame's stream.
+      // A peer may send one WINDOW_UPDATE for the connection and one for the stream after each DATA frame.
       case "windowUpdates":
         return this.openedStreams * allowedPerStream + dataFrames * 2;
       case "ignoredFrames":

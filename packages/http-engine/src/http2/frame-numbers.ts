@@ -1,4 +1,4 @@
-/** Frame types (RFC 9113 §6). Any other type's frames are ignored (§4.1). */
+/** Frame types (RFC 9113 §6). Frames with other types are ignored (§4.1). */
 export const FrameType = {
   data: 0x0,
   headers: 0x1,
@@ -12,7 +12,7 @@ export const FrameType = {
   continuation: 0x9,
 } as const;
 
-/** Flags (RFC 9113 §6). */
+/** Frame flags (RFC 9113 §6). */
 export const FrameFlag = {
   ack: 0x1,
   endStream: 0x1,
@@ -21,7 +21,7 @@ export const FrameFlag = {
   priority: 0x20,
 } as const;
 
-/** Settings (RFC 9113 §6.5.2). Unknown ones are ignored. */
+/** Identifiers in SETTINGS (RFC 9113 §6.5.2). Unknown settings are ignored. */
 export const SettingId = {
   headerTableSize: 0x1,
   enablePush: 0x2,
@@ -31,19 +31,19 @@ export const SettingId = {
   maxHeaderListSize: 0x6,
 } as const;
 
-/** Length, type, flags and stream identifier (RFC 9113 §4.1). */
+/** Number of bytes in a frame header: length, type, flags and stream identifier (RFC 9113 §4.1). */
 export const frameHeaderBytes = 9;
 
-/** The largest payload that we accept, HTTP/2's initial value (§6.5.2), and the largest that we send. */
+/** Maximum number of bytes in a frame payload that we accept or send. HTTP/2 has the same initial value (§6.5.2). */
 export const frameBytesMax = 16_384;
 
 /** The largest flow-control window (§6.9.1). */
 export const windowBytesMax: number = 2 ** 31 - 1;
 
-/** A connection's initial window, and a stream's without a setting (§6.9.2). */
+/** The initial window of each connection, and of each stream without SETTINGS_INITIAL_WINDOW_SIZE (§6.9.2). */
 export const windowBytesInitial = 65_535;
 
-/** A dynamic table's size without a setting (§6.5.2). */
+/** The dynamic table size without SETTINGS_HEADER_TABLE_SIZE (§6.5.2). */
 export const headerTableBytesInitial = 4096;
 
 /** The client connection preface (§3.4). */

@@ -2,7 +2,7 @@ import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-n
 import { ErrorCode } from "@plantstore/http";
 import { ConnectionError } from "./http2-error.ts";
 
-/** A frame, read in place. Its payload has `length` bytes and begins at `from` in `bytes`. */
+/** A frame, read in place. The payload has `length` bytes and begins at `from` in `bytes`. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -10,33 +10,39 @@ export interface Frame {
   readonly bytes: Buffer;
   readonly from: number;
   readonly length: number;
-  /** Whether this is a later part of a DATA frame that has arrived in several chunks. */
+  /** Whether the frame is a later part of a DATA frame that has arrived in several chunks. */
   readonly continued: boolean;
 }
 
 /** Receives a connection's frames. */
 export interface FrameReceiver {
-  /** Called with each frame, which is valid only until this returns: the reader reuses one object for all frames. */
+  /**
+   * Called with each frame. The frame is valid only during the call, because the reader reuses one object for all
+   * frames.
+   */
   onFrame(frame: Frame): void;
 }
 
 /**
  * Splits a peer's bytes into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between chunks is
- * copied once, into a buffer that grows with what has arrived. Frame boundaries have no meaning within a body (§6.1),
- * so large parts of a DATA frame are passed on in place, each as a separate frame.
+ * copied once, into a buffer that grows with what has arrived. Frame boundaries have no meaning within a body (§6.1).
+ * So large parts of a DATA frame are passed on in place, as separate frames.
  */
 export class FrameReader {
-  /** Set after a connection error. No more frames are passed on, not even from the same chunk. */
+  /** Whether reading has stopped after a connection error. The rest of the current chunk is ignored, too. */
   stopped = false;
   readonly #receiver: FrameReceiver;
   readonly #preface: Buffer;
-  /** An incomplete frame, and how many bytes have arrived and were not passed on. */
+  /** An incomplete frame. `#partialBytes` is the number of received bytes that were not passed on. */
   #partial: Buffer = noBytes;
   #partialBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
-  /** @param preface - the peer's bytes before its first frame (RFC 9113 §3.4); empty for servers */
+  /**
+   * @param preface - the bytes that the peer sends before its first frame (RFC 9113 §3.4); empty if the peer is a
+   * server
+   */
   constructor(receiver: FrameReceiver, preface: Buffer) {
     this.#receiver = receiver;
     this.#preface = preface;
@@ -45,7 +51,7 @@ export class FrameReader {
   /**
    * Reads the next chunk.
    *
-   * @throws ConnectionError for an invalid preface or a frame that is too large; anything that the receiver throws
+   * @throws ConnectionError for an invalid preface or a frame that is too large; and any error from the receiver
    */
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
@@ -61,7 +67,7 @@ export class FrameReader {
     if (at < end) this.#continueFrame(chunk, at);
   }
 
-  /** Starts or continues the incomplete frame with the chunk. @returns where the next frame starts */
+  /** Adds bytes from the chunk to the incomplete frame. @returns where the next frame starts */
   #continueFrame(chunk: Buffer, start: number): number {
     const end = chunk.byteLength;
     const headerEnd = start + Math.max(0, frameHeaderBytes - this.#partialBytes);
@@ -78,7 +84,7 @@ export class FrameReader {
     }
     if (!isInPlace) this.#keep(chunk, from, next);
     const partial = this.#partial;
-    // The buffer is not reused, because pieces of a body are views into it.
+    // The buffer is not reused, because receivers may keep pieces of a body, which are views into the buffer.
     this.#partial = noBytes;
     this.#partialBytes = 0;
     if (isInPlace) this.#deliverFrame(partial, 0, chunk, from, length);
@@ -87,7 +93,7 @@ export class FrameReader {
     return next;
   }
 
-  /** Passes on the DATA frame's part that is in the chunk. The rest becomes the incomplete frame. */
+  /** Passes on the part of the DATA frame that is in the chunk. The rest becomes the incomplete frame. */
   #deliverPart(chunk: Buffer, from: number, length: number): void {
     const header = this.#partial;
     const flags = header.readUInt8(flagsAt);
@@ -103,7 +109,8 @@ export class FrameReader {
     const previousBytes = this.#partial;
     const bytes = this.#partialBytes + to - from;
     if (bytes > previousBytes.byteLength) {
-      // A separate allocation. A slice from node's pool would keep the pool alive until the rest of the frame arrives.
+      // Allocates a separate buffer. A slice from node's pool would keep the pool alive until the rest of the frame
+      // arrives.
       this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * previousBytes.byteLength));
       previousBytes.copy(this.#partial, 0, 0, this.#partialBytes);
     }
@@ -112,7 +119,7 @@ export class FrameReader {
     return to;
   }
 
-  /** Passes on a frame. In memory, the payload may be apart from the header. */
+  /** Passes on a frame. Header and payload may be in different buffers. */
   #deliverFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
     if (this.stopped) return;
     const frame = this.#frame;
@@ -124,11 +131,11 @@ export class FrameReader {
     frame.from = from;
     frame.length = length;
     this.#receiver.onFrame(frame);
-    // Releases the chunk, which would otherwise be kept alive until the next frame arrives.
+    // Releases the chunk. Otherwise the frame would keep the chunk in memory until another frame arrives.
     frame.bytes = noBytes;
   }
 
-  /** Compares the preface as far as it has arrived, and returns where it ends. */
+  /** Compares the received part of the preface, and returns the position after that part. */
   #readPreface(chunk: Buffer): number {
     const length = Math.min(chunk.byteLength, this.#preface.byteLength - this.#prefaceRead);
     const start = this.#prefaceRead;
@@ -142,21 +149,24 @@ export class FrameReader {
 
 const noBytes = Buffer.alloc(0);
 
-// Offsets in a frame header (RFC 9113 §4.1).
+// Offsets of type and flags in a frame header (RFC 9113 §4.1).
 const typeAt = 3;
 const flagsAt = 4;
-// Bytes in the smallest part of a DATA frame that is passed on separately. Copying a smaller part is cheaper.
+// Minimum number of bytes in a part of a DATA frame that is passed on separately. Copying a smaller part is cheaper.
 const partBytesMin = 4096;
 
-/** Returns whether a frame can be passed on in parts. Only DATA without padding can, because padding is at the end. */
+/**
+ * Returns whether a frame can be passed on in parts. Only DATA without padding can be split, because padding follows
+ * the data.
+ */
 function canDeliverInParts(header: Buffer): boolean {
   return header[typeAt] === FrameType.data && (header.readUInt8(flagsAt) & FrameFlag.padded) === 0;
 }
 
 /**
- * Returns a payload's length.
+ * Returns the payload length from a frame header.
  *
- * @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2)
+ * @throws ConnectionError if the frame will be too large (RFC 9113 §4.2)
  */
 function payloadLength(bytes: Buffer, at: number): number {
   const length = readUint24(bytes, at);
@@ -165,7 +175,10 @@ function payloadLength(bytes: Buffer, at: number): number {
   return length;
 }
 
-/** Reads a 24-bit number within bounds. node's methods validate their arguments, which costs more than reading. */
+/**
+ * Reads a 24-bit number. The caller checks the bounds, because argument validation in node's methods costs more than
+ * reading.
+ */
 function readUint24(bytes: Buffer, at: number): number {
   return ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
 }

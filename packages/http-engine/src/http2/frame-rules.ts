@@ -11,21 +11,21 @@ import type { SendFlow, SendingStream } from "./send-flow.ts";
 import type { PeerSettings } from "./settings.ts";
 import type { StreamTable } from "./stream-table.ts";
 
-/** What frames act on in a stream. */
+/** The stream members that {@link FrameRules} use. */
 export interface RuledStream extends SendingStream {
-  /** Whether the peer has ended its side. */
+  /** Whether the peer has sent END_STREAM. */
   readonly remoteEnded: boolean;
   /**
    * Handles a DATA frame of `length` bytes including padding.
    *
-   * @returns the error of an invalid frame, which does not reach the receiver
+   * @returns the error code for an invalid frame, which the receiver does not get; otherwise `undefined`
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined;
-  /** Closes the stream, drops its queue and notifies the receiver. */
+  /** Closes the stream, drops the stream's queue and notifies the receiver. */
   receiveReset(code: number): void;
 }
 
-/** What frames act on in a connection. */
+/** The parts of a connection that {@link FrameRules} use. */
 export interface ConnectionParts<Stream> {
   readonly limits: Http2Limits;
   readonly output: Output;
@@ -36,7 +36,7 @@ export interface ConnectionParts<Stream> {
   readonly receiveFlow: ReceiveFlow;
 }
 
-/** The events that {@link FrameRules} report to a connection. */
+/** Events that {@link FrameRules} report to a connection. */
 export interface FrameCallbacks {
   /** Called when the peer has acknowledged our PING. */
   pingAcknowledged(payload: Buffer): void;
@@ -45,7 +45,7 @@ export interface FrameCallbacks {
 }
 
 /**
- * Handles frames by the rules in RFC 9113 §6 that apply to both sides, and rejects frames that are not allowed.
+ * Handles frames by the rules in RFC 9113 §6 that apply to clients and servers. Rejects frames that are not allowed.
  * Subclasses handle header sections and GOAWAY.
  *
  * A stream error resets the stream and is counted. A connection error is thrown (§5.4).
@@ -74,16 +74,16 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   /** Handles RST_STREAM on an open stream. */
   protected abstract handleStreamReset(stream: Stream, code: number): void;
 
-  /** Called after SETTINGS were applied and acknowledged. */
+  /** Called after the peer's SETTINGS were applied and acknowledged. */
   protected abstract settingsApplied(): void;
 
-  /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
+  /** Whether the peer has sent SETTINGS and acknowledged ours. */
   get settingsExchanged(): boolean {
-    // Implies that the peer has sent SETTINGS, because an acknowledgement before those is rejected.
+    // The peer must have sent SETTINGS, because an earlier acknowledgement is rejected.
     return this.settingsAcknowledged;
   }
 
-  /** When the incomplete field block started, or `undefined` if there is none. */
+  /** Time when the incomplete field block started, or `undefined` if no field block is incomplete. */
   get blockStartedAtMs(): number | undefined {
     return this.#blocks.streamId === 0 ? undefined : this.#blocks.startedAtMs;
   }
@@ -114,7 +114,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
       case FrameType.settings:
         return this.#handleSettings(frame);
       case FrameType.pushPromise:
-        // §8.4: clients cannot push, and our SETTINGS do not allow it to servers.
+        // §8.4: clients cannot push, and our SETTINGS forbid servers to push.
         throw protocolError("PUSH_PROMISE is not allowed");
       case FrameType.ping:
         return this.#handlePing(frame);
@@ -140,7 +140,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     const stream = streams.open.get(streamId);
     if (stream === undefined || stream.remoteEnded) {
       receiveFlow.credit(length);
-      // A frame counts once, even if it has arrived in several chunks.
+      // A DATA frame is counted once, even if the frame has arrived in several chunks.
       return frame.continued ? undefined : this.onFrameAfterEnd(stream, streamId);
     }
     const start = (flags & FrameFlag.padded) === 0 ? from : from + 1;
@@ -148,7 +148,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (error !== undefined) this.refuse(stream, error);
   }
 
-  /** Handles a frame on a stream on which the peer must not send any more (§5.1). */
+  /** Handles a frame on a stream that is closed or that the peer has ended (§5.1). */
   protected onFrameAfterEnd(stream: Stream | undefined, streamId: number): void {
     if (stream !== undefined) return this.refuse(stream, ErrorCode.streamClosed);
     const absence = this.parts.streams.absenceOf(streamId);
@@ -172,7 +172,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (length === 5 && (bytes.readUInt32BE(from) & 0x7fff_ffff) !== streamId) return;
     const error = length === 5 ? protocolError("a stream cannot depend on itself") : frameSizeError("PRIORITY");
     const stream = streams.open.get(streamId);
-    // §5.4.2: an idle stream cannot be reset, so this is a connection error.
+    // §5.4.2: an idle stream cannot be reset, so the error closes the connection.
     if (stream === undefined) throw error;
     this.refuse(stream, error.code);
   }

@@ -8,20 +8,20 @@ import type { Http2Limits } from "./http2-limits.ts";
 /** A complete field block. */
 export interface HeaderBlock<Head> {
   readonly streamId: number;
-  /** Its HEADERS frame's flags. */
+  /** Flags in the block's HEADERS frame. */
   readonly flags: number;
   readonly decoded: DecodedBlock<Head>;
-  /** The stream dependency in its priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
+  /** The stream dependency from the HEADERS frame. The other priority fields are ignored (RFC 9113 §5.3.2). */
   readonly dependsOn: number | undefined;
 }
 
-/** Assembles field blocks from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
+/** Assembles field blocks from frames and decodes the blocks (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks<Head> {
   /**
    * Id of the stream whose header block is incomplete, or 0. Until the block is complete, only CONTINUATION is allowed.
    */
   streamId = 0;
-  /** When the incomplete block started, in `performance.now()` milliseconds. */
+  /** Time when the incomplete block started, in `performance.now()` milliseconds. */
   startedAtMs = 0;
   readonly #limits: Http2Limits;
   readonly #decoder: HpackDecoder<Head>;
@@ -38,8 +38,8 @@ export class HeaderBlocks<Head> {
   /**
    * Handles a HEADERS or CONTINUATION frame.
    *
-   * @returns the block that this frame completes. The block is decoded even if its stream is refused, because both
-   * ends' dynamic tables must stay synchronised
+   * @returns the block that this frame completes. Blocks for refused streams are also decoded, to keep the dynamic
+   * tables of client and server synchronised
    * @throws ConnectionError
    */
   addFrame({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock<Head> | undefined {
@@ -60,7 +60,7 @@ export class HeaderBlocks<Head> {
         start += 5;
       }
       if (start > end) throw protocolError("the padding is longer than the frame payload");
-      // Nearly all blocks have one frame, and are decoded in place.
+      // Nearly all blocks consist of one frame. Such a block is decoded in place.
       if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
       this.startedAtMs = performance.now();
@@ -81,7 +81,8 @@ export class HeaderBlocks<Head> {
   }
 
   #collect(bytes: Buffer, start: number, end: number): void {
-    // A separate allocation. A slice from node's pool would keep the pool alive until the rest of the block arrives.
+    // Copies to a separate buffer. A slice from node's pool would keep the pool alive until the rest of the block
+    // arrives.
     this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {

@@ -14,14 +14,14 @@ import { encodeServerSettings } from "./settings.ts";
 
 /** Options for {@link Http2Connection}. */
 export interface Http2ConnectionOptions extends ConnectionOptions {
-  /** Called with each request's header. Must set the stream's receiver before it returns. */
+  /** Called with each request's header. The function must set the stream's receiver before it returns. */
   readonly onStream: ServeStream;
 }
 
 /**
- * An HTTP/2 server connection (RFC 9113), on a socket whose first bytes should be the preface.
+ * An HTTP/2 server connection (RFC 9113) on a socket. The preface has not been read yet.
  *
- * This class opens, drains and closes the connection; {@link ServerRules} handle its frames. Independent of RPC.
+ * This class opens, drains and closes the connection; {@link ServerRules} handle the frames.
  */
 export class Http2Connection
   extends FrameConnection<Http2Stream, ServerRules, ServerDeadlines>
@@ -29,8 +29,8 @@ export class Http2Connection
 {
   readonly #options: Http2ConnectionOptions;
   /**
-   * The async context in which each request starts. A request whose frames follow another's must not inherit the other
-   * handler's `AsyncLocalStorage`.
+   * The async context in which each request starts. Without the context, a request could inherit the
+   * `AsyncLocalStorage` of another request's handler.
    */
   readonly #context = new AsyncResource("Http2Connection");
   #drain: "no" | "announced" | "final" = "no";
@@ -39,7 +39,7 @@ export class Http2Connection
     super(socket, options, {
       peerPreface: connectionPreface,
       preface: noPreface,
-      // Signals that we do not use a dynamic table.
+      // Our first field block signals that we do not use a dynamic table.
       tableUpdate: emptyTable,
       settings: encodeServerSettings(options.limits),
       freesChunks: true,
@@ -47,19 +47,20 @@ export class Http2Connection
     this.#options = options;
   }
 
-  /** Whether a stream is open, or output is not sent yet. */
+  /** Whether a stream is open or output is unsent. */
   get busy(): boolean {
     return this.streams.open.size > 0 || this.output.bufferedBytes > 0;
   }
 
-  /** How many streams are open. Each is a request. */
+  /** Number of open streams. Each stream is a request. */
   get requests(): number {
     return this.streams.open.size;
   }
 
   /**
-   * Closes the connection gracefully (RFC 9113 §6.8). Sends a first GOAWAY, waits for a PING's round trip so that
-   * requests in flight are not lost, sends GOAWAY with the last stream, and closes after all streams have closed.
+   * Closes the connection gracefully (RFC 9113 §6.8). Sends a first GOAWAY and a PING. The PING's round trip ensures
+   * that requests in flight are not lost. Then sends a GOAWAY with the last stream, and closes the connection after all
+   * streams have closed.
    */
   drain(): void {
     if (this.#drain !== "no" || this.isClosing) return;
@@ -109,13 +110,13 @@ export class Http2Connection
     const abort = (): void => {
       for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
     };
-    // This may run in another connection's context, because its response closes this one to free memory.
+    // This function may run in another connection's context: a response there may close this connection to free memory.
     this.#context.runInAsyncScope(abort);
   }
 
   /**
-   * Resets incomplete requests, and responses that do not fit into the peer's windows, because neither can be
-   * completed. The other responses are still sent.
+   * Resets streams that can no longer complete: incomplete requests, and responses that do not fit into the peer's
+   * windows. Other responses are still sent.
    */
   protected onPeerEnd(): void {
     if (this.isClosing) return;
@@ -134,7 +135,7 @@ export class Http2Connection
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, listBytes);
-    // Each request has a separate resource: on Node 22, a store that a handler sets with `enterWith` stays in the
+    // Each request has a separate resource. On Node 22, a store that a handler sets with `enterWith` stays in the
     // resource in which the handler was called.
     this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));
   }
@@ -147,8 +148,8 @@ export class Http2Connection
     this.#closeIfDone();
   }
 
-  // The peer may have closed its socket completely. Only sending shows that. Its system resets the connection on our
-  // first packet, and the next write fails.
+  // Sends a packet, because the peer may have closed its socket completely. In this case, the peer's operating system
+  // resets the connection on our first packet, and the next write fails.
   #probePeer(): void {
     if (this.isClosing) return;
     this.ping();
@@ -162,7 +163,7 @@ export class Http2Connection
 
 const noPreface = Buffer.alloc(0);
 const drainPing = Buffer.from("draining");
-// Short enough to cancel a disconnected peer's calls early, and far above a round trip.
+// One second cancels the calls of a disconnected peer early, and is far above a round trip.
 const probeIntervalMs = 1000;
-// Longer than any usable connection's round trip.
+// No usable connection has a round trip above two seconds.
 const drainPingTimeoutMs = 2000;

@@ -3,42 +3,44 @@ import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** What {@link Http2Deadlines} do to the connection. */
+/** Actions on the connection that {@link Http2Deadlines} can trigger. */
 export interface DeadlineCallbacks {
   /** Sends a PING to check whether the peer still responds. */
   ping(): void;
   fail(error: ConnectionError): void;
-  /** Closes the connection gracefully, without losing a request. */
+  /** Closes the connection gracefully, after its open streams. */
   drain(): void;
   destroy(): void;
 }
 
 /** The state of the handshake and of field blocks, for {@link Http2Deadlines}. */
 export interface Handshake {
-  /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
+  /** Whether the peer has sent SETTINGS and acknowledged ours. */
   readonly settingsExchanged: boolean;
-  /** When the incomplete field block started, or `undefined` if there is none. */
+  /** Time when the incomplete field block started, or `undefined` if no field block is incomplete. */
   readonly blockStartedAtMs: number | undefined;
 }
 
-/** The deadlines that both sides have. Checked at intervals, which is cheaper than a timer for each. */
+/** The deadlines that apply to clients and servers. Checks at intervals are cheaper than a timer for each deadline. */
 export class Http2Deadlines<Stream> {
   protected readonly parts: ConnectionParts<Stream>;
   readonly #handshake: Handshake;
   readonly #callbacks: DeadlineCallbacks;
   readonly #clock: NodeJS.Timeout;
   readonly #openedAtMs = performance.now();
-  /** When the peer last sent anything, in integer `performance.now()` milliseconds. */
+  /** Time when the peer last sent bytes, in integer `performance.now()` milliseconds. */
   lastReceivedAtMs: number = Math.trunc(performance.now());
-  /** When a stream was last open, and the highest stream identifier then. */
+  /**
+   * Time when a check last found an open or new stream. `#lastStreamId` is the highest stream identifier at that check.
+   */
   #busyAtMs = this.#openedAtMs;
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
   #pingedAtMs: number | undefined;
-  /** At the last check: the bytes that the socket buffered, and those that had left its buffer in total. */
+  /** Numbers at the last check: bytes in the socket's buffer, and bytes that had left the buffer in total. */
   #bufferedBytes = 0;
   #sentBytes = 0;
-  /** When a check last found that the peer had read bytes buffered at the previous check. */
+  /** Time when a check last found that the peer had read bytes from the previous check's buffer. */
   #readAtMs = 0;
   #isStopped = false;
 
@@ -46,8 +48,8 @@ export class Http2Deadlines<Stream> {
     this.parts = parts;
     this.#handshake = handshake;
     this.#callbacks = callbacks;
-    // Checks only after everything that has arrived was read. Otherwise a process that was blocked would conclude that
-    // the peer was silent.
+    // Checks only after all received bytes were read. Otherwise a process that was blocked would conclude that the peer
+    // was silent.
     const check = (): void => afterTurn(() => this.#check(), undefined);
     this.#clock = setInterval(check, timeoutCheckIntervalMs(parts.limits)).unref();
   }
@@ -58,7 +60,7 @@ export class Http2Deadlines<Stream> {
     clearInterval(this.#clock);
   }
 
-  /** Checks one side's deadlines. */
+  /** Checks the deadlines that only a client or only a server has. */
   protected checkSideTimeouts(_nowMs: number): void {}
 
   /** Milliseconds without a frame after which the peer is sent a PING. */
@@ -66,7 +68,7 @@ export class Http2Deadlines<Stream> {
     return this.parts.limits.idleTimeoutMs;
   }
 
-  /** Sends a PING, which distinguishes a dead connection from an idle peer. */
+  /** Sends a PING to distinguish a dead connection from an idle peer. */
   protected ping(): void {
     this.#callbacks.ping();
   }
@@ -107,10 +109,10 @@ export class Http2Deadlines<Stream> {
     if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#callbacks.destroy();
     if (this.isBusy || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
-    // Idle means without streams, not without frames. A PING now and then does not keep a connection open.
+    // A connection without streams is idle even if the peer sends frames such as PING.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#callbacks.drain();
-    // A peer that reads what was buffered for it is alive, too. This does not cancel the PING. The first receive time
-    // is truncated and may precede the opening, and a PING would be sent just before the drain.
+    // A peer that reads buffered bytes is alive, too, but must still acknowledge a PING. The first receive time is
+    // truncated and may precede the opening. Without the opening time, a PING would be sent just before the drain.
     const aliveAtMs = Math.max(this.#openedAtMs, this.lastReceivedAtMs, this.#readAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
@@ -118,14 +120,14 @@ export class Http2Deadlines<Stream> {
       return;
     }
     const isSilent = nowMs - aliveAtMs >= this.silenceMs;
-    // Truncated, like the time when something is received.
+    // The PING time is truncated to an integer, like the receive time.
     this.#pingedAtMs = isSilent ? Math.trunc(nowMs) : undefined;
     if (isSilent) this.ping();
   }
 
   /**
-   * Records whether the peer has read what was buffered at the last check. Bytes buffered since then prove nothing.
-   * Over TLS, every write is buffered for a moment, even if the peer is frozen.
+   * Records whether the peer has read bytes that were buffered at the last check. Bytes buffered after that check prove
+   * nothing, because TLS sockets buffer every write for a moment, even if the peer is frozen.
    */
   #checkProgress(nowMs: number): void {
     const { backlog } = this.parts;
@@ -142,7 +144,7 @@ function timeoutCheckIntervalMs(limits: Http2Limits): number {
   return Math.min(intervalMs, checkIntervalFor(shortestMs));
 }
 
-/** Returns the check interval for a deadline, which is then exceeded by at most a quarter. */
+/** Returns the check interval for a deadline. At this interval, the deadline is exceeded by at most a quarter. */
 export function checkIntervalFor(deadlineMs: number): number {
   return Math.max(10, deadlineMs / 4);
 }

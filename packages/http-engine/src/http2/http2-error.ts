@@ -1,6 +1,6 @@
 import { ErrorCode } from "@plantstore/http";
 
-/** An error that closes the connection: GOAWAY with this code (RFC 9113 §5.4.1). */
+/** An error that closes the connection with a GOAWAY (RFC 9113 §5.4.1). */
 export class ConnectionError extends Error {
   readonly code: ErrorCode;
 
@@ -11,12 +11,12 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Returns a PROTOCOL_ERROR: the peer sent something that is not allowed (RFC 9113 §7). */
+/** Returns a PROTOCOL_ERROR for a frame that is not allowed (RFC 9113 §7). */
 export function protocolError(message: string): ConnectionError {
   return new ConnectionError(ErrorCode.protocolError, message);
 }
 
-/** Returns a FRAME_SIZE_ERROR: the length is wrong for the frame type (RFC 9113 §4.2). */
+/** Returns a FRAME_SIZE_ERROR for a frame with a wrong length (RFC 9113 §4.2). */
 export function frameSizeError(frame: string): ConnectionError {
   return new ConnectionError(ErrorCode.frameSizeError, `the ${frame} frame has a wrong length`);
 }

@@ -1,64 +1,71 @@
 /** Limits on what a peer may cause a connection to store or do. */
 export type Http2Limits = Readonly<typeof defaultHttp2Limits>;
 
-/** The defaults of {@link Http2Limits}. Above a count, the connection is closed with ENHANCE_YOUR_CALM. */
+/**
+ * The default {@link Http2Limits}. A peer that exceeds a limit per interval gets ENHANCE_YOUR_CALM, and the connection
+ * is closed.
+ */
 export const defaultHttp2Limits = {
-  /** Concurrent streams. Further ones are refused. */
+  /** Maximum number of concurrent streams. Further streams are refused. */
   concurrentStreams: 256,
-  /** Bytes in a field list (RFC 9113 §6.5.2). Above the limit, the response is 431. 16 KiB. */
+  /** Maximum number of bytes in a field list (RFC 9113 §6.5.2): 16 KiB. Requests with larger lists get status 431. */
   headerListBytes: 16_384,
-  /** An encoded field block's bytes, in all its frames. 64 KiB: four times the list size. */
+  /** Maximum number of bytes in all frames of an encoded field block: 64 KiB, four times the list size. */
   headerBlockBytes: 65_536,
-  /** CONTINUATION frames in a field block. 16 is more than a block of the allowed size requires. */
+  /** Maximum number of CONTINUATION frames in a field block. A block with the maximum size requires fewer than 16. */
   continuations: 16,
-  /** A stream's receive window, in bytes. 256 KiB, so that such a message arrives in one round trip. */
+  /** Receive window per stream, in bytes: 256 KiB. A message with this size arrives in one round trip. */
   streamWindowBytes: 262_144,
-  /** The connection's receive window, in bytes. 1 MiB. */
+  /** Receive window per connection, in bytes: 1 MiB. */
   connectionWindowBytes: 1_048_576,
-  /** The interval for the counts below, in milliseconds. 10 s. */
+  /** Length of the interval for limits per interval, in milliseconds: 10 s. */
   intervalMs: 10_000,
   /**
-   * Streams per interval that fail, or that are reset early and before their response is complete. More are allowed
-   * while their share of all opened streams does not exceed {@link resetShare}. CVE-2023-44487.
+   * Maximum number of streams per interval that fail, or are reset early and without a complete response
+   * (CVE-2023-44487). Further resets are allowed up to the share {@link resetShare} of all opened streams.
    */
   resets: 400,
   resetShare: 0.5,
-  /** Milliseconds within which a reset is early. 1 s, because later resets are usually client timeouts. */
+  /** Age up to which a stream's reset is early, in milliseconds: 1 s. Later resets are usually client timeouts. */
   rapidResetMs: 1_000,
-  /** SETTINGS frames, and our acknowledgements, per interval. */
+  /** Maximum number of SETTINGS frames per interval, including acknowledgements. */
   settings: 100,
-  /** PING frames per interval, beyond one for each HEADERS and DATA frame that we sent. */
+  /** Maximum number of PING frames per interval, plus one for each HEADERS and DATA frame that we sent. */
   pings: 2_000,
-  /** Empty DATA frames that do not end their stream, per interval. */
+  /** Maximum number of empty DATA frames without END_STREAM per interval. */
   emptyData: 200,
-  /** Frames without effect per interval, beyond two for each stream. */
+  /** Maximum number of ignored frames per interval, plus two for each stream. */
   ignoredFrames: 2_000,
-  /** WINDOW_UPDATE frames per interval, beyond two for each stream and each DATA frame that we sent. */
+  /** Maximum number of WINDOW_UPDATE frames per interval, plus two for each stream and each DATA frame that we sent. */
   windowUpdates: 5_000,
-  /** Body bytes per connection that wait for the peer's windows. Above this limit, streams are refused. 16 MiB. */
+  /**
+   * Maximum number of body bytes per connection that wait for the peer's windows: 16 MiB. Above this limit, streams are
+   * refused.
+   */
   queuedBytes: 16_777_216,
   /**
-   * Bytes in the socket's buffer above which we stop reading from the peer. 512 KiB: enough for the headers of all
-   * streams. DATA alone never exceeds this limit, because a stream queues its DATA once the socket's buffer is full.
+   * Number of bytes in the socket's buffer above which we stop reading from the peer: 512 KiB. The response headers of
+   * all streams fit into 512 KiB. DATA alone never exceeds this limit, because streams queue DATA while the socket's
+   * buffer is full.
    */
   unreadBytes: 524_288,
   /**
-   * Milliseconds after which a connection without streams is closed. If it has streams, the peer is sent a PING after
-   * as long without a frame. 75 s.
+   * Milliseconds after which a connection without streams is closed: 75 s. A peer with streams gets a PING if no frame
+   * has arrived for 75 s.
    */
   idleTimeoutMs: 75_000,
   /**
-   * Milliseconds in which a peer must send and acknowledge SETTINGS, complete a field block, or acknowledge a PING. 20
+   * Milliseconds in which a peer must send and acknowledge SETTINGS, complete a field block, or acknowledge a PING: 20
    * s.
    */
   stallTimeoutMs: 20_000,
   /**
-   * Milliseconds in which a peer must read a part of each queued response, and of the buffered output. 75 s, because
-   * readers may pause.
+   * Milliseconds in which a peer must read a part of each queued response, and a part of the buffered output: 75 s.
+   * Peers may pause reading for a while.
    */
   blockedTimeoutMs: 75_000,
-  /** Milliseconds in which a request body that a call waits for must be complete. 5 min. */
+  /** Milliseconds in which a client must complete a request body for which a call waits: 5 min. */
   requestTimeoutMs: 300_000,
-  /** Milliseconds in which a peer may still send a body after its response, or anything after GOAWAY. 1 s. */
+  /** Milliseconds in which a peer may still send a body after the response, or frames after GOAWAY: 1 s. */
   lingerMs: 1_000,
 };

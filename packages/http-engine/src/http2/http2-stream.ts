@@ -4,20 +4,20 @@ import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
 
 /**
- * Receives a stream's events until its response is complete or queued completely. If a method throws, the stream is
- * reset with INTERNAL_ERROR; other streams continue.
+ * Receives a stream's events until the complete response is sent or queued. If a method throws, only this stream is
+ * reset, with INTERNAL_ERROR.
  */
 export interface StreamReceiver extends FlowReceiver {
   /**
-   * Gets the body's pieces: views into chunks, which may be kept, but keep their chunk alive. Must call
-   * `stream.consumed(bytes)` after using them.
+   * Receives pieces of the body, which are views into chunks. A kept piece keeps its whole chunk in memory. The
+   * receiver must call `stream.consumed(bytes)` after using a piece.
    */
   readonly body: IncomingBody | undefined;
 }
 
-/** What streams use of their connection. */
+/** The connection members that {@link Http2Stream} uses. */
 export interface ServerStreamConnection extends FlowConnection {
-  /** Records that the current chunk is kept. Called only for chunks that may be freed. */
+  /** Records that a receiver has kept the current chunk, so that the chunk must not be freed. */
   keepChunk(): void;
   /** Called when a response is complete although the peer has not ended its side. */
   startLingering(): void;
@@ -26,8 +26,10 @@ export interface ServerStreamConnection extends FlowConnection {
 /**
  * Serves a stream whose header has arrived.
  *
- * @param head - not kept by the stream, because a response may wait for a window long after its call has ended
- * @param listBytes - the field list's size; above the limit, the head has only the fields that fit
+ * @param head - the stream does not keep the head, because a response may wait for a window long after the call has
+ * ended
+ * @param listBytes - the field list's size; if the size is above the limit, the head lacks regular fields that do not
+ * fit
  */
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listBytes: number) => void;
 
@@ -37,25 +39,26 @@ export interface StreamInit {
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly endStream: boolean;
-  /** Whether the peer waits for 100 Continue (RFC 9110 §10.1.1). */
+  /** Whether the client waits for 100 Continue before sending the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly sendWindow: number;
   readonly nowMs: number;
 }
 
 /**
- * One request and its response: a server's stream. Its receiver, set by the code that serves it, is dropped when our
- * side ends. Times are integer `performance.now()` milliseconds: V8 allocates a heap number for each fraction.
+ * A server stream: one request and its response. The code that serves the stream sets the receiver, which is dropped
+ * when our side ends. Times are integer `performance.now()` milliseconds, because V8 allocates a heap number for each
+ * fraction.
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
-  /** When we ended our side, or 0 if we have not, or if the peer had ended its side before. */
+  /** Time when we ended our side before the peer ended the request, otherwise 0. */
   respondedAtMs = 0;
   readonly #connection: ServerStreamConnection;
   readonly #contentLength: number | undefined;
-  /** Whether the peer waits for a header section: 100 Continue, or the response's. */
+  /** Whether the client waits for 100 Continue or the response before sending the body. */
   #awaitsContinue: boolean;
-  /** Body bytes that were received, and that were dropped after a complete response. */
+  /** Number of received body bytes. `#droppedBytes` counts the bytes that were dropped after a complete response. */
   #receivedBytes = 0;
   #droppedBytes = 0;
 
@@ -68,12 +71,12 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.#awaitsContinue = expectsContinue;
   }
 
-  /** Sends 100 Continue if the peer waits for it (RFC 9110 §10.1.1). Called before the body arrives. */
+  /** Sends 100 Continue if the client waits for this response before sending a body (RFC 9110 §10.1.1). */
   startBody(): void {
     if (this.#awaitsContinue) this.sendHeaders(continueBlocks, false);
   }
 
-  /** Sends a header section: an informational one, or the response's. */
+  /** Sends the header section of an informational or final response. */
   sendHeaders(parts: readonly Uint8Array[], endStream: boolean): void {
     if (this.closed || this.localEnded) return;
     this.#awaitsContinue = false;
@@ -85,8 +88,8 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#connection;
-    // Nearly every response fits into a single frame that the windows allow now.
-    // Equivalent mutant: the other way sends the same bytes.
+    // Nearly every response body fits into one frame that the windows allow. Equivalent mutant: without this branch,
+    // the same bytes are sent.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
       return this.sideEnded();
@@ -95,7 +98,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.end(body, trailer);
   }
 
-  /** Ends our side after the queue. See {@link endSide}. */
+  /** Ends our side after the queued bytes. See {@link endSide}. */
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     this.#endReceiving();
@@ -114,7 +117,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   /**
    * Handles a DATA frame of `length` bytes including padding, or the trailer section.
    *
-   * @returns the error of an invalid frame, which does not reach the receiver
+   * @returns the error code for an invalid frame, which the receiver does not get; otherwise `undefined`
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
@@ -146,23 +149,29 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.#connection.startLingering();
   }
 
-  /** Drops bytes that arrive after our end. Resets the stream if they are too many after END_STREAM was sent. */
+  /**
+   * Drops bytes that arrive after we have ended our side. Resets the stream if too many bytes arrive after END_STREAM
+   * was sent.
+   */
   #drop(bytes: number): void {
     this.consumed(bytes);
     if (this.respondedAtMs === 0) return;
     if (this.remoteEnded) this.close();
-    // After a complete response, the server may reset the stream with NO_ERROR (RFC 9113 §8.1).
+    // After a complete response, a server may reset the stream with NO_ERROR (RFC 9113 §8.1).
     else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
   }
 
-  /** Drops the receiver, and with it the request, and the unused part of the body. */
+  /** Drops the receiver, which refers to the request, and the unused part of the body. */
   #endReceiving(): void {
     this.localEnded = true;
     this.receiver = undefined;
     if (this.heldBytes > 0) this.consumed(this.heldBytes);
   }
 
-  /** Returns whether the body can have the announced length. Otherwise the request is malformed (§8.1.1). */
+  /**
+   * Returns whether the received body bytes agree with the Content-Length. A request with another length is malformed
+   * (§8.1.1).
+   */
   #isLengthPossible(last: boolean): boolean {
     if (this.#contentLength === undefined) return true;
     return last ? this.#receivedBytes === this.#contentLength : this.#receivedBytes <= this.#contentLength;

@@ -1,11 +1,11 @@
 /**
  * HTTP/2 on plain sockets (RFC 9113, RFC 7541), independent of RPC.
  *
- * chunk → FrameReader → FrameRules → Http2Stream → its receiver, and back through Output: one write per event-loop turn
- * for the responses on all streams. This implementation exists because node:http2 creates objects and calls C++ for
- * each stream, which costs more than the rest of a call.
+ * Each chunk goes through FrameReader, FrameRules and Http2Stream to the stream's receiver. Output sends the responses
+ * on all streams in one write per event-loop turn. This implementation exists because node:http2 creates objects and
+ * calls C++ for each stream, which costs more than the rest of a call.
  *
- * Contains the server side and the common parts. The client side is in `../http2-client/`.
+ * Contains HTTP/2 servers and the code that servers and clients share. HTTP/2 clients are in `../http2-client/`.
  */
 export { type ConnectionOptions, FrameConnection } from "./connection.ts";
 export { type DeadlineCallbacks, Http2Deadlines, type Handshake } from "./http2-deadlines.ts";

@@ -2,43 +2,44 @@ import type { Duplex } from "node:stream";
 import { type Backlog, freeBuffer, isSingleUse } from "@plantstore/http";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
-// Frames are first collected in a buffer of this size, which grows if a turn sends more.
+// Initial size in bytes of the buffer that collects frames. The buffer grows if an event-loop turn sends more.
 const scratchBytes = 4096;
-// Larger pieces of a body are passed on without a copy.
+// Maximum number of bytes in a copied piece of a body. Larger pieces are passed on without a copy.
 const copyBytesMax = 4096;
-// Above this size, a turn's output is written early. Otherwise a handler that never awaits, or a chunk with many
-// requests, would let the output grow without limit. At this size, another write's cost is negligible.
+// Size in bytes above which the output is written before the event-loop turn ends. Otherwise a handler that never
+// awaits, or a chunk with many requests, would let the output grow without limit. The cost of a write is negligible for
+// 64 KiB.
 const collectedBytesMax = 64 * 1024;
 
 /**
- * A connection's output, which sends all frames from one event-loop turn in one write.
+ * The output of a connection. All frames from one event-loop turn are sent in one write.
  *
- * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests in one chunk,
- * or to all RPCs that one message from a worker or a database completes, are sent together.
+ * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests in one chunk
+ * are sent together. A message from a worker or a database may also complete several RPCs at the same time.
  */
 export class Output {
-  /** Whether the socket's buffer is full, so that no more should be written. */
+  /** Whether the socket's buffer is full. */
   congested = false;
-  /** How many field blocks and DATA frames were sent. */
+  /** Number of field blocks sent. {@link dataFrames} counts the DATA frames sent. */
   headerBlocks = 0;
   dataFrames = 0;
   readonly #socket: Duplex;
   readonly #backlog: Backlog;
   readonly #drained: () => void;
-  /** The dynamic table size update before the first field block. */
+  /** The dynamic table size update that precedes the first field block. */
   readonly #tableUpdate: Uint8Array;
   #scratch: Buffer = Buffer.allocUnsafeSlow(scratchBytes);
   #used = 0;
   #chunks: Uint8Array[] = [];
-  /** Pieces added since the last flush whose buffers can be freed after sending. */
+  /** Pieces that were added since the last flush and can be freed after sending. */
   #freeablePieces: Uint8Array[] | undefined;
   #scheduled = false;
   #closed = false;
-  /** Bytes queued here since the last flush. */
+  /** Number of bytes added since the last flush. */
   #queuedBytes = 0;
 
   /**
-   * @param tableUpdate - precedes the first field block: a dynamic table size update (RFC 7541 §4.2), or empty
+   * @param tableUpdate - a dynamic table size update that precedes the first field block (RFC 7541 §4.2), or empty
    * @param drained - called when the socket has drained
    */
   constructor(socket: Duplex, backlog: Backlog, tableUpdate: Uint8Array, drained: () => void) {
@@ -53,17 +54,17 @@ export class Output {
     });
   }
 
-  /** Bytes buffered here and in the socket. */
+  /** Number of bytes in this output's buffer and in the socket's buffer. */
   get bufferedBytes(): number {
     return this.#queuedBytes + this.#socket.writableLength;
   }
 
-  /** Sends a client's connection preface, before all frames (RFC 9113 §3.4). */
+  /** Sends a client's connection preface, which precedes all frames (RFC 9113 §3.4). */
   preface(bytes: Uint8Array): void {
     this.#append(bytes);
   }
 
-  /** Adds a frame. A small payload is copied. A large one must not change until it is sent. */
+  /** Adds a frame. A small payload is copied. A large payload must not change before it is sent. */
   frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
     if (type === FrameType.data) this.dataFrames++;
     const length = payload.byteLength;
@@ -74,13 +75,16 @@ export class Output {
     else this.#scratch.set(payload, at + frameHeaderBytes);
   }
 
-  /** Called after all frames for a piece were added. A buffer for single use is freed after sending. */
+  /**
+   * Called after all frames for a piece were added. Frees the piece's buffer after sending if no other code uses the
+   * buffer.
+   */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
     (this.#freeablePieces ??= []).push(piece);
   }
 
-  /** Adds a field block that consists of parts, in as many frames as required (RFC 9113 §4.3). */
+  /** Adds a field block that consists of several encoded parts, in as many frames as required (RFC 9113 §4.3). */
   headerBlock(streamId: number, endStream: boolean, sections: readonly Uint8Array[]): void {
     const parts = this.headerBlocks++ === 0 ? [this.#tableUpdate, ...sections] : sections;
     let length = 0;
@@ -97,7 +101,8 @@ export class Output {
   }
 
   /**
-   * Adds a complete response: the header block, a frame for the body and the trailer block. The last ends the stream.
+   * Adds a complete response: the header block, a frame for the body and the trailer block. The last frame has
+   * END_STREAM.
    */
   respond(
     streamId: number,
@@ -117,13 +122,13 @@ export class Output {
     for (const [i, value] of values.entries()) this.#scratch.writeUInt32BE(value, at + frameHeaderBytes + i * 4);
   }
 
-  /** Sends what was collected, and ignores everything added later. */
+  /** Sends the collected frames, and ignores frames added later. */
   close(): void {
     this.#write();
     this.#closed = true;
   }
 
-  /** Sends what was collected in this turn. */
+  /** Sends the frames collected in this event-loop turn. */
   flush(): void {
     this.#scheduled = false;
     this.#write();
@@ -138,7 +143,7 @@ export class Output {
     this.#chunks = [];
     this.#freeablePieces = undefined;
     this.#queuedBytes = 0;
-    // After our own end, or after the peer has disconnected, nothing can be sent.
+    // Frames cannot be sent after this output was closed or the peer has disconnected.
     if (this.#closed || !this.#socket.writable) return;
     // Equivalent mutant: a single piece requires no cork, which costs more than this check.
     if (pieces.length > 1) this.#socket.cork();
@@ -164,11 +169,11 @@ export class Output {
     this.#queuedBytes += piece.byteLength;
   }
 
-  /** Moves the scratch buffer's contents out, so that the buffer can be reused. */
+  /** Copies the scratch buffer's content, so that the buffer can be reused. */
   #flushScratch(): void {
     if (this.#used === 0) return;
-    // Copied at its exact size, because the socket may buffer it. If the socket already buffers, the copy is a separate
-    // allocation. A slice from node's pool would keep 64 KiB alive.
+    // The copy has the exact size, because the socket may buffer the copy. If the socket already buffers bytes, the
+    // copy is allocated separately. A slice from node's pool would keep 64 KiB alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);
@@ -195,7 +200,7 @@ export class Output {
   }
 }
 
-/** Returns a write callback that frees the pieces. After an error, they are left to garbage collection. */
+/** Returns a write callback that frees the pieces. After an error, the pieces are left to garbage collection. */
 function freeAfterWrite(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
   return (error) => {
     if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);

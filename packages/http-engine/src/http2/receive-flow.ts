@@ -7,15 +7,15 @@ import type { Output } from "./output.ts";
 /**
  * The connection's receive window (RFC 9113 §5.2, §6.9).
  *
- * Invariant: bytes taken from the window are held by a stream, pending to be credited, or credited. A stream that
- * closes returns its unused bytes. Otherwise each reset would permanently shrink the window.
+ * Invariant: bytes taken from the window are held by a stream, pending to be credited, or credited. A stream returns
+ * its unused bytes when the stream closes. Otherwise each reset would permanently shrink the window.
  */
 export class ReceiveFlow {
   readonly #output: Output;
   readonly #connectionWindowBytes: number;
-  /** A stream's receive window, in bytes. */
+  /** Receive window per stream, in bytes. */
   readonly streamWindowBytes: number;
-  /** How many DATA frames were received. */
+  /** Number of received DATA frames. */
   frames = 0;
   #window: number;
   #uncreditedBytes = 0;
@@ -27,13 +27,13 @@ export class ReceiveFlow {
     this.#window = this.#connectionWindowBytes;
   }
 
-  /** Enlarges the connection's window to its limit, which requires WINDOW_UPDATE (§6.9.2). */
+  /** Enlarges the connection's window to its limit with a WINDOW_UPDATE (§6.9.2). */
   open(): void {
     const extra = this.#connectionWindowBytes - windowBytesInitial;
     if (extra > 0) this.#output.numbers(FrameType.windowUpdate, 0, extra);
   }
 
-  /** Takes DATA bytes from the window. @throws ConnectionError FLOW_CONTROL_ERROR */
+  /** Subtracts received DATA bytes from the window. @throws ConnectionError FLOW_CONTROL_ERROR */
   take(bytes: number): void {
     this.frames++;
     this.#window -= bytes;
@@ -41,7 +41,7 @@ export class ReceiveFlow {
     throw new ConnectionError(ErrorCode.flowControlError, "the connection flow-control window is exceeded");
   }
 
-  /** Returns bytes that {@link take} has taken. */
+  /** Returns bytes to the window that {@link take} has subtracted. */
   credit(bytes: number): void {
     this.#uncreditedBytes += bytes;
     if (this.#uncreditedBytes < this.#connectionWindowBytes / 2) return;

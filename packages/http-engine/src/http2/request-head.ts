@@ -1,7 +1,7 @@
 import { CommonHeaderFields, isToken } from "@plantstore/http";
 import { colon, isRegularField } from "./field-rules.ts";
 
-/** A request's parsed header. Requests may share one object, so it must not be changed. */
+/** A request's parsed header. Requests may share one object, so callers must not change the object. */
 export interface Http2RequestHead {
   /** All fields, including pseudo-header fields: name, value, name, value, … */
   readonly fields: readonly string[];
@@ -10,18 +10,18 @@ export interface Http2RequestHead {
   readonly path: string;
   /** Scheme, authority and path. The authority is `host` if there is no :authority. */
   readonly url: string;
-  /** `undefined` if it was not sent. Then there is a `host` field. */
+  /** Value of :authority, or `undefined` if the client sent `host` instead. */
   readonly authority: string | undefined;
   /** `undefined` if it was not sent. */
   readonly contentLength: number | undefined;
-  /** Whether the client waits for 100 Continue (RFC 9110 §10.1.1). */
+  /** Whether the client waits for 100 Continue before sending the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
 }
 
 /**
  * Parses a request header (RFC 9113 §8.2, §8.3.1).
  *
- * @returns `undefined` if it is malformed
+ * @returns `undefined` if the header is malformed
  */
 export function readRequestHead(fields: readonly string[]): Http2RequestHead | undefined {
   const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
@@ -31,7 +31,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
     if (name.charCodeAt(0) === colon) {
-      // §8.3: only known ones, each once, all before the regular fields.
+      // §8.3: only known pseudo-header fields are allowed, each once, before the regular fields.
       if (hasRegularFields || !requestPseudoHeaderFields.has(name) || pseudo[name] !== undefined) return undefined;
       pseudo[name] = value;
     } else {
@@ -42,7 +42,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
   return toHead(fields, pseudo, found);
 }
 
-/** The regular fields' values. Fields that are allowed only once are `undefined` until found. */
+/** Values from regular fields. A field that is allowed only once is `undefined` until it is found. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;
@@ -51,7 +51,8 @@ interface Found {
 
 function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "content-length") {
-    // Digits (RFC 9110 §8.6). A second field is rejected even if its value is the same, against request smuggling.
+    // Content-Length consists of digits (RFC 9110 §8.6). A second field with the same value is also rejected, to
+    // prevent request smuggling.
     const previous = found.contentLength;
     found.contentLength = Number(value);
     return previous === undefined && /^[0-9]{1,15}$/.test(value);
@@ -60,7 +61,7 @@ function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "host") {
     const previous = found.host;
     found.host = value;
-    // A second one is an error (RFC 9110 §7.2).
+    // A second `host` field is an error (RFC 9110 §7.2).
     return previous === undefined && authoritySyntax.test(value);
   }
   return true;
@@ -73,14 +74,14 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {
-    // §8.5: no scheme and no path. CONNECT is not supported. The response will be 400.
+    // §8.5: CONNECT requests have neither a scheme nor a path. CONNECT is not supported, and gets status 400.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
     return { fields, common, method, path: "", url: `://${authority}`, authority, contentLength, expectsContinue };
   }
-  // §8.3.1: "*" means no path, which is allowed only for OPTIONS.
+  // §8.3.1: "*" as the path is allowed only for OPTIONS.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
   if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
-  // §8.3.1: at least one of the two is required, and they must agree.
+  // §8.3.1: a request requires :authority or `host`. If the client sends both, the values must agree.
   if (authority === undefined && host === undefined) return undefined;
   const hostDiffers = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   if (hostDiffers) return undefined;
@@ -94,5 +95,5 @@ const requestPseudoHeaderFields: ReadonlySet<string> = new Set([":method", ":sch
 const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 // RFC 3986 §3.1.
 const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
-// An authority's characters (RFC 3986 §3.2) without userinfo, which RFC 9113 §8.3.1 forbids, in any order.
+// Allowed characters in an authority (RFC 3986 §3.2). RFC 9113 §8.3.1 forbids userinfo.
 const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;

@@ -4,31 +4,34 @@ import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
-/** A stream's sending part. */
+/** The stream members that {@link SendFlow} uses. */
 export interface SendingStream {
-  /** The send window, updated by {@link SendFlow}. May be negative after SETTINGS (RFC 9113 §6.9.2). */
+  /** The stream's send window in bytes. The window may be negative after SETTINGS (RFC 9113 §6.9.2). */
   sendWindow: number;
-  /** Queued bytes. */
+  /** Number of queued bytes in the stream. */
   readonly queuedBytes: number;
-  /** Sends one queued frame, which the windows must allow. Only one, so that the streams take turns. */
+  /** Sends one queued frame, so that the streams take turns. The windows must allow the frame. */
   sendNext(): void;
   /** Closes the stream immediately, with RST_STREAM. */
   reset(code: ErrorCode): void;
 }
 
 /**
- * Flow control for sending: the peer's windows (RFC 9113 §5.2, §6.9), and the streams that wait for them or for the
- * socket.
+ * Flow control for sending. Stores the peer's windows (RFC 9113 §5.2, §6.9), and the streams that wait for a window or
+ * for the socket.
  */
 export class SendFlow {
-  /** Queued bytes in all streams. */
+  /** Number of queued bytes in all streams. */
   queuedBytes = 0;
   readonly #output: Output;
   readonly #limits: Http2Limits;
   readonly #backlog: Backlog;
-  /** Streams with queued bytes, and when each last sent bytes, in `performance.now()` milliseconds. */
+  /**
+   * Streams with queued bytes. The value is the time when the stream last sent bytes, in `performance.now()`
+   * milliseconds.
+   */
   readonly #waiting = new Map<SendingStream, number>();
-  /** The waiting streams whose own window may be open. The others are not visited, so their number does not matter. */
+  /** The waiting streams whose stream window may be open. Other waiting streams are not visited and cost no time. */
   readonly #candidates = new Set<SendingStream>();
   #window: number = windowBytesInitial;
   #final = false;
@@ -39,7 +42,7 @@ export class SendFlow {
     this.#backlog = backlog;
   }
 
-  /** Takes bytes for a frame from the windows. @returns how many may be sent now */
+  /** Takes bytes for a frame from the windows. @returns how many bytes may be sent now */
   take(stream: SendingStream, bytes: number): number {
     if (this.#output.congested) return 0;
     const allowedBytes = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, frameBytesMax));
@@ -78,7 +81,7 @@ export class SendFlow {
   }
 
   /**
-   * Changes the windows of all open streams after SETTINGS_INITIAL_WINDOW_SIZE. They may become negative (§6.9.2).
+   * Changes the windows of all open streams after SETTINGS_INITIAL_WINDOW_SIZE. A window may become negative (§6.9.2).
    *
    * @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1
    */
@@ -91,7 +94,7 @@ export class SendFlow {
     this.pump();
   }
 
-  /** Called when a stream has queued bytes. @returns `false` if they can never be sent */
+  /** Called when a stream has queued bytes. @returns `false` if the bytes can never be sent */
   enqueue(stream: SendingStream, bytes: number): boolean {
     this.queuedBytes += bytes;
     if (!this.#waiting.has(stream)) {
@@ -112,7 +115,7 @@ export class SendFlow {
     return [...this.#waiting.keys()].filter((stream) => this.#cannotBeSent(stream));
   }
 
-  /** Called when a stream's bytes were sent or dropped. `last` if its queue is empty. */
+  /** Called when queued bytes of a stream were sent or dropped. `last` is true if the queue is empty. */
   release(stream: SendingStream, bytes: number, last: boolean): void {
     this.queuedBytes -= bytes;
     this.#backlog.remove(bytes);
@@ -126,14 +129,14 @@ export class SendFlow {
 
   /**
    * Serves the waiting streams round-robin, one frame each, until the window is used up or the socket is full. The next
-   * call resumes there.
+   * call continues with the next stream.
    */
   pump(): void {
     for (const stream of this.#candidates) {
       if (this.#window <= 0 || this.#output.congested) return;
       this.#candidates.delete(stream);
       if (stream.sendWindow <= 0) continue;
-      // Added at the end, where this loop visits it again.
+      // Adds the stream at the end, where this loop visits the stream again.
       this.#candidates.add(stream);
       stream.sendNext();
     }
@@ -143,7 +146,7 @@ export class SendFlow {
     return this.#final && (stream.queuedBytes > stream.sendWindow || this.queuedBytes > this.#window);
   }
 
-  /** Returns the streams from which the peer has read nothing for longer than the timeout. */
+  /** Returns the waiting streams whose bytes the peer has not read for longer than the timeout. */
   stalled(nowMs: number): readonly SendingStream[] {
     const { blockedTimeoutMs } = this.#limits;
     const stalled = [...this.#waiting].filter(([, progressAtMs]) => nowMs - progressAtMs > blockedTimeoutMs);

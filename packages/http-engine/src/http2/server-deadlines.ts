@@ -2,12 +2,14 @@ import { Http2Deadlines, checkIntervalFor } from "./http2-deadlines.ts";
 import { ErrorCode } from "@plantstore/http";
 import type { Http2Stream } from "./http2-stream.ts";
 
-/** A server connection's deadlines, including those for request bodies and for clients that send after a response. */
+/**
+ * Deadlines on a server connection, including deadlines for request bodies and for clients that send after a response.
+ */
 export class ServerDeadlines extends Http2Deadlines<Http2Stream> {
-  /** Runs while a peer is still sending on a stream whose response is complete. */
+  /** Timer that runs while a client may still send on a stream with a complete response. */
   #lingerTimer: NodeJS.Timeout | undefined;
 
-  /** Called when a response is complete and the peer may still send for a while. */
+  /** Called when a response is complete and the client may still send for a while. */
   startLingering(): void {
     const { lingerMs } = this.parts.limits;
     // This short deadline has a separate timer. Otherwise idle connections would be checked too often.
@@ -33,7 +35,7 @@ export class ServerDeadlines extends Http2Deadlines<Http2Stream> {
     let lingering = 0;
     for (const stream of streams.open.values()) {
       if (stream.respondedAtMs === 0) continue;
-      // After a complete response, the server may reset the stream with NO_ERROR (RFC 9113 §8.1).
+      // After a complete response, a server may reset the stream with NO_ERROR (RFC 9113 §8.1).
       if (nowMs - stream.respondedAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
       else lingering += 1;
     }

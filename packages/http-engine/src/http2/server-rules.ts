@@ -8,9 +8,9 @@ import type { Http2Stream } from "./http2-stream.ts";
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";
 
-/** The events that {@link ServerRules} report to a connection. */
+/** Events that {@link ServerRules} report to a connection. */
 export interface ServerCallbacks extends FrameCallbacks {
-  /** Called with each request's header. `endStream` if it has no body. */
+  /** Called with each request's header. `endStream` is true if the request has no body. */
   opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
 }
 
@@ -23,7 +23,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     this.#callbacks = callbacks;
   }
 
-  /** §6.2, §8.1: a request or, on an open stream, its trailer section. */
+  /** §6.2, §8.1: handles a request's header section or, on an open stream, the trailer section. */
   protected handleSection(block: HeaderBlock<Http2RequestHead>): void {
     const { streams } = this.parts;
     const stream = streams.open.get(block.streamId);
@@ -34,13 +34,13 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     else this.onFrameAfterEnd(undefined, block.streamId);
   }
 
-  /** Does nothing. The client accepts no more streams, but we open none, and its own streams continue. */
+  /** Ignores GOAWAY, because servers open no streams and the client's streams continue. */
   protected handleGoAway(): void {}
 
   protected handleStreamReset(stream: Http2Stream, code: number): void {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
-    // A late reset is not counted. There cannot be more of them than open streams.
+    // Late resets are not counted, because their number is limited by the open streams.
     if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
       guard.count("resets");
   }
@@ -59,7 +59,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     const { guard, limits, streams, sendFlow } = this.parts;
     streams.lastStreamId = streamId;
     guard.openedStreams++;
-    // A block that is sent repeatedly is parsed once.
+    // A client that repeats a block gets the cached head, so that each block is parsed once.
     const head = (decoded.head ??= readRequestHead(decoded.fields));
     const endStream = (flags & FrameFlag.endStream) !== 0;
     // §8.1.1: Content-Length must match the body, and this request has none.
@@ -69,7 +69,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
       guard.count("resets");
     } else if (streams.open.size >= limits.concurrentStreams) {
       this.#rejectNew(streamId, ErrorCode.refusedStream);
-      // §5.1.2: a peer that has not received our limit yet cannot respect it.
+      // A refused stream counts as a reset only after the client has acknowledged our stream limit (§5.1.2).
       if (this.settingsAcknowledged) guard.count("resets");
     } else if (sendFlow.queuedBytes >= limits.queuedBytes) this.#rejectNew(streamId, ErrorCode.refusedStream);
     else this.#callbacks.opened(streamId, head, decoded.listBytes, endStream);

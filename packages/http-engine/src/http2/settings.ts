@@ -42,20 +42,20 @@ function encodeSettings(settings: readonly (readonly [id: number, value: number]
  */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
-  /** The peer's dynamic table size for our fields. Our server does not use the table. */
+  /** The size of the peer's dynamic table for our fields. Our server does not use the table. */
   headerTableBytes: number = headerTableBytesInitial;
-  /** The largest field list that the peer accepts, in bytes (§6.5.2). */
+  /** Maximum number of bytes in a field list that the peer accepts (§6.5.2). */
   headerListBytes: number = Number.POSITIVE_INFINITY;
-  /** Maximum concurrent streams that we may open. Only clients open streams. */
+  /** Maximum number of concurrent streams that we may open. Only clients open streams. */
   concurrentStreams: number = Number.POSITIVE_INFINITY;
   readonly #pushMax: number;
 
-  /** @param pushMax - the highest ENABLE_PUSH that this peer may send: 0 for a server (§6.5.2) */
+  /** @param pushMax - the highest ENABLE_PUSH value that this peer may send; 0 for a server (§6.5.2) */
   constructor(pushMax: 0 | 1) {
     this.#pushMax = pushMax;
   }
 
-  /** Applies a frame's settings. @throws ConnectionError for a wrong length or value (RFC 9113 §6.5, §6.5.2) */
+  /** Applies the settings in a frame. @throws ConnectionError for a wrong length or value (RFC 9113 §6.5, §6.5.2) */
   apply(bytes: Buffer, from: number, length: number): void {
     if (length % 6 !== 0) throw new ConnectionError(ErrorCode.frameSizeError, "the SETTINGS frame has a wrong length");
     for (let at = from; at < from + length; at += 6) {

@@ -4,15 +4,15 @@ import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow, SendingStream } from "./send-flow.ts";
 
-/** Receives a stream's events. If a method throws, the stream is reset with INTERNAL_ERROR; others continue. */
+/** Receives a stream's events. If a method throws, only this stream is reset, with INTERNAL_ERROR. */
 export interface FlowReceiver {
-  /** Called when the stream was reset with this code, by the peer or by us. */
+  /** Called when the peer or we have reset the stream. `code` is the HTTP/2 error code. */
   onReset(code: number, byPeer: boolean): void;
-  /** Called when the queue is empty. */
+  /** Called when the stream's send queue is empty. */
   onWritable(): void;
 }
 
-/** What streams use of their connection. */
+/** The connection members that {@link StreamFlow} uses. */
 export interface FlowConnection {
   readonly output: Output;
   readonly sendFlow: SendFlow;
@@ -26,34 +26,35 @@ export interface FlowConnection {
 }
 
 /**
- * What client and server streams have in common: the state (RFC 9113 §5.1), the windows and the queue.
+ * Base class for client and server streams, with the state (RFC 9113 §5.1), the windows and the queue.
  *
- * A small object, not a Duplex. Bodies are pieces of the chunks that have arrived, and are sent without copying. The
- * fields are public because getters would be slower. Only this class and its subclasses write them, unless a comment
- * states otherwise.
+ * A stream is a small object instead of a Duplex. Bodies are views into received chunks, and are sent without copying.
+ * The fields are public because getters would be slower. Only this class and its subclasses write the fields, unless a
+ * comment states otherwise.
  */
 export abstract class StreamFlow<Receiver extends FlowReceiver> implements SendingStream, BodySource {
   readonly id: number;
-  /** Set by the code that uses the stream. */
+  /** The receiver of the stream's events. The code that uses the stream sets this field. */
   receiver: Receiver | undefined;
-  /** Whether the peer has ended its side. */
+  /** Whether the peer has sent END_STREAM. */
   remoteEnded: boolean;
-  /** Whether we have ended our side, or queued its end. */
+  /** Whether we have sent END_STREAM or queued the stream's end. */
   localEnded = false;
-  /** Whether neither side may send any more. */
+  /** Whether the stream is closed, so that neither side may send. */
   closed = false;
   queuedBytes = 0;
   sendWindow: number;
-  /** Bytes received, including padding, that are not consumed yet. */
+  /** Number of received bytes that are not consumed yet, including padding. */
   protected heldBytes = 0;
   readonly #connection: FlowConnection;
   #receiveWindow: number;
-  /** Consumed bytes for which no WINDOW_UPDATE was sent. */
+  /** Number of consumed bytes for which no WINDOW_UPDATE was sent. */
   #uncreditedBytes = 0;
-  /** Queued pieces of the body. Not allocated for the many streams whose body is sent immediately. */
+  /** Queued pieces of the body. `undefined` for the many streams that send the body immediately. */
   #queue: Uint8Array[] | undefined;
   /**
-   * How the stream ends after the queue: with its last DATA frame, or this trailer block. `undefined` while it is open.
+   * How our side ends after the queue: with the last DATA frame, or with this trailer block. `undefined` while our side
+   * is open.
    */
   #ending: "data" | Uint8Array | undefined;
 
@@ -62,7 +63,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.id = id;
     this.remoteEnded = remoteEnded;
     this.sendWindow = sendWindow;
-    // Until it has applied our SETTINGS, the peer may assume the initial value.
+    // Before the peer has applied our SETTINGS, the peer may use the initial window.
     this.#receiveWindow = Math.max(connection.receiveFlow.streamWindowBytes, windowBytesInitial);
   }
 
@@ -71,7 +72,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** Called when END_STREAM was passed to the output. */
   protected abstract sideEnded(): void;
 
-  /** Sends a piece of the body. What the windows do not allow is queued. */
+  /** Sends a piece of the body. Bytes that the windows do not allow are queued. */
   sendData(piece: Uint8Array): void {
     if (!this.closed && !this.localEnded && piece.byteLength > 0) this.#enqueue(piece);
   }
@@ -82,10 +83,10 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.#end(code, false);
   }
 
-  /** Called when the receiver has used `bytes` bytes of the body, so that the peer may send as many more. */
+  /** Called when the receiver has used `bytes` bytes of the body. Allows the peer to send as many further bytes. */
   consumed(bytes: number): void {
     const { receiveFlow, output } = this.#connection;
-    // The bytes that were held when the stream was closed have already been credited.
+    // When a stream closes, its held bytes are credited and must not be credited again.
     const used = Math.min(bytes, this.heldBytes);
     this.heldBytes -= used;
     receiveFlow.credit(used);
@@ -112,7 +113,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     else this.notify((receiver) => receiver.onWritable());
   }
 
-  /** Closes a stream that the peer has reset: drops its queue and calls the receiver for the last time. */
+  /** Closes a stream that the peer has reset. Drops the queue and calls the receiver for the last time. */
   receiveReset(code: number): void {
     this.#end(code, true);
   }
@@ -133,10 +134,10 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   }
 
   /**
-   * Ends our side after the queue.
+   * Ends our side after the queued bytes.
    *
    * @param piece - the last piece of the body
-   * @param trailer - the trailer section's header block; without one the last DATA frame ends the stream
+   * @param trailer - the encoded trailer section; without a trailer, the last DATA frame ends the stream
    */
   protected endSide(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     this.localEnded = true;
@@ -149,18 +150,18 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /**
    * Counts a DATA frame that has `length` bytes including padding, and `bytes` without padding.
    *
-   * @returns whether the peer was allowed to send it
+   * @returns whether the receive window allowed the frame
    */
   protected countReceived(bytes: number, length: number): boolean {
     this.heldBytes += length;
     this.#receiveWindow -= length;
     if (this.#receiveWindow < 0) return false;
-    // Padding counts for flow control, and is consumed immediately.
+    // Padding counts for flow control. The padding is consumed immediately.
     if (bytes < length) this.consumed(length - bytes);
     return true;
   }
 
-  /** Calls the receiver, unless it was dropped. If it throws, the stream is reset. */
+  /** Calls the receiver unless the receiver was dropped. If the receiver throws, the stream is reset. */
   protected notify(call: (receiver: Receiver) => void): void {
     try {
       if (this.receiver !== undefined) call(this.receiver);
@@ -169,7 +170,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     }
   }
 
-  /** Resets only this stream, because its receiver has thrown. */
+  /** Resets only this stream, because the stream's receiver has thrown. */
   protected fault(error: unknown): void {
     this.reset(ErrorCode.internalError);
     this.#connection.reportFault(error);
@@ -192,7 +193,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     if (!this.#connection.sendFlow.enqueue(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
   }
 
-  /** Sends what the windows and the socket allow, which is nearly always everything. @returns the rest */
+  /** Sends as many bytes as the windows and the socket allow. @returns the rest, which is nearly always empty */
   #sendNow(piece: Uint8Array): Uint8Array {
     let unsent = piece;
     while (unsent.byteLength > 0) {

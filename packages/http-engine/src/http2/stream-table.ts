@@ -1,20 +1,21 @@
-/** Why a stream is not open (RFC 9113 §5.1). */
+/** The reason why a stream is not open (RFC 9113 §5.1). */
 export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
-// Frames on a reset stream may arrive for about a round trip. This number covers many streams.
+// Maximum number of remembered streams that we have reset. Frames on a reset stream may arrive for about a round trip.
 const rememberedResets = 1024;
 
-/** A connection's streams, and why others are not open (RFC 9113 §5.1, §5.1.1). */
+/** The open streams on a connection, and the reasons why other streams are not open (RFC 9113 §5.1, §5.1.1). */
 export class StreamTable<Stream> {
   /** The open streams, by identifier. */
   readonly open: Map<number, Stream> = new Map();
   /**
-   * The highest stream that the client has opened. §5.1.1: opening it closes all idle streams with lower identifiers.
+   * Highest identifier of a stream that the client has opened. Opening a stream closes all idle streams with lower
+   * identifiers (§5.1.1).
    */
   lastStreamId = 0;
-  /** Streams that we have reset, whose last frames may still arrive. The oldest are removed. */
+  /** Identifiers of streams that we have reset, because frames may still arrive. The oldest identifiers are removed. */
   readonly #resetByUs = new Set<number>();
-  /** Whether our final GOAWAY was sent. Higher streams are ignored. */
+  /** Whether our final GOAWAY was sent. Streams with higher identifiers are ignored. */
   goAwaySent = false;
 
   rememberReset(streamId: number): void {
@@ -26,7 +27,7 @@ export class StreamTable<Stream> {
     }
   }
 
-  /** Returns why a stream is not open. Even identifiers belong to the server, which opens none. */
+  /** Returns why a stream is not open. Even identifiers belong to the server, which opens no streams. */
   absenceOf(streamId: number): Absence {
     if (streamId % 2 === 0) return "idle";
     if (streamId > this.lastStreamId) return this.goAwaySent ? "beyond-go-away" : "idle";

@@ -8,9 +8,9 @@ import {
 } from "../exchange/index.ts";
 import { AwaitedBody } from "../listen/index.ts";
 
-/** An exchange's connection in a listening node:http or node:http2 server. */
+/** The connection to which an exchange on node:http or node:http2 belongs. */
 export interface ExchangeOwner {
-  /** Whether the connection closes after the response that begins now. */
+  /** Whether the connection closes after the response that begins. */
   readonly isLast: boolean;
   /** Milliseconds for which the client may continue sending after the last response. */
   readonly lingerMs: number;
@@ -24,7 +24,7 @@ export interface ExchangeOwner {
  * An exchange whose request and response are node streams.
  *
  * All exchanges share their event listeners, which find the exchange by a symbol property on the stream. Closures would
- * keep each call alive as long as node keeps its stream, which doubles garbage collection time.
+ * keep each call in memory as long as node keeps the call's stream, which doubles garbage collection time.
  */
 export abstract class NodeExchange extends BaseExchange implements BodySource {
   readonly body: RequestBody | undefined;
@@ -34,7 +34,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   #isReading = false;
 
   /**
-   * @param bodyBytes - the body length in the header, `undefined` without a body, 0 if unknown
+   * @param bodyBytes - the Content-Length value, `undefined` without a body, or 0 if the length is unknown
    * @param owner - `undefined` if the server belongs to the program
    */
   constructor(
@@ -58,12 +58,12 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     return this.owner === undefined;
   }
 
-  /** Returns whether a piece is known to be the whole body. Node's streams report the end only later. */
+  /** Returns whether a piece is known to be the whole body, because node's streams report the end later. */
   isWholeBody(_piece: Uint8Array): boolean {
     return false;
   }
 
-  /** Aborts the exchange, because the rest of its request cannot be read. */
+  /** Aborts the exchange, because the rest of the request cannot be read. */
   failRequest(problem: HttpProblem): void {
     this.abort(problem);
   }
@@ -72,8 +72,8 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   protected abstract closeProblem(): HttpProblem;
 
   /**
-   * Also checks the stream, because it may have closed without having emitted "close" yet, or the program may have
-   * begun its own response.
+   * Whether the response can still be sent. Also checks the stream, because the stream may emit "close" later than it
+   * closes, or the program may have begun another response.
    */
   protected override get isOpen(): boolean {
     const { destroyed, headersSent } = this.#response;
@@ -83,7 +83,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   startBody(): void {
     if (this.#isReading) return;
     this.#isReading = true;
-    // Adding a listener does not resume a stream that was paused before the gateway got it.
+    // Resumes the stream, because adding a listener does not resume a stream that the program has paused.
     this.#request.on("data", onData).on("end", onEnd).resume();
   }
 
@@ -98,7 +98,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     return !hasCapacity;
   }
 
-  /** Also drops the rest of the body as it arrives, because node does not free a stream that is not read completely. */
+  /** Also drops the rest of the request body, because node does not free a stream that is not read completely. */
   protected override complete(): void {
     super.complete();
     this.owner?.onWritten();
@@ -113,7 +113,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     this.#response[exchangeKey] = undefined;
     if (!this.isComplete) {
       this.abort(this.closeProblem());
-      // Otherwise the data that node has read ahead stays in memory as long as the stream.
+      // Drops the data that node has read ahead, which would otherwise stay in memory as long as the stream.
       while (this.#request.read() !== null);
     }
     this.owner?.onClosed(this);
@@ -122,12 +122,12 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
 
 const key: unique symbol = Symbol("connection");
 
-/** Returns an object that identifies a socket or a session to the program, without access to it. */
+/** Returns an object that identifies a socket or a session, but gives the program no access to it. */
 export function keyOf(connection: object & { [key]?: object }): object {
   return (connection[key] ??= {});
 }
 
-/** A response stream, with its header's state. */
+/** A response stream that reports whether the header was sent. */
 type ResponseStream = Writable & { readonly headersSent: boolean };
 
 const exchangeKey: unique symbol = Symbol("exchange");
@@ -142,7 +142,8 @@ function onData(this: WithExchange<Readable>, piece: Uint8Array): void {
 }
 
 function onEnd(this: WithExchange<Readable>): void {
-  // node also emits "end" for a stream that was reset, or whose connection closed. That body is incomplete.
+  // Ignores "end" on a closed stream. node also emits "end" when a stream is reset or its connection closes, and the
+  // body is then incomplete.
   if (!this.closed) this[exchangeKey]?.body?.onEnd();
 }
 

@@ -1,21 +1,21 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { notFromHost, readHeaderField } from "../exchange/index.ts";
 
-/** A node response, on which the host may have set header fields before passing it to the gateway. */
+/** A node response that a host passes to the gateway. The host may have set header fields on the response. */
 export interface HostResponse {
   getHeaderNames(): string[];
   getHeaders(): OutgoingHttpHeaders;
 }
 
-/** A response without header fields from a host. */
+/** An empty response, for requests that do not come from a host. */
 export const noHost: HostResponse = { getHeaderNames: () => [], getHeaders: () => ({}) };
 
 /**
- * Returns the header fields for a mounted gateway's response: those that the host, such as Express and its middleware,
- * has set, then the gateway's own.
+ * Returns the header fields for a mounted gateway's response. The fields that the host, such as Express, has set
+ * precede the gateway's fields.
  *
- * A gateway field replaces the host's field with the same name, except that for `vary` and `set-cookie` both are sent.
- * Host fields that describe a body are left out, because the body comes from the gateway.
+ * A gateway field replaces the host's field with the same name. For `vary` and `set-cookie`, the fields from host and
+ * gateway are sent. Host fields that describe a body are left out, because the body comes from the gateway.
  */
 export function withHostFields(response: HostResponse, own: string[]): string[] {
   if (response.getHeaderNames().length === 0) return own;

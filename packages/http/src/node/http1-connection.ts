@@ -20,37 +20,39 @@ import { readNodeTarget } from "./read-target.ts";
 import { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";
 
 /**
- * A connection whose requests are read by a node:http server. That server does not listen, so node does not enforce
- * timeouts for heads and bodies or count requests. This class does both.
+ * A connection on which a node:http server reads the requests. The node:http server does not listen, so node neither
+ * enforces timeouts for heads and bodies nor counts requests. This class enforces the timeouts and counts the requests.
  *
- * Pipelined requests are served one at a time, because they may depend on each other (RFC 9112 §9.3.2), and a request
- * after a connection's last response must not be served.
+ * Pipelined requests are served one at a time, because requests may depend on each other (RFC 9112 §9.3.2). A request
+ * after the last response on the connection must not be served.
  */
 export class NodeHttp1Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
   readonly #socket: Socket;
   readonly #options: HttpServerOptions;
   readonly #backlog: Backlog;
-  /** The current request's exchange, until its response is sent. */
+  /** The exchange for the current request, until the response is sent. */
   #current: NodeHttp1Exchange | undefined;
-  /** The last request that was begun, whose body may be incomplete. */
+  /** The last request that was begun. The request's body may be incomplete. */
   #request: IncomingMessage | undefined;
-  /** How many complete heads wait for the response before theirs. */
+  /** Number of requests with complete heads that wait for earlier responses. */
   #waiting = 0;
-  /** Why nothing more can be read. Reported to the client after the responses to earlier requests. */
+  /**
+   * The reason why no more requests can be read. The client gets this problem after the responses to earlier requests.
+   */
   #problem: HttpProblem | undefined;
-  /** The header fields in the request that has `#problem`, as far as they are known. */
+  /** The known header fields in the request that caused `#problem`. */
   #problemFields: HeaderFields = [];
   #isBroken = false;
-  /** Whether the first request is in a protocol that node's parser reads as HTTP/1.0. */
+  /** Whether the first request is RTSP or ICE, which node's parser reads as HTTP/1.0. */
   #isOtherProtocol = false;
   #isDraining = false;
-  /** Whether the connection is above the maximum age, so that it closes after a short idle time. */
+  /** Whether the connection has reached its maximum age. If so, a short idle time closes the connection. */
   #isRetired = false;
-  /** When the current wait for the client began, in `performance.now()` milliseconds. */
+  /** Time when the current wait for the client began, in `performance.now()` milliseconds. */
   #idleSinceMs = performance.now();
-  /** How many bytes were read from the socket when the wait began. */
+  /** Number of bytes that had been read from the socket when the wait began. */
   #bytesRead: number;
-  /** Whether a request's head has begun to arrive since the wait began. */
+  /** Whether part of a request head has arrived since the wait began. */
   #isHeadBegun = false;
   #bytesWritten = 0;
 
@@ -58,7 +60,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#socket = socket;
     this.#options = options;
     this.#backlog = options.budget.open(socket, () => socket.destroy());
-    // The bytes that were read to detect the protocol have been put back, and are the start of a head.
+    // Subtracts the bytes that were read to detect the protocol and put back, because these bytes start a head.
     this.#bytesRead = socket.bytesRead - socket.readableLength;
     socket.on("close", () => this.#backlog.close());
   }
@@ -67,7 +69,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     return this.#current !== undefined || this.#waiting > 0 || this.#socket.writableLength > 0;
   }
 
-  /** 1 while {@link busy}, because requests are served one at a time. */
+  /** Number of open requests: 1 while {@link busy}, because requests are served one at a time. */
   get requests(): number {
     return this.busy ? 1 : 0;
   }
@@ -80,7 +82,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     return this.#options.limits.requestTimeoutMs;
   }
 
-  /** Refuses the connection if its first bytes are a request in another protocol. */
+  /** Refuses the connection if the first bytes are an RTSP or ICE request. */
   onFirstBytes(bytes: Buffer | string): void {
     if (!otherProtocol.test(String(bytes))) return;
     this.#isOtherProtocol = this.#isDraining = true;
@@ -105,24 +107,25 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   onClosed(exchange: NodeHttp1Exchange): void {
-    // The next exchange may have begun already.
+    // Checks the exchange, because the next exchange may have begun already.
     if (this.#current === exchange) this.#current = undefined;
     this.#wait();
-    // After the body's end, bytes belong to the next request.
+    // Begins the wait at the end of the body, because later bytes belong to the next request.
     if (this.#request?.complete === false) this.#request.once("close", () => this.#wait());
     this.#refuseRest();
   }
 
-  /** Serves a request, or queues it until the response before its own is sent. */
+  /** Serves a request, or queues the request until earlier responses are sent. */
   onRequest(request: IncomingMessage, response: ServerResponse): void {
-    // Requests after the connection's last response are ignored.
+    // Requests after the last response on the connection are ignored.
     if (this.#socket.writableEnded) return;
     if (requestsUpgrade(request.rawHeaders)) stopReadingAfter(request);
     if (response.socket !== null) return this.#begin(request, response);
     this.#waiting += 1;
     if (this.#waiting > waitingMax) return this.destroy();
     this.pauseIfFull();
-    // Bound to this request's async context, because node emits "socket" in the context of the previous call.
+    // Binds the callback to this request's async context, because node emits "socket" in the context of the previous
+    // call.
     const begin = AsyncResource.bind(() => {
       this.#waiting -= 1;
       if (this.#waiting === waitingToPause - 1) this.#socket.resume();
@@ -132,12 +135,12 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   /**
-   * Refuses data that is not a valid request, once the requests before it have responses.
+   * Refuses data that is not a valid request, after the responses to earlier requests.
    *
-   * @param fields - that request's header fields, as far as they are known
+   * @param fields - the known header fields of the invalid request
    */
   onProblem(problem: HttpProblem, fields: HeaderFields): void {
-    // Node reports the same error for each chunk that follows.
+    // Only the first problem counts, because node reports the same error for each later chunk.
     if (this.#problem !== undefined) return;
     this.#problem = problem;
     this.#problemFields = fields;
@@ -187,7 +190,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // This is a defect in the gateway, outside of a call.
+      // Reports a bug in the gateway, because no call can report the error.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" });
     }
   }
@@ -201,19 +204,19 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   #refuseRest(): void {
     if (this.#problem === undefined || this.#waiting > 0 || this.#isBroken) return;
-    // Nothing can be sent on a connection that has failed, or has sent its last response.
+    // A response cannot be sent if the connection has failed or has sent its last response.
     if (!this.#socket.writable) return;
     if (this.#request?.complete === false) this.#abortRequest(this.#problem);
     else if (this.#current === undefined) this.#refuseUnread(this.#problem);
   }
 
-  /** Aborts the current request, which cannot be read completely. */
+  /** Aborts the current request, because the request cannot be read completely. */
   #abortRequest(problem: HttpProblem): void {
     this.#isBroken = true;
     const exchange = this.#current;
     if (exchange === undefined) return this.#close();
     if (exchange.httpStatus === 0) this.#options.refuse(exchange, problem);
-    // A response that has begun cannot be completed.
+    // The response has begun and cannot be replaced by an error.
     else this.destroy();
     exchange.failRequest(problem);
   }
@@ -232,7 +235,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#options.refuse(exchange, problem);
   }
 
-  /** Closes the connection without losing data that was sent to the client. */
+  /** Closes the connection so that the client still receives all sent data. */
   #close(): void {
     lingerAtEnd(this.#socket, this.lingerMs);
     this.#socket.destroySoon();
@@ -246,15 +249,19 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
   return unmetExpectation ?? readNodeTarget(request, common, limits);
 }
 
-/** How many queued heads pause reading. 64 is more than clients pipeline, so that they do not wait for the network. */
+/**
+ * Number of queued heads that pauses reading. Clients pipeline fewer than 64 requests, so reading is not paused for
+ * them.
+ */
 const waitingToPause = 64;
 /**
- * Above this many queued heads, the connection is closed. Larger than {@link waitingToPause}, because one read may
- * contain many heads. 2,048 heads of 32 bytes are 64 KiB, the size of one read. Real heads are larger.
+ * Maximum number of queued heads before the connection is closed. The limit is larger than {@link waitingToPause},
+ * because one read may contain many heads. 2,048 heads with 32 bytes are 64 KiB, the size of one read. Real heads are
+ * larger.
  */
 const waitingMax = 2048;
 
-/** A request line in RTSP (RFC 2326 §6.1) or ICE (Icecast's protocol). */
+/** Matches a request line in RTSP (RFC 2326 §6.1) or ICE (Icecast's protocol). */
 const otherProtocol = /^(?:\r\n)*[^\r\n]* (?:RTSP|ICE)\/\d/;
 
 /** The properties for a request that cannot be read. */

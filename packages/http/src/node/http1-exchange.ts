@@ -17,7 +17,7 @@ import { requestsUpgrade } from "./upgrade-request.ts";
 
 /**
  * An exchange on node:http, for HTTP/1.0 and HTTP/1.1. Without an owner, the server belongs to the program, such as
- * Express or Fastify, which then handles the connection and its timeouts.
+ * Express or Fastify. In this case, the program's server handles the connection and its timeouts.
  */
 export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
@@ -25,7 +25,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   readonly #response: ServerResponse;
   /** Whether the request has `Expect: 100-continue`. The host's server may already have sent 100 (Continue). */
   readonly #expectsContinue: boolean;
-  /** The body length in the header, or 0 if it is unknown. */
+  /** The body length in the header, or 0 if the length is unknown. */
   readonly #bodyBytes: number;
   /** Whether this exchange has sent 100 (Continue). */
   #isContinued = false;
@@ -112,21 +112,19 @@ export class NodeHttp1Exchange extends NodeExchange {
       lingerAtEnd(this.#request.socket, this.owner?.lingerMs);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
-    // Otherwise node would add these to the fields below.
+    // Removes the host's fields, which node would otherwise add to the fields below.
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name);
     this.#response.writeHead(httpStatus, header);
   }
 
-  /**
-   * Returns whether the connection can be reused, because the rest of the body is small enough to be read and dropped.
-   */
+  /** Returns whether the connection can be reused. If the rest of the body is small, it is read and dropped. */
   #canKeepAlive(): boolean {
     if (this.owner?.isLast === true || requestsUpgrade(this.fields)) return false;
     // Over HTTP/1.0, a body with Transfer-Encoding has no known end (RFC 9112 §6.1).
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete || this.body?.ended === true) return true;
-    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server
-    // has sent it cannot be detected.
+    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. A 100 (Continue) from the
+    // host's server cannot be detected.
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;
@@ -135,16 +133,17 @@ export class NodeHttp1Exchange extends NodeExchange {
 }
 
 /**
- * The largest body that is joined with the header, in bytes. Above this size, the copy costs more than a second piece.
+ * Maximum number of bytes in a body that is joined with the header. Copying a larger body costs more than a second
+ * write.
  */
 const joinedBytesMax = 4096;
 
-/** Responses for which 100 (Continue) has not been sent. */
+/** Responses whose exchange must send 100 (Continue) before reading the body. */
 const pendingContinue = new WeakSet<object>();
 
 /**
- * Sends 100 (Continue) when this request's body is first read (RFC 9110 §10.1.1). For the event `checkContinue`. If
- * node:http emits `request` instead, it has already sent 100 (Continue).
+ * Makes the gateway send 100 (Continue) when it begins to read the request body (RFC 9110 §10.1.1). Call this function
+ * in listeners for `checkContinue`. If node:http emits `request` instead, node:http has already sent 100 (Continue).
  */
 export function continueWhenRead(response: object): void {
   pendingContinue.add(response);

@@ -25,8 +25,8 @@ import { continueWhenRead } from "./http1-exchange.ts";
 import { readNodeTarget } from "./read-target.ts";
 
 /**
- * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. Bytes that are not HTTP get an error record, too. Draining
- * closes each connection with its next response.
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. The server also responds to bytes that are not HTTP, with an
+ * error record. A graceful shutdown closes each connection after its next response.
  */
 export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = options.limits;
@@ -43,8 +43,8 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     connections.add(connection);
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
-    // Node's parser does not report a request's protocol. A connection's later requests are not checked, because node
-    // could then not read directly from the handle.
+    // Checks the first bytes, because node's parser does not report a request's protocol. Later requests are not
+    // checked. Otherwise node could not read directly from the handle.
     const firstBytes: Buffer | null = socket.read();
     if (firstBytes !== null) {
       connection.onFirstBytes(firstBytes);
@@ -54,33 +54,32 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     }
     server ??= createServer(options.limits, (of) => bySocket.get(of));
     server.emit("connection", socket);
-    // After each request, node resumes the socket, even if it is paused. This listener runs after node's, and pauses
-    // the socket again.
+    // After each request, node resumes the socket, even if the socket is paused. This listener runs after node's
+    // listener, and pauses the socket again.
     socket.on("resume", () => connection.pauseIfFull());
-    // With a "data" listener, node's parser reads from the stream instead of directly from the handle. Otherwise, if
-    // two TLS records arrive together and the parser is paused after the first, it would report the second as an error.
+    // With a "data" listener, node's parser reads from the stream instead of directly from the handle. Without the
+    // listener, a parser that is paused between two TLS records would report the second record as an error.
     if ("encrypted" in socket) socket.on("data", ignore);
     return connection;
   };
   return new TrackedHttpServer(connections, connect, () => clock.stop());
 }
 
-/** Creates a server that does not listen, and passes everything that it reads to the connections. */
+/** Creates a server that does not listen. The server passes requests and errors to the connections. */
 function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp1Connection | undefined): Server {
-  // Loaded with the first connection, because it adds 10 ms to the start.
+  // Loads node:http with the first connection, because loading adds 10 ms to the start.
   const server = process.getBuiltinModule("node:http").createServer({
-    // Node's limit covers the fields and the target together. Their separate limits are checked once the head is
-    // complete.
+    // Node's limit covers the sum of fields and target. The separate limits are checked when the head is complete.
     maxHeaderSize: limits.headerBytes + limits.urlBytes,
-    // A server that does not listen would not enforce these two.
+    // Disables the timeouts that node does not enforce on a server that does not listen.
     headersTimeout: 0,
     requestTimeout: 0,
     keepAliveTimeout: Math.min(limits.idleTimeoutMs, keepAliveMsMax),
     insecureHTTPParser: false,
-    // A missing Host gets an error record, like every other problem in a head.
+    // The gateway refuses a missing Host with an error record, like all problems in a head.
     requireHostHeader: false,
   });
-  // By default node drops all fields after the first 2,000. Here only the fields' bytes are limited.
+  // Node drops all fields after the first 2,000 by default. The gateway limits only the number of bytes.
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
   server.on("checkContinue", (request, response) => {
@@ -112,15 +111,15 @@ function problemOf({ code, rawPacket, bytesParsed = 0 }: ParseError, limits: Lim
   return problem ?? notHttp();
 }
 
-/** Returns the line in a packet that contains an octet. */
+/** Returns the line that contains the octet at an offset in a packet. */
 function lineAt(packet: Buffer | undefined, at: number): string {
   const text = packet?.toString("latin1") ?? "";
   return text.slice(text.lastIndexOf("\n", at) + 1);
 }
 
 /**
- * Returns the Origin field in a packet that node's parser refused, for CORS. If requests are pipelined, the field can
- * belong to an earlier one. Browsers do not pipeline.
+ * Returns the Origin field, for CORS, in a packet that node's parser refused. If requests are pipelined, the field may
+ * belong to an earlier request. Browsers do not pipeline.
  */
 function originIn(packet: Buffer | undefined): HeaderFields {
   const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];
@@ -131,5 +130,5 @@ const originLine = /\r\norigin:[\t ]*([\x21-\x7e]*)[\t ]*\r\n/i;
 
 function ignore(): void {}
 
-/** The limit that node's timers have, in milliseconds, minus a second, which node adds. */
+/** Maximum keep-alive timeout in milliseconds: the limit for node's timers without the second that node adds. */
 const keepAliveMsMax = timerMsMax - 1000;

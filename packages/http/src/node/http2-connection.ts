@@ -14,26 +14,27 @@ import { NodeHttp2Exchange } from "./http2-exchange.ts";
 
 /** A connection whose streams belong to a node:http2 session. */
 export class NodeHttp2Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
-  /** Always false, because in HTTP/2, GOAWAY announces that a connection closes, not the last response. */
+  /** Always false, because HTTP/2 announces the end of a connection with GOAWAY instead of the last response. */
   readonly isLast = false;
   readonly lingerMs: number = lingerMs;
   readonly #socket: Socket;
   readonly #session: ServerHttp2Session;
   readonly #options: HttpServerOptions;
   readonly #backlog: Backlog;
-  /** The open streams, and when each was opened, in `performance.now()` milliseconds. */
+  /** The open streams. The value is the time when the stream was opened, in `performance.now()` milliseconds. */
   readonly #open = new Map<NodeHttp2Exchange, number>();
-  /** When the last stream was closed, in `performance.now()` milliseconds. */
+  /** Time when the last stream was closed, in `performance.now()` milliseconds. */
   #idleSinceMs = performance.now();
 
-  /** @param onClose - called when the connection is closed and all its streams have ended */
+  /** @param onClose - called when the connection is closed and all streams have ended */
   constructor(socket: Socket, options: HttpServerOptions, onClose: (connection: NodeHttp2Connection) => void) {
     const { budget, limits } = options;
     this.#socket = socket;
-    // As in node:http2's own server, which would not detect that a client has closed its side.
+    // Disables half-open mode like node:http2's server, because node:http2 would not detect that a client has closed
+    // its side.
     socket.allowHalfOpen = false;
     this.#options = options;
-    // Loaded with the first connection, because it adds 10 ms to the start.
+    // Loads node:http2 with the first connection, because loading adds 10 ms to the start.
     this.#session = process.getBuiltinModule("node:http2").performServerHandshake(socket, sessionOptions(limits));
     this.#session.setLocalWindowSize(Math.max(limits.connectionWindowBytes, windowBytesInitial));
     const bufferedBytes = (): number => this.#bufferedBytes();
@@ -44,7 +45,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     };
     this.#backlog = budget.open(sink, () => this.destroy());
     this.#session.on("stream", (stream, header, _flags, fields) => this.#begin(stream, header, fields));
-    // Ignored, because the streams and the session emit "close" after it.
+    // Session errors are ignored, because the streams and the session emit "close" after an error.
     this.#session.on("error", ignore);
     this.#session.on("close", () => {
       this.#backlog.close();
@@ -61,9 +62,9 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   }
 
   /**
-   * Closes the connection once its streams have ended. Its GOAWAY names the last stream, so that the client knows that
-   * later ones have not been processed (RFC 9113 §6.8). node:http2 serves no stream that is opened after a GOAWAY, even
-   * if the GOAWAY names a higher stream, so an earlier GOAWAY cannot announce the close.
+   * Closes the connection when all streams have ended. GOAWAY names the last processed stream, so that the client knows
+   * that later streams were not processed (RFC 9113 §6.8). An earlier GOAWAY cannot announce the close, because
+   * node:http2 serves no stream that is opened after a GOAWAY.
    */
   drain(): void {
     if (!this.#session.closed) this.#session.close();
@@ -96,7 +97,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     }
     if (this.#open.size > 0) return;
     const idleMs = nowMs - this.#idleSinceMs;
-    // Node waits until the client has read everything and closed its side.
+    // After the session is closed, node waits until the client has read all bytes and closed its side.
     const timeoutMs = this.#session.destroyed ? lingerMs : idleTimeoutMs;
     if (idleMs < timeoutMs) return;
     if (this.#session.closed) return this.destroy();
@@ -116,7 +117,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // This is a defect in the gateway, outside of a call.
+      // Reports a bug in the gateway, because no call can report the error.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" });
     }
   }
@@ -129,12 +130,13 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
 }
 
 function sessionOptions(limits: Limits): ServerOptions {
-  // Node resets larger requests. Requests within four times the limit get status 431.
+  // Node resets requests whose header is above four times the limit. Between the limit and this size, requests get
+  // status 431.
   const maxHeaderListSize = limits.headerBytes * 4;
   return {
-    // Node's default, 128 fields, would reset requests that are within the limit.
+    // Allows as many fields as fit, because node's default of 128 would reset requests within the byte limit.
     maxHeaderListPairs: Math.ceil(maxHeaderListSize / fieldBytesMin),
-    // Above this memory, node refuses new streams. The budget limits all connections' bytes together.
+    // Node refuses new streams if a session uses more memory. The budget limits the bytes on all connections.
     maxSessionMemory: Math.max(sessionMegabytesMin, Math.ceil(limits.backlogBytes / 1e6)),
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
@@ -147,13 +149,13 @@ function sessionOptions(limits: Limits): ServerOptions {
 
 function ignore(): void {}
 
-/** Milliseconds for the client to close its side. */
+/** Milliseconds in which the client must close its side. */
 const lingerMs = 1000;
-/** The smallest field's size (RFC 9113 §6.5.2). */
+/** Size in bytes of the smallest header field (RFC 9113 §6.5.2). */
 const fieldBytesMin = 33;
 /** The default for node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
 const sessionMegabytesMin = 10;
-/** Bytes that a stream may send before they are read. 256 KiB, so that a message of this size takes one round trip. */
+/** Receive window per stream, in bytes: 256 KiB. A message with this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;
-/** A new connection's window (RFC 9113 §6.9.2), which cannot be reduced. */
+/** Receive window of a new connection, in bytes. The window cannot be reduced (RFC 9113 §6.9.2). */
 const windowBytesInitial = 65_535;

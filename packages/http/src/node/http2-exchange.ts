@@ -20,7 +20,7 @@ import { type HostResponse, withHostFields } from "./host-fields.ts";
 import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf, resetProblem } from "../listen/index.ts";
 
-/** An exchange on node:http2, created from its core event `stream` instead of its compatibility API. */
+/** An exchange on node:http2, created from the core event `stream` instead of the compatibility API. */
 export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
   readonly #stream: StreamWithTrailer;
@@ -28,12 +28,10 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly #host: HostResponse;
   #isReset = false;
   #linger: NodeJS.Timeout | undefined;
-  /** How many body bytes arrived after the response. */
+  /** Number of body bytes that arrived after the response. */
   #droppedBytes = 0;
 
-  /**
-   * @param host - the response from node's compatibility API, from which only the fields are read, or {@link noHost}
-   */
+  /** @param host - the response from node's compatibility API, or {@link noHost}; only the header fields are read */
   constructor(
     stream: ServerHttp2Stream,
     header: IncomingHttpHeaders,
@@ -51,15 +49,16 @@ export class NodeHttp2Exchange extends NodeExchange {
     this.#stream = stream;
     this.#session = session;
     this.#host = host;
-    // The address is unavailable once the connection has closed, but calls are reported after that.
+    // Stores the address, because calls are reported after the connection has closed and the address is unavailable.
     if (this.#session !== undefined) this.#session[peerKey] ??= peerOf(this.#session.socket);
-    // `close` reports a reset to the call. Without a listener the error would exit the process.
+    // Ignores "error", because "close" reports a reset to the call. Without a listener, the error would exit the
+    // process.
     stream.on("error", ignore);
-    // A stream that is never read to its end is never freed.
+    // Reads the stream to its end, because node does not free a stream that is not read completely.
     if (this.body === undefined) stream.resume();
   }
 
-  /** How many response bytes node buffers because the client has not read them. */
+  /** Number of response bytes that node buffers because the client has not read them. */
   get bufferedBytes(): number {
     return this.#stream.bufferSize;
   }
@@ -130,8 +129,7 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
     const header = withHostFields(this.#host, [...fields, ...this.addedFields]);
-    // Fields that HTTP forbids are refused here, because node would send some of them, which clients reject, and drop
-    // the others.
+    // Refuses fields that HTTP forbids. Node would send some of these fields, which clients reject, and drop others.
     for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
     this.#stream.respond([":status", String(httpStatus), ...header], options);
   }
@@ -142,10 +140,10 @@ export class NodeHttp2Exchange extends NodeExchange {
     if (this.body?.ended === false) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
   }
 
-  /** Asks the client to stop sending, once the response has been sent, including its trailer section. */
+  /** Asks the client to stop sending after the response and its trailer section were sent. */
   #stop(): void {
     const { writableFinished, sentTrailers, [trailerKey]: trailer } = this.#stream;
-    // Node reports DATA as finished before the client's window allows the last bytes and the trailers to be sent.
+    // Node reports DATA as finished before the client's window allows the last bytes and the trailer section.
     if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
     // Node's reset overtakes a trailer section that was sent in the same event-loop turn.
     afterTurn(stopReceiving, this.#stream);
@@ -157,7 +155,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   protected closeProblem(): HttpProblem {
-    // node closes a failed connection's streams with its own error code.
+    // When a connection fails, node closes the streams with an error code from node.
     const isGone = this.#isReset || this.#session?.destroyed === true;
     return isGone ? clientGone() : resetProblem(this.#stream.rstCode, "unknown");
   }
@@ -166,9 +164,9 @@ export class NodeHttp2Exchange extends NodeExchange {
 const trailerKey: unique symbol = Symbol("trailer");
 type StreamWithTrailer = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
 
-/** Sends the trailer. All streams share this listener, for the reason that {@link NodeExchange} gives. */
+/** Sends the trailer section. All streams share this listener to save memory, as in {@link NodeExchange}. */
 function onWantTrailers(this: StreamWithTrailer): void {
-  // An empty section is sent as an empty DATA frame that ends the stream.
+  // Node sends an empty trailer section as an empty DATA frame that ends the stream.
   this.sendTrailers(toRecord(this[trailerKey] ?? noFields));
 }
 
@@ -179,7 +177,7 @@ function stopReceiving(stream: StreamWithTrailer): void {
 const peerKey: unique symbol = Symbol("peer");
 type SessionWithPeer = Http2Session & { [peerKey]?: Peer };
 
-// Milliseconds that a client may continue to send its body after the response, while the response arrives.
+// Milliseconds in which a client may still send its body after the response.
 const lingerMs = 1000;
 const noFields: HeaderFields = [];
 const continueHeader = { ":status": 100 } as const;
@@ -187,7 +185,8 @@ const continueHeader = { ":status": 100 } as const;
 function ignore(): void {}
 
 /**
- * Returns the field values by name. The object has no prototype, because a field may have an inherited property's name.
+ * Returns the field values by name. The object has no prototype, because a field name may be the name of an inherited
+ * property.
  */
 function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
   const record: Record<string, string | string[]> = Object.create(null);

@@ -8,7 +8,9 @@ import {
 } from "../listen/index.ts";
 import { NodeHttp2Connection } from "./http2-connection.ts";
 
-/** Creates a server for HTTP/2 on node:http2. When draining, each GOAWAY names the last stream that is processed. */
+/**
+ * Creates a server for HTTP/2 on node:http2. During a graceful shutdown, each GOAWAY names the last processed stream.
+ */
 export function createNodeHttp2Server(options: HttpServerOptions): HttpServer {
   const { requestTimeoutMs, idleTimeoutMs } = options.limits;
   const connections = new Set<NodeHttp2Connection>();

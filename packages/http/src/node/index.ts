@@ -1,8 +1,9 @@
 /**
  * Exchanges on node:http and node:http2.
  *
- * They belong to the program's server in which the gateway is mounted, such as Express, or to `nodeEngine`, whose two
- * servers get the connections that the gateway's listener accepts. This module is independent of RPC.
+ * If the gateway is mounted in a program's server, such as Express, the exchanges belong to that server. Otherwise the
+ * exchanges belong to the servers of `nodeEngine`, and the gateway's listener accepts the connections. This module is
+ * independent of RPC.
  */
 export { continueWhenRead, NodeHttp1Exchange } from "./http1-exchange.ts";
 export { NodeHttp2Exchange } from "./http2-exchange.ts";

@@ -6,19 +6,19 @@ const lingeringSockets = new WeakSet<Socket>();
 /**
  * Makes a node:http connection read and drop the rest of its last request after the response.
  *
- * Closing a socket with unread bytes resets the connection, and a client that reads its response only after sending
- * everything would lose it. So only the server's side is closed first. The socket is closed when the client closes its
- * side (RFC 9112 §9.6) or reaches the time or byte limit.
+ * Closing a socket with unread bytes resets the connection. A client that reads its response only after sending the
+ * whole request would lose the response. So only the server's side is closed first. The socket is closed when the
+ * client closes its side (RFC 9112 §9.6) or reaches the time or byte limit.
  *
  * @param lingerMs - the time limit in milliseconds
  */
 export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): void {
   lingeringSockets.add(socket);
-  // node:http calls this after the last response.
+  // node:http calls `destroySoon` after the last response.
   socket.destroySoon = () => {
     socket.destroySoon = ignore;
     const bytesReadMax = socket.bytesRead + lingerBytesMax;
-    // Parsing stops, because further requests must not be processed.
+    // Stops node's parser, because further requests must not be processed.
     socket.removeAllListeners("data");
     socket.on("data", () => {
       if (socket.bytesRead > bytesReadMax) socket.destroy();
@@ -29,7 +29,7 @@ export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): voi
   };
 }
 
-/** Returns whether {@link lingerAtEnd} was called: the connection's last response was written, but perhaps not sent. */
+/** Returns whether {@link lingerAtEnd} was called. The last response was then written, but perhaps not sent. */
 export function willEnd(socket: Socket): boolean {
   return lingeringSockets.has(socket);
 }

@@ -3,13 +3,13 @@ import type { Http2ServerRequest } from "node:http2";
 import { HttpProblem, toUtf8 } from "../exchange/index.ts";
 
 /**
- * Returns the body that a body parser has stored in `request.rawBody` or `request.body`, without content coding: bytes
- * and strings unchanged, and parsed JSON as JSON again. `undefined` if there is neither, or the parser has not read the
- * whole body.
+ * Returns the body that a body parser has stored in `request.rawBody` or `request.body`, without content coding. Bytes
+ * and strings are returned unchanged, and parsed JSON is converted to JSON text. Returns `undefined` if the request has
+ * no stored body, or if the parser has not read the whole body.
  *
- * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from what was sent. The number is
- * written with the fraction `.50`: the JSON reader drops this fraction for a double field, and refuses any other
- * field's value, with the field name in the error. The reader can recognize the fraction by the trailing zero, which
+ * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from the sent integer. Such a number is
+ * written with the fraction `.50`. The JSON reader drops this fraction for a double field, and refuses the value for
+ * any other field, with the field name in the error. The reader recognizes the fraction by the trailing zero, which
  * JSON.stringify never writes. Numbers beyond a double's range are written so that they stay out of range.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
@@ -24,7 +24,7 @@ export function readParsedBody(
   if (rawBody instanceof Uint8Array) return rawBody;
   if (body instanceof Uint8Array) return body;
   if (typeof body === "string") return toUtf8(body);
-  // The content type is checked because form parsers also create objects.
+  // Checks the content type, because form parsers also create objects.
   if (body === undefined || contentType === null || !jsonType.test(contentType)) return undefined;
   const json = toJson(body, 0);
   return json === undefined ? new HttpProblem("ERR_MESSAGE_INVALID", "the body is nested too deeply") : toUtf8(json);
@@ -33,11 +33,11 @@ export function readParsedBody(
 const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
 
 /**
- * How deep arrays and objects may be nested, as in JSON that the gateway reads itself: protobuf's limit for messages.
+ * Maximum nesting depth of arrays and objects. Protobuf and the gateway's JSON reader have the same limit for messages.
  */
 const levelsMax = 100;
 
-/** Writes a value as JSON. Returns `undefined` for one that is nested too deeply, or contains itself. */
+/** Writes a value as JSON. Returns `undefined` for a value that is nested too deeply or contains itself. */
 function toJson(value: unknown, level: number): string | undefined {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "number") return numberToJson(value);
@@ -52,7 +52,8 @@ function toJson(value: unknown, level: number): string | undefined {
 }
 
 function numberToJson(value: number): string {
-  // JSON.stringify would write null, which leaves the field unset, so that an int64 would become 0.
+  // JSON.stringify would write null for an infinite number, which leaves the field unset, so that an int64 would become
+  // 0.
   if (!Number.isFinite(value)) return value < 0 ? "-1e999" : "1e999";
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.50`;
   return Object.is(value, -0) ? "-0" : String(value);

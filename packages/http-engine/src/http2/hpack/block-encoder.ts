@@ -13,10 +13,10 @@ import {
 } from "./encoder.ts";
 import { staticTable } from "./static-table.ts";
 
-/** Fields that many requests share, in order: name, value, … Each object is encoded once per connection. */
+/** Header fields that many requests share: name, value, name, value, … The encoder caches the block for each object. */
 export class StableFields {
   readonly fields: readonly string[];
-  /** The fields as literals, which do not change the dynamic table. */
+  /** The fields encoded as literals, which do not change the dynamic table. */
   readonly literal: Buffer;
   /** The field list's size (RFC 9113 §6.5.2). */
   readonly listBytes: number;
@@ -39,35 +39,35 @@ export function listBytesOf(fields: readonly string[]): number {
 /**
  * Encodes the first part of each request header section with the peer's dynamic table (RFC 7541 §2.3.2).
  *
- * A field is inserted once, and only if it fits. Nothing is ever evicted, so an index is stable until another field is
- * inserted. A repeated head is then a few bytes, which are cached. Before the peer's SETTINGS, everything is literal,
- * because its table may be smaller than HTTP/2's initial value.
+ * A field is inserted into the table once, and only if the field fits. Entries are never evicted, so an index is stable
+ * until another field is inserted. A repeated head needs only a few bytes, which are cached. Before the peer's SETTINGS
+ * arrive, all fields are literals, because the peer's table may be smaller than HTTP/2's initial value.
  */
 export class BlockEncoder {
-  /** For each field in the table, how many were inserted before it. */
+  /** For each field in the table, the number of fields inserted before. */
   readonly #entries = new Map<string, number>();
-  /** Cached blocks that do not change the table. Invalid after another insertion. */
+  /** Cached blocks that do not change the table. The cache is replaced after each insertion. */
   #blocks = new WeakMap<StableFields, Buffer>();
   #sizeBytes = 0;
   #limitBytes = headerTableBytesInitial;
   #settled = false;
-  /** Size updates that the next block starts with (§4.2). */
+  /** Encoded table size updates at the start of the next block (§4.2). */
   #updates = "";
 
-  /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE: after its first SETTINGS, and after each change. */
+  /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE. Called after the peer's first SETTINGS, and after each change. */
   applyTableSize(tableBytes: number): void {
     this.#settled = true;
     const limitBytes = Math.min(tableBytes, headerTableBytesInitial);
     if (limitBytes === this.#limitBytes) return;
     this.#limitBytes = limitBytes;
-    // §4.2: the smallest size in between must be signalled as well, which 0 always covers.
+    // §4.2 also requires a size update for the smallest size since the last block. An update to 0 is always allowed.
     this.#updates = encodeTableSize(0) + encodeTableSize(limitBytes);
     this.#entries.clear();
     this.#blocks = new WeakMap();
     this.#sizeBytes = 0;
   }
 
-  /** Encodes the next block's first part, which must be sent before `encode` is called again. */
+  /** Encodes the first part of the next block. The block must be sent before the next call. */
   encode(stable: StableFields): Uint8Array {
     if (!this.#settled) return stable.literal;
     const cached = this.#blocks.get(stable);
@@ -100,7 +100,8 @@ export class BlockEncoder {
 }
 
 /**
- * Encodes one request's fields, in lower case, without indexing. Credentials are encoded as never indexed.
+ * Encodes the fields that only one request has, in lower case and without indexing. Credentials are encoded as never
+ * indexed.
  *
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
@@ -115,7 +116,7 @@ function encodeStable(fields: readonly string[]): Buffer {
   for (let i = 0; i < fields.length; i += 2) {
     const [name = "", value = ""] = fields.slice(i, i + 2);
     if (name.startsWith(":")) {
-      // The pseudo-header field names are not tokens.
+      // Names of pseudo-header fields are checked without the colon, which is not allowed in tokens.
       requireField(name.slice(1), value);
       block += encodeField(name, value);
     } else block += encodeChecked(name, value);

@@ -8,61 +8,63 @@ import { DecodedCache } from "./decoded-cache.ts";
 /** A decoded field block. */
 export interface DecodedBlock<Head> {
   /**
-   * Name, value, … Above the limit, only pseudo-header fields are kept, so that the request can still get a response.
+   * The fields: name, value, name, value, … Fields above the limit are dropped, except pseudo-header fields, so that
+   * the request can get a response.
    */
   readonly fields: RememberedFields;
   /** The field list's size (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
   readonly listBytes: number;
-  /** The parsed fields, cached by the first code that parses them. */
+  /** The parsed fields. The first code that parses the fields sets this cache. */
   head?: Head | undefined;
 }
 
 /**
- * The size of the field block cache per connection: encoded bytes and field lists (RFC 9113 §6.5.2).
+ * Maximum size in bytes of the field block cache per connection: encoded bytes and field lists (RFC 9113 §6.5.2).
  *
- * Once a client's dynamic table is filled, most repeated blocks are short. A client that never indexes its credential,
- * as RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a one-kilobyte token in each. 32 KiB hold thirty
- * short blocks, or a dozen blocks with a token.
+ * Once a client's dynamic table is filled, most repeated blocks are short. Clients such as curl, Envoy and node:http2
+ * never index credentials (RFC 7541 §7.1.3), and repeat a one-kilobyte token in each block. 32 KiB hold thirty short
+ * blocks, or a dozen blocks with a token.
  */
 const blocksBytesMax = 32 * 1024;
 
 /**
- * The size of the long string cache per connection: a few tokens, for blocks in which other fields differ from call to
- * call, such as a deadline or a trace context.
+ * Maximum size in bytes of the long string cache per connection. The cache holds a few tokens. It helps if other fields
+ * differ from call to call, such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;
 
-/** Decoding a shorter string is faster than a lookup. */
+/** Minimum number of bytes in a cached string. Decoding a shorter string is faster than a lookup. */
 const stringBytesMin = 128;
 
 /**
  * Decodes a connection's field blocks (RFC 7541 §3).
  *
  * A repeated block has the same fields as long as the dynamic table has not changed. So decoded blocks are cached by
- * their bytes: a client that repeats an RPC sends the same block for every call but the first.
+ * their bytes. A client that repeats an RPC sends the same block for each call after the first.
  */
 export class HpackDecoder<Head = unknown> {
   readonly #table = new DynamicTable(headerTableBytesInitial);
   readonly #listBytesMax: number;
   readonly #blocks = new DecodedCache<DecodedBlock<Head>>(blocksBytesMax);
   readonly #strings = new DecodedCache<string>(stringsBytesMax);
-  // The current block's bytes.
+  // The chunk that contains the current block.
   #bytes: Buffer = noBytes;
   #at = 0;
   #end = 0;
   #changed = false;
 
-  /** @param listBytesMax - fields above this list size are counted, but not returned */
+  /** @param listBytesMax - maximum size of a returned field list; further fields are counted, but not returned */
   constructor(listBytesMax: number) {
     this.#listBytesMax = listBytesMax;
   }
 
-  /** Decodes a block. @throws ConnectionError COMPRESSION_ERROR, because the tables of both ends may be out of sync */
+  /** Decodes a block. @throws ConnectionError COMPRESSION_ERROR, because the dynamic tables may be out of sync */
   decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
     const cached = this.#blocks.get(bytes, from, to);
     if (cached !== undefined) return cached;
     const block = this.#decode(bytes, from, to);
-    // After the table has changed, cached bytes may have other fields. A block that changes the table is never cached.
+    // After the table has changed, cached blocks may decode to other fields. A block that changes the table is never
+    // cached.
     if (this.#changed) this.#blocks.clear();
     else this.#blocks.set(bytes, from, to, block, block.listBytes);
     return block;
@@ -94,7 +96,7 @@ export class HpackDecoder<Head = unknown> {
       } else if (first >= 0x20) {
         throw compressionError("a dynamic table size update must be at the start of a field block");
       } else {
-        // §6.2.2 and §6.2.3 Literal Header Field without Indexing, and Never Indexed.
+        // §6.2.2 Literal Header Field without Indexing, and §6.2.3 Literal Header Field Never Indexed.
         name = this.#readName(4);
         value = this.#readString();
       }
@@ -105,7 +107,7 @@ export class HpackDecoder<Head = unknown> {
     return { fields, listBytes };
   }
 
-  /** §6.3 Dynamic Table Size Update: only where a block starts (§4.2). */
+  /** Reads table size updates (§6.3). These updates are allowed only at the start of a block (§4.2). */
   #readSizeUpdates(): void {
     while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
       this.#table.resize(this.#readTableBytes());
@@ -136,7 +138,7 @@ export class HpackDecoder<Head = unknown> {
     const mask = (1 << prefixBits) - 1;
     let value = this.#nextByte() & mask;
     if (value < mask) return value;
-    // Four more octets hold 28 bits. No valid value in a field block is larger.
+    // Reads up to four octets with 28 bits, because valid values in a field block are smaller.
     for (let shift = 0; shift < 28; shift += 7) {
       const byte = this.#nextByte();
       value += (byte & 0x7f) << shift;

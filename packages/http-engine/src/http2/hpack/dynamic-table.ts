@@ -1,6 +1,6 @@
 import { staticTable } from "./static-table.ts";
 
-/** An entry's size in addition to name and value (RFC 7541 §4.1). */
+/** Number of bytes that an entry counts in addition to name and value (RFC 7541 §4.1). */
 export const entryOverheadBytes = 32;
 
 /** The dynamic table for one direction of a connection (RFC 7541 §2.3.2, §4). */
@@ -15,8 +15,8 @@ export class DynamicTable {
   }
 
   /**
-   * Returns the name at an index, which covers the static and the dynamic table (RFC 7541 §2.3.3), or `undefined` if
-   * there is no entry.
+   * Returns the name at an index, or `undefined` without an entry. Indexes count the static table first, then the
+   * dynamic table (RFC 7541 §2.3.3).
    */
   nameAt(index: number): string | undefined {
     if (index <= staticTable.length) return staticTable[index - 1]?.[0];
@@ -28,7 +28,10 @@ export class DynamicTable {
     return this.#values[this.#values.length - (index - staticTable.length)];
   }
 
-  /** Adds an entry and evicts what no longer fits. An entry larger than the table empties it (§4.4). */
+  /**
+   * Adds an entry and evicts the oldest entries that no longer fit. An entry larger than the table empties the table
+   * (§4.4).
+   */
   add(name: string, value: string): void {
     this.#sizeBytes += name.length + value.length + entryOverheadBytes;
     this.#names.push(name);

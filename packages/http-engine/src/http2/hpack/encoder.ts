@@ -2,10 +2,10 @@ import { notInHttp2, requireField, withCode } from "@plantstore/http";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**
- * Encodes a field block with only static entries and literals without indexing (RFC 7541 §6.1, §6.2.2), which do not
- * change the peer's table. So a block is the same on every connection, and can be prepared once.
+ * Encodes a field block with static entries and literals without indexing (RFC 7541 §6.1, §6.2.2). The peer's table
+ * does not change, so a block is the same on every connection and can be prepared once.
  *
- * @param fields - name, value, name, value, …; one character for each value byte
+ * @param fields - name, value, name, value, …; values have one character per byte
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
 export function encodeBlock(fields: readonly string[]): Buffer {
@@ -35,14 +35,16 @@ export function toBytes(encoded: string): Buffer {
   return Buffer.from(encoded, "latin1");
 }
 
-/** Encodes the status, a response's only pseudo-header field (RFC 9113 §8.3.2), like {@link encodeBlock}. */
+/**
+ * Encodes the `:status` field like {@link encodeBlock}. Responses have no other pseudo-header field (RFC 9113 §8.3.2).
+ */
 export function encodeStatus(httpStatus: number): Buffer {
   return toBytes(encodeField(":status", String(httpStatus)));
 }
 
 /**
- * A dynamic table size update to 0 (RFC 7541 §6.3), independent of the size that the peer allows, for the start of a
- * connection's first block.
+ * A dynamic table size update to 0 (RFC 7541 §6.3) for the start of a connection's first block. Every peer allows the
+ * size 0.
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
@@ -53,18 +55,18 @@ export function encodeField(name: string, value: string): string {
 }
 
 /**
- * The literal representations: their pattern, and how many bits the first byte has for the name's index (RFC 7541
- * §6.2).
+ * The literal representations (RFC 7541 §6.2). `pattern` has the leading bits of the first byte, and `prefixBits` is
+ * the number of bits for the name's index.
  */
 export const Literal = {
-  /** Is inserted into the dynamic table. */
+  /** The decoder inserts the field into the dynamic table. */
   indexed: { prefixBits: 6, pattern: 0x40 },
   plain: { prefixBits: 4, pattern: 0x00 },
-  /** Must not be indexed by intermediaries either: a credential (§7.1.3). */
+  /** Intermediaries must not index the field either, because the value is a credential (§7.1.3). */
   never: { prefixBits: 4, pattern: 0x10 },
 } as const;
 
-/** Encodes a field as a literal: one character per byte, for {@link toBytes}. */
+/** Encodes a field as a literal. The result has one character per byte, for {@link toBytes}. */
 export function encodeLiteral(
   name: string,
   value: string,
@@ -75,7 +77,7 @@ export function encodeLiteral(
   return encodeInteger(index, prefixBits, pattern) + encodedName + encodeString(value);
 }
 
-/** Encodes a field by its index in both tables (§6.1). */
+/** Encodes a field as an index into the static and dynamic tables (§6.1). */
 export function encodeIndex(index: number): string {
   return encodeInteger(index, 7, 0x80);
 }
@@ -94,7 +96,7 @@ export function staticIndex(name: string, value: string): number {
   return 0;
 }
 
-/** §5.1 Integer Representation, after the representation's bits. */
+/** Encodes an integer (§5.1) after the leading bits in `pattern`. */
 function encodeInteger(value: number, prefixBits: number, pattern: number): string {
   const mask = (1 << prefixBits) - 1;
   if (value < mask) return String.fromCharCode(pattern | value);
@@ -105,7 +107,10 @@ function encodeInteger(value: number, prefixBits: number, pattern: number): stri
   return encoded + String.fromCharCode(remainder);
 }
 
-/** §5.2 String Literal Representation, without Huffman coding, which costs peers more to decode than it saves. */
+/**
+ * Encodes a string literal (§5.2) without Huffman coding. Decoding Huffman codes would cost peers more than the coding
+ * saves.
+ */
 function encodeString(text: string): string {
   return encodeInteger(text.length, 7, 0x00) + text;
 }

@@ -1,6 +1,6 @@
 /**
  * The code length in bits for each byte value, and last for the end-of-string symbol (RFC 7541 Appendix B). The code is
- * canonical: the lengths alone determine it.
+ * canonical, so the lengths determine all codes.
  */
 // oxfmt-ignore
 export const huffmanCodeLengths: readonly number[] = [
@@ -18,7 +18,9 @@ export const huffmanCodeLengths: readonly number[] = [
 /** The symbol that strings must not contain (RFC 7541 §5.2). */
 const endOfString = 256;
 
-/** Returns each symbol's code. Codes with the same length ascend with their symbols, and shorter codes come first. */
+/**
+ * Returns the code for each symbol. Shorter codes come first, and codes with the same length ascend with their symbols.
+ */
 export function canonicalCodes(): readonly number[] {
   const symbols = huffmanCodeLengths.map((length, symbol) => ({ length, symbol }));
   symbols.sort((a, b) => a.length - b.length || a.symbol - b.symbol);
@@ -34,19 +36,20 @@ export function canonicalCodes(): readonly number[] {
 }
 
 /**
- * The decoder: a state machine that processes four bits per step. A state is an inner node of the code tree. No code is
- * shorter than five bits, so a step completes at most one symbol.
+ * A state machine that decodes four bits per step. A state is an inner node of the code tree. No code is shorter than
+ * five bits, so a step completes at most one symbol.
  */
 interface Machine {
-  /** For each state and four bits: the next state in the upper bits, the completed symbol in the lower nine. */
+  /**
+   * The step for each state and each four bits. The upper bits are the next state, and the lower nine bits are the
+   * completed symbol.
+   */
   readonly steps: Int32Array;
-  /** How many 1 bits lead from the root to a state, or -1 if other bits do. */
+  /** For each state, the number of 1 bits on its path from the root, or -1 if the path has a 0 bit. */
   readonly paddingBits: Int8Array;
 }
 
-/**
- * Builds the machine when the first string is decoded, because building takes 5 ms and would delay a server's start.
- */
+/** Builds the state machine for the first decoded string. Building takes 5 ms, which would delay a server's start. */
 class LazyMachine {
   #machine: Machine | undefined;
 
@@ -59,20 +62,20 @@ const machine = new LazyMachine();
 
 const symbolNone = 0x1ff;
 
-// Shared by all strings, because decoding is synchronous. Longer strings get a separate buffer.
+// Buffer for decoded strings with up to 4 KiB. Decoding is synchronous, so all strings can share the buffer.
 const scratch = Buffer.allocUnsafeSlow(4096);
 
 /**
  * Decodes a Huffman-coded string (RFC 7541 §5.2), one character for each byte.
  *
- * @returns `undefined` for a decoding error: the end-of-string symbol, or padding that is longer than seven bits or not
- * all ones
+ * @returns `undefined` for a string with the end-of-string symbol or invalid padding. Valid padding has at most seven 1
+ * bits
  */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number): string | undefined {
   const { steps, paddingBits } = machine.built;
-  // No code is shorter than five bits.
+  // Each code has at least five bits, which limits the number of symbols.
   const lengthMax = Math.floor(((to - from) * 8) / 5);
-  // Collects bytes and converts them once. Appending characters to a string costs three times as much.
+  // Collects bytes and converts all bytes at the end. Appending characters to a string costs three times as much.
   const octets = lengthMax <= scratch.byteLength ? scratch : Buffer.allocUnsafeSlow(lengthMax);
   let length = 0;
   let state = 0;

@@ -1,4 +1,4 @@
-/** The static table: names and values for entries 1 to 61 (RFC 7541 Appendix A). */
+/** The static table with names and values for the entries 1 to 61 (RFC 7541 Appendix A). */
 export const staticTable: readonly (readonly [name: string, value: string])[] = [
   [":authority", ""],
   [":method", "GET"],
@@ -63,7 +63,7 @@ export const staticTable: readonly (readonly [name: string, value: string])[] = 
   ["www-authenticate", ""],
 ];
 
-/** The index of each name's first entry. */
+/** For each name, the index of the first entry with this name. */
 export const staticIndexOfName: ReadonlyMap<string, number> = new Map(
   staticTable.map(([name], position): [string, number] => [name, position + 1]).toReversed(),
 );
