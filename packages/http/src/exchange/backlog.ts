@@ -1,14 +1,14 @@
 /**
- * Counts the bytes that a server's connections buffer because their clients do not read, and limits the total.
+ * Counts and limits the bytes that a server's connections buffer because clients do not read.
  *
- * Above the limit, the connection whose client has read nothing for the longest time is closed, so that clients that
- * never read cannot displace a client that reads slowly.
+ * Above the limit, the client that has not read for the longest time is disconnected. So clients that never read cannot
+ * displace a client that reads slowly.
  */
 export class BacklogBudget {
   readonly #limitBytes: number;
-  /** The backlogs with buffered bytes. The one whose client has read nothing for the longest time comes first. */
+  /** The backlogs with buffered bytes. The backlog that has made no progress for the longest time comes first. */
   readonly #waiting = new Set<Backlog>();
-  /** The bytes that are buffered now. */
+  /** Total number of buffered bytes. */
   bytes = 0;
 
   constructor(limitBytes: number) {
@@ -16,16 +16,16 @@ export class BacklogBudget {
   }
 
   /**
-   * Opens a connection's backlog.
+   * Opens a backlog for a connection.
    *
-   * @param socket - what the connection writes to
-   * @param cut - closes the connection, which must then release all its buffers; called at most once
+   * @param socket - the stream to which the connection writes
+   * @param cut - closes the connection, which must release all buffers; called at most once
    */
   open(socket: Sink, cut: () => void): Backlog {
     return new Backlog(this, socket, cut);
   }
 
-  /** Records a change to a backlog. Only {@link Backlog} calls this and {@link enforceLimit}. */
+  /** Records a change to a backlog. Only {@link Backlog} calls this method and {@link enforceLimit}. */
   changed(backlog: Backlog, bytes: number, progressed: boolean): void {
     this.bytes += bytes;
     if (progressed || backlog.bytes === 0) this.#waiting.delete(backlog);
@@ -35,43 +35,46 @@ export class BacklogBudget {
   /** Closes connections until the total is within the limit. */
   enforceLimit(backlog: Backlog): void {
     while (this.bytes > this.#limitBytes) {
-      // If this connection buffers more than its share, it is closed instead of another one.
+      // A connection that buffers more than its share is closed instead of another connection.
       const [first = backlog] = this.#waiting;
       const candidate = backlog.bytes > shareBytes ? backlog : first;
       const { bytes } = candidate;
       candidate.count();
-      // Counted again first, because a socket emits no event when its buffer has been sent. The client may have read
-      // everything.
+      // Counts again, because the client may have read all bytes. A socket emits no event when its buffer has been
+      // sent.
       if (candidate.bytes === bytes) candidate.cutOff();
     }
   }
 }
 
-/** What a connection writes to, such as a socket, which knows how many bytes it still buffers. */
+/**
+ * A stream to which a connection writes, such as a socket. `writableLength` is the number of bytes that the stream
+ * buffers.
+ */
 export interface Sink {
   readonly writableLength: number;
 }
 
-/** One connection's buffered bytes, counted in a {@link BacklogBudget}. */
+/** The buffered bytes on one connection, which count in a {@link BacklogBudget}. */
 export class Backlog {
   readonly #budget: BacklogBudget;
   readonly #socket: Sink;
   readonly #closeConnection: () => void;
-  /** The buffered bytes, as last counted. */
+  /** Number of buffered bytes at the last count. */
   bytes = 0;
   /**
-   * When the client last read from the socket's buffer, or when the socket began to buffer, in `performance.now()`
-   * milliseconds. 0 before that.
+   * Time when the client last read from the socket's buffer, or when the socket began to buffer, in `performance.now()`
+   * milliseconds. 0 if the socket has never buffered bytes.
    */
   progressedAtMs = 0;
   /**
-   * How many bytes in total have left the socket's buffer, as last counted. Bytes that were never buffered may be
+   * Total number of bytes that had left the socket's buffer at the last count. Bytes that were never buffered may be
    * missing.
    */
   sentBytes = 0;
-  /** The bytes that the socket buffered when last counted. */
+  /** Number of bytes in the socket's buffer at the last count. */
   #socketBytes = 0;
-  /** The bytes that the client has read since progress was last recorded. */
+  /** Number of bytes that the client has read since the last recorded progress. */
   #takenBytes = 0;
   #closed = false;
 
@@ -81,12 +84,15 @@ export class Backlog {
     this.#closeConnection = cut;
   }
 
-  /** Adds bytes that are buffered outside the socket. Above the limit, connections are closed, possibly this one. */
+  /**
+   * Adds bytes that are buffered outside the socket. Above the limit, connections are closed, possibly including this
+   * connection.
+   */
   add(bytes: number): void {
     this.#change(bytes, 0);
   }
 
-  /** Removes bytes that were added. */
+  /** Removes bytes that {@link add} has added. */
   remove(bytes: number): void {
     this.#change(-bytes, bytes);
   }
@@ -95,12 +101,12 @@ export class Backlog {
    * Counts the bytes that the socket buffers. May close connections, as {@link add} does.
    *
    * @param writtenBytes - the bytes written to the socket since the last call
-   * @returns how many bytes the socket buffers
+   * @returns the number of bytes that the socket buffers
    */
   count(writtenBytes: number = 0): number {
     const previousSocketBytes = this.#socketBytes;
     const socketBytes = this.#socket.writableLength;
-    // The usual case. Everything was passed to the system.
+    // Usually the operating system has accepted all bytes, and the socket buffers none.
     if (previousSocketBytes === 0 && socketBytes === 0) return 0;
     const sentBytes = previousSocketBytes + writtenBytes - socketBytes;
     this.#socketBytes = socketBytes;
@@ -110,21 +116,18 @@ export class Backlog {
     return socketBytes;
   }
 
-  /**
-   * Returns for how many milliseconds the client has read nothing while the socket buffers bytes, or 0 if it buffers
-   * none.
-   */
+  /** Returns the milliseconds since the client last read buffered bytes, or 0 if the socket buffers no bytes. */
   stalledMs(nowMs: number): number {
     return this.count() > 0 ? nowMs - this.progressedAtMs : 0;
   }
 
-  /** Closes the backlog, which counts nothing from now on, even if bytes are added or removed. */
+  /** Closes the backlog, which then ignores added and removed bytes. */
   close(): void {
     this.remove(this.bytes);
     this.#closed = true;
   }
 
-  /** Closes the connection, because the total is above the limit. */
+  /** Closes the connection, because the total number of bytes is above the limit. */
   cutOff(): void {
     this.close();
     this.#closeConnection();
@@ -141,8 +144,8 @@ export class Backlog {
   }
 }
 
-/** One connection's share, in bytes. Clients that read do not need more. */
+/** Share of one connection, in bytes. Clients that read do not need more. */
 const shareBytes = 16 * 1024 * 1024;
 
-/** Bytes that a client must read to count as making progress. Reading a byte now and then is not enough. */
+/** Number of bytes that a client must read to make progress. Occasional single bytes are not enough. */
 const progressBytes = 16 * 1024;

@@ -3,7 +3,7 @@ import { type CommonHeaderFields, type HeaderFields, readHeaderField } from "./h
 import type { HttpProblem } from "./http-problem.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** What is known about a request once its header has arrived. */
+/** The properties of a request that are known from the header. */
 export interface ExchangeHead {
   readonly httpMethod: string;
   readonly target: string;
@@ -13,8 +13,8 @@ export interface ExchangeHead {
 }
 
 /**
- * What all exchanges have in common: the order in which a response is sent, backpressure, and what happens when the
- * client disconnects. Subclasses for each HTTP implementation send a response's parts and feed the request body.
+ * Base class for exchanges, which handles the order of response parts, backpressure and disconnecting clients. Each
+ * HTTP implementation has a subclass that sends the response parts and feeds the request body.
  */
 export abstract class BaseExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
@@ -31,11 +31,11 @@ export abstract class BaseExchange implements Exchange {
   aborted = false;
   addedFields: HeaderFields = noFields;
   abortReceiver: AbortReceiver | undefined;
-  /** Called once the complete response has been passed to the HTTP implementation. */
+  /** Called when the complete response has been passed to the HTTP implementation. */
   onComplete: (() => void) | undefined;
   /** Whether the complete response has been passed to the HTTP implementation. */
   protected isComplete = false;
-  /** Resolves when the response can be continued, or the client has disconnected. */
+  /** Resolves when more of the response can be written, or when the client has disconnected. */
   #writable: PromiseWithResolvers<void> | undefined;
 
   constructor({ httpMethod, target, url, fields, common }: ExchangeHead) {
@@ -46,7 +46,7 @@ export abstract class BaseExchange implements Exchange {
     this.common = common;
   }
 
-  /** Sends a complete response. Throws, before anything is sent, for a field that HTTP does not allow. */
+  /** Sends a complete response. Throws for a field that HTTP does not allow, and sends nothing in this case. */
   protected abstract sendResponse(
     httpStatus: number,
     fields: HeaderFields,
@@ -55,7 +55,7 @@ export abstract class BaseExchange implements Exchange {
   ): void;
   /** Sends a response header. Throws as {@link sendResponse} does. */
   protected abstract sendHeader(httpStatus: number, fields: HeaderFields): void;
-  /** Sends a body piece, and returns whether to wait until the client has read some data. */
+  /** Sends a piece of the body. Returns whether the caller should wait until the client has read some data. */
   protected abstract sendPiece(piece: Uint8Array): boolean;
   protected abstract sendEnd(trailer: HeaderFields | undefined): void;
   protected abstract sendReset(): void;
@@ -109,13 +109,13 @@ export abstract class BaseExchange implements Exchange {
     if (this.isOpen) this.sendReset();
   }
 
-  /** Called when the response can be continued. */
+  /** Called when more of the response can be written. */
   onWritable(): void {
     this.#writable?.resolve();
     this.#writable = undefined;
   }
 
-  /** Aborts the exchange, because the rest of its request will not arrive, or no response can be delivered. */
+  /** Aborts the exchange, because the rest of the request will not arrive, or the response cannot be delivered. */
   protected abort(problem: HttpProblem): void {
     this.aborted = true;
     this.body?.close(problem);
@@ -123,7 +123,7 @@ export abstract class BaseExchange implements Exchange {
     this.abortReceiver?.clientAborted(problem);
   }
 
-  /** Drops the request body's unread part now, and the rest as it arrives. */
+  /** Drops the unread part of the request body, and later the bytes that still arrive. */
   protected complete(): void {
     this.isComplete = true;
     this.body?.close();
@@ -133,7 +133,7 @@ export abstract class BaseExchange implements Exchange {
 
 const noFields: HeaderFields = [];
 
-/** Throws RangeError for a status that is not final: 1xx are interim (RFC 9110 §15). */
+/** Throws RangeError for a status that is not final. Statuses from 100 to 199 are interim (RFC 9110 §15). */
 function requireFinalStatus(httpStatus: number): void {
   if (Number.isInteger(httpStatus) && httpStatus >= 200 && httpStatus <= 599) return;
   throw new RangeError(`the HTTP status must be an integer between 200 and 599, got ${httpStatus}`);

@@ -2,17 +2,17 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * A body's bytes that have arrived but were not read yet. The buffer uses memory in proportion to its length.
+ * The received bytes of a body that were not read yet. The buffer uses memory in proportion to the number of bytes.
  *
- * Pieces are copied, because a piece is a view into the chunk in which it arrived. A one-byte piece would keep 64 KiB
- * alive, and a body can arrive as a million such pieces. The copies are stored and read in blocks, so that a slow
- * reader holds only one block, and the client may send as many more bytes.
+ * Pieces are copied, because a piece is a view into a chunk. A one-byte piece would keep 64 KiB alive, and a body can
+ * arrive as a million one-byte pieces. The copies are stored and read in blocks. A slow reader holds only one block,
+ * and the client may send further bytes.
  */
 export class BufferedBody {
   readonly #blocks: Uint8Array[] = [];
-  /** How many bytes are filled in the last block. */
+  /** Number of bytes that are filled in the last block. */
   #filledBytes = 0;
-  /** The bytes buffered. */
+  /** Number of buffered bytes. */
   byteLength = 0;
 
   /** Adds a copy of a piece. */
@@ -28,10 +28,10 @@ export class BufferedBody {
     return piece;
   }
 
-  /** Removes and returns everything buffered. */
+  /** Removes and returns all buffered bytes. */
   takeAll(): Uint8Array {
     if (this.#blocks.length === 1) return this.shift() as Uint8Array;
-    // A separate allocation instead of a slice from node's pool, so that a program can transfer it.
+    // Allocates a separate buffer, because a program cannot transfer a slice from node's pool.
     const joined = allocateBuffer(this.byteLength);
     for (let at = 0; at < joined.byteLength;) {
       const piece = this.shift() as Uint8Array;
@@ -41,7 +41,7 @@ export class BufferedBody {
     return joined;
   }
 
-  /** Copies as many bytes as fit into the last block, and returns their number. */
+  /** Copies as many bytes as fit into the last block. Returns the number of copied bytes. */
   #fill(bytes: Uint8Array): number {
     let block = this.#blocks.at(-1);
     if (block === undefined || this.#filledBytes === block.byteLength) block = this.#addBlock(bytes.byteLength);
@@ -53,10 +53,10 @@ export class BufferedBody {
   }
 
   #addBlock(bytes: number): Uint8Array {
-    // No spare space for the first piece, which is often the only one.
+    // The first piece gets no spare space, because a body often consists of one piece.
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
-    // A separate allocation, because a slice from node's pool would keep the whole pool alive. The allocation is not
-    // zeroed, which is safe because only bytes that were written are ever passed on.
+    // Allocates a separate block, because a slice from node's pool would keep the whole pool alive. The block need not
+    // be zeroed, because only written bytes are passed on.
     const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), blockBytesMax));
     this.#blocks.push(block);
     this.#filledBytes = 0;
@@ -65,20 +65,20 @@ export class BufferedBody {
 }
 
 /**
- * Where a body's bytes are copied to. "own" is a separate buffer, which the program may transfer. With "shared", small
- * copies share a block, which is cheaper, but only safe if the program never gets the bytes.
+ * The memory for copies of a body's bytes. "own" is a separate buffer, which the program may transfer. With "shared",
+ * small copies share a block. Sharing is cheaper, but only safe if the program never gets the bytes.
  */
 export type BodyMemory = "own" | "shared";
 
 /**
  * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. The reader keeps the piece
- * until it is parsed. A message with bytes fields keeps it longer, because these fields are views into the piece. Each
- * stream on a connection can have such a piece.
+ * until the message is parsed. A message with bytes fields keeps the piece longer, because these fields are views into
+ * the piece. Each stream on a connection can keep a piece.
  *
- * A piece that is followed by other data in its chunk is copied as well: if the program transfers the piece's buffer,
- * as web streams do, everything else in that buffer is detached.
+ * A piece before other data in the same chunk is also copied. Web streams transfer the buffer of a piece, and a
+ * transfer detaches all other data in the buffer.
  *
- * @param memory - where copies are stored
+ * @param memory - the memory in which copies are stored
  */
 export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
@@ -91,7 +91,7 @@ export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): 
   return copy;
 }
 
-/** The block that small copies share, and how many bytes are used. */
+/** The block that small copies share. `sharedBytes` is the number of used bytes. */
 let sharedBlock: Uint8Array = noBytes;
 let sharedBytes = 0;
 
@@ -106,20 +106,20 @@ function shareBlock(byteLength: number): Uint8Array {
 }
 
 /**
- * The largest block, in bytes: an HTTP/2 frame's size, so that buffered data is read in pieces as large as data that
- * arrives while the reader waits.
+ * Maximum number of bytes in a block. HTTP/2 frames have the same maximum size, so buffered data is read in pieces as
+ * large as data that arrives while the reader waits.
  */
 export const blockBytesMax: number = 16 * 1024;
-// The smallest block, in bytes. A block has about 200 bytes of overhead.
+// Minimum number of bytes in a block. Each block has about 200 bytes of overhead.
 const blockBytesMin = 512;
 /**
- * The smallest chunk, in bytes, from which small pieces are copied so that the chunk can be freed. A copy takes up to 3
- * µs, so smaller chunks are kept alive instead: a stream holds only one at a time, no larger than a block.
+ * Minimum number of bytes in a chunk from which small pieces are copied, so that the chunk can be freed. A copy takes
+ * up to 3 µs. Smaller chunks are kept alive instead, because a stream holds only one chunk, no larger than a block.
  */
 const copiedChunkBytesMin = 16 * 1024;
-/** A shared block's size, in bytes. A single copy keeps the complete block alive. */
+/** Number of bytes in a shared block. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;
-/** The largest copy in a shared block, in bytes. */
+/** Maximum number of bytes in a copy that is stored in a shared block. */
 const sharedBytesMax = 1024;
-/** The spare memory that may be allocated, as a fraction of the bytes that have arrived. */
+/** Maximum spare memory as a fraction of the received bytes. */
 const spareShare = 1 / 8;

@@ -1,5 +1,6 @@
 /**
- * node's Buffer, if there is one. Taking a short array from its pool takes a third to a half of the time to create one.
+ * node's Buffer, or `undefined` on other platforms. Slicing a short array from Buffer's pool takes a third to a half of
+ * the time to allocate an array.
  */
 const nodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
@@ -12,12 +13,15 @@ export const noBytes: Uint8Array = new Uint8Array(0);
 export const allocateBytes: (length: number) => Uint8Array = nodeBuffer?.allocUnsafe ?? newBytes;
 
 /**
- * Returns an array with `length` arbitrary bytes outside node's pool. For bytes that are kept, because a slice from the
- * pool would keep the whole pool alive.
+ * Returns an array with `length` arbitrary bytes outside node's pool. Use this function for bytes that are kept,
+ * because a slice would keep the whole pool alive.
  */
 export const allocateBuffer: (length: number) => Uint8Array = nodeBuffer?.allocUnsafeSlow ?? newBytes;
 
-/** Returns bytes to be buffered: unchanged or, if they are a slice from node's pool, as a copy outside it. */
+/**
+ * Returns bytes unchanged, or a copy if the bytes are a slice from node's pool. Call this function before buffering
+ * bytes.
+ */
 export function copyIfPooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;
@@ -40,7 +44,7 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Slices from the pool, which is 64 KiB by default, are shorter than this. */
+/** Exclusive maximum number of bytes in a slice from node's pool, which has 64 KiB by default. */
 const slicesBytesMax = nodeBuffer === undefined ? 0 : nodeBuffer.poolSize / 2;
 
 function newBytes(length: number): Uint8Array {

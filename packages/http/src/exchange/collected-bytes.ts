@@ -2,20 +2,21 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * A body, or one message in a body, that is collected in one buffer as it arrives.
+ * Collects a body, or one message in a body, in a single buffer.
  *
- * Buffers of megabytes are expensive, because they cause garbage collections. So a buffer of the announced length is
- * allocated as soon as an eighth has arrived. After that, nothing is copied to a larger buffer.
+ * Buffers with megabytes are expensive, because large buffers cause garbage collections. So a buffer with the announced
+ * length is allocated as soon as an eighth of the bytes has arrived. After that, no bytes are copied to a larger
+ * buffer.
  */
 export class CollectedBytes {
-  /** The length that the client has announced, or 0 if none. The length may be set later, when it becomes known. */
+  /** The length in bytes that the client has announced, or 0 if no length is known. The length may be set later. */
   announcedBytes: number;
   readonly #limitBytes: number;
   #buffer: Uint8Array = noBytes;
-  /** How many bytes have arrived. */
+  /** Number of received bytes. */
   byteLength = 0;
 
-  /** @param limitBytes - the maximum number of bytes that will be added */
+  /** @param limitBytes - maximum number of bytes that will be added */
   constructor(announcedBytes: number, limitBytes: number) {
     this.announcedBytes = announcedBytes;
     this.#limitBytes = limitBytes;
@@ -29,7 +30,7 @@ export class CollectedBytes {
     this.#buffer.set(piece, start);
   }
 
-  /** Returns all that has arrived. */
+  /** Returns all received bytes. */
   get bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.byteLength);
   }
@@ -39,7 +40,7 @@ export class CollectedBytes {
     const oldBuffer = this.#buffer;
     const size =
       byteLength <= announcedBytes ? sizeOf(announcedBytes, byteLength) : growthUnknown * oldBuffer.byteLength;
-    // The buffer is not zeroed, which is safe because only bytes that were written are ever passed on.
+    // The buffer need not be zeroed, because only written bytes are passed on.
     this.#buffer = allocateBuffer(Math.max(byteLength, Math.min(size, this.#limitBytes)));
     nudgeScavenge(this.#buffer.byteLength);
     this.#buffer.set(oldBuffer.subarray(0, filledBytes));
@@ -47,14 +48,17 @@ export class CollectedBytes {
   }
 }
 
-/** Returns the buffer's size: in proportion to what has arrived, even if much more was announced. */
+/**
+ * Returns the buffer size for the received bytes. The size is proportional to the received bytes, even if much more was
+ * announced.
+ */
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
   const sizeMax = growthAnnounced * arrivedBytes;
   if (announcedBytes <= sizeMax) return announcedBytes;
-  // When an eighth has arrived, this buffer is replaced by the final one, so it need not be larger than an eighth.
+  // This buffer is replaced by the final buffer when an eighth of the bytes has arrived, so an eighth is large enough.
   return Math.min(sizeMax, Math.ceil(announcedBytes / growthAnnounced));
 }
 
-// How much memory is allocated while the body arrives, as a multiple of what has arrived.
+// Growth factors: the maximum buffer size as a multiple of the received bytes, with and without an announced length.
 const growthAnnounced = 8;
 const growthUnknown = 2;

@@ -1,6 +1,6 @@
 /**
- * What a header field describes, by name in lower case. The rules for fields that a program must not set, add or
- * forward select from this table, so that a new name is added in one place.
+ * The kind of each header field, by name in lower case. Rules select from this table which fields a program must not
+ * set, add or forward, so that a new name is added in one place.
  *
  * - `connection`: the connection in HTTP/1.1; not allowed in HTTP/2 (RFC 9113 §8.2.2)
  * - `hop`: hop-by-hop negotiation (RFC 9110 §7.6.1), which HTTP/2 also has
@@ -38,18 +38,21 @@ const fieldKinds = {
 /** A field name in {@link fieldKinds}. */
 export type FieldName = keyof typeof fieldKinds;
 
-/** What a field describes. */
+/** The kind of a header field: what the field describes. */
 export type FieldKind = (typeof fieldKinds)[FieldName];
 
 /** Selects all fields with the given kinds, and single fields by name. */
 export interface FieldRule {
   readonly kinds: readonly FieldKind[];
   readonly names?: readonly FieldName[];
-  /** Names that are excluded although they have a selected kind. */
+  /** Names that are not selected although their kind is selected. */
   readonly except?: readonly FieldName[];
 }
 
-/** Returns the names, in lower case, that a rule selects. For constants, because each call builds a set. */
+/**
+ * Returns the names, in lower case, that a rule selects. Call this function only for constants, because each call
+ * builds a set.
+ */
 export function fieldNames({ kinds, names = [], except = [] }: FieldRule): ReadonlySet<string> {
   const allNames = Object.keys(fieldKinds) as FieldName[];
   const selectedNames = allNames.filter((name) => kinds.includes(fieldKinds[name]) && !except.includes(name));
@@ -66,14 +69,14 @@ export const setByHttp1: ReadonlySet<string> = fieldNames({
 });
 
 /**
- * The fields that a hook must not add to a response. A second field would invalidate the first (RFC 9110 §5.3), and a
- * client over HTTP/2 may reset a stream whose response has a connection-specific field.
+ * The fields that a hook must not add to a response. A second field with the same name would invalidate the first (RFC
+ * 9110 §5.3). An HTTP/2 client may reset a stream if the response has a connection-specific field.
  */
 export const notAdded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content", "date"],
 });
 
-/** The fields not sent as a call's metadata: connection fields, and fields that the HTTP implementation sets. */
+/** The fields that are not sent as call metadata: connection fields, and fields that the HTTP implementation sets. */
 export const notSentAsMetadata: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "length", "date"] });
 
 /** The fields that a gRPC client sets itself (gRPC over HTTP/2, "Request-Headers"). */
@@ -82,19 +85,23 @@ export const setByGrpcClient: ReadonlySet<string> = fieldNames({
   names: ["content-type", "host"],
 });
 
-/** The fields that fetch sets itself. Browsers drop them if a program sets them, and node's fetch fails. */
+/**
+ * The fields that fetch sets itself. If a program sets such a field, browsers drop the field, and node's fetch fails.
+ */
 export const setByFetch: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "request"],
   except: ["proxy-connection"],
 });
 
-/** The fields that a proxy neither forwards nor allows a program to set, because the forwarded message gets its own. */
+/**
+ * The fields that a proxy neither forwards nor allows a program to set, because the forwarded message gets new values.
+ */
 export const notForwarded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content"],
   names: ["host"],
 });
 
-/** The fields that `Grpc-Metadata-Name` must not set: those about the connection and about the request itself. */
+/** The fields that `Grpc-Metadata-Name` must not set: fields that describe the connection or the request. */
 export const notPrefixed: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
 
 /** The fields that a mounted gateway does not copy from its host's response, because they describe another body. */

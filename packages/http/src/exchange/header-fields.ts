@@ -1,23 +1,23 @@
 import { withCode } from "../errors/index.ts";
 
 /**
- * Header or trailer fields as on the wire: name, value, name, value, …, in the order sent.
+ * Header or trailer fields in the order sent: name, value, name, value, …
  *
- * Both of node's HTTP servers use this form, so fields that are not read are never copied.
+ * node:http and node:http2 use the same array format, so fields that are not read are never copied.
  */
 export type HeaderFields = readonly string[];
 
 /**
- * Header or trailer fields that were received. A connection returns the same list for each message that repeats it byte
- * for byte, so derived values can be cached on the list. For a list that is never repeated, this costs 0.05 µs. A
- * WeakMap would cost 0.6 µs.
+ * Received header or trailer fields. A connection returns the same array for messages with identical header bytes, so
+ * the array can cache derived values. For an array that is never repeated, caching costs 0.05 µs. A WeakMap would cost
+ * 0.6 µs.
  */
 export interface RememberedFields extends HeaderFields {
-  /** A value derived from the fields, set by the code that forwards them. */
+  /** A value derived from the fields. The code that forwards the fields sets this value. */
   derived?: unknown;
 }
 
-/** Returns whether a text is a token (RFC 9110 §5.6.2), such as a field name. */
+/** Returns whether a string is a token (RFC 9110 §5.6.2), such as a field name. */
 export function isToken(text: string): boolean {
   return token.test(text);
 }
@@ -27,8 +27,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Checks that HTTP allows a field. Each character in the value represents one byte.
  *
- * @throws TypeError for a name that is not a token (RFC 9110 §5.1), and for a character that is not allowed in values
- * (§5.5), which might begin another field or response
+ * @throws TypeError for a name that is not a token (RFC 9110 §5.1), or a value with a forbidden character (§5.5), which
+ * might begin another field or response
  */
 export function requireField(name: string, value: string): void {
   if (!isToken(name)) throw withCode(new TypeError(`header name "${name}" is not valid`), "ERR_HEADER_FIELD");
@@ -40,19 +40,19 @@ export function requireField(name: string, value: string): void {
   }
 }
 
-/** Checks that HTTP allows all fields in a list. Throws as {@link requireField} does. */
+/** Checks that HTTP allows all fields in an array. Throws like {@link requireField}. */
 export function requireFields(fields: HeaderFields): void {
   for (let i = 0; i < fields.length; i += 2) requireField(fields[i] ?? "", fields[i + 1] ?? "");
 }
 
-// A character above U+00FF is not a byte: truncated to one, it might be a line break.
+// Characters above U+00FF are not allowed. Truncated to a byte, such a character might be a line break.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Fields that many responses share, and that are encoded only once. */
+/** Header fields that many responses share. The fields are encoded only once. */
 export class PreparedHeaderFields extends Array<string> {
-  /** The lines in HTTP/1.1, or `undefined` until they are needed. */
+  /** The encoded lines for HTTP/1.1, or `undefined` before the first use. */
   lines: string | undefined;
-  /** The header block in HTTP/2, or `undefined` until it is needed. */
+  /** The encoded header block for HTTP/2, or `undefined` before the first use. */
   block: Uint8Array | undefined;
 }
 
@@ -64,32 +64,33 @@ export function prepareHeaderFields(...fields: readonly string[]): PreparedHeade
 /**
  * Reads one field, comparing names without regard to case (RFC 9110 §5.1).
  *
- * @returns the value, or `null` if there is none. Several fields with one name are joined by ", " (RFC 9110 §5.3), and
- * cookie parts by "; "
+ * @returns the value, or `null` if the field was not sent. Several fields with one name are joined by ", " (RFC 9110
+ * §5.3), and cookie fields by "; "
  */
 export function readHeaderField(fields: HeaderFields, name: string): string | null {
   let value: string | null = null;
   const lowerName = name.toLowerCase();
   for (let i = 0; i < fields.length; i += 2) {
     const candidate = fields[i] ?? "";
-    // The length decides most comparisons. HTTP/2 names are already in lower case (RFC 9113 §8.2.1).
+    // Compares the length first, which decides most comparisons. HTTP/2 names are already in lower case (RFC 9113
+    // §8.2.1).
     if (candidate.length !== name.length) continue;
     if (candidate !== name && candidate.toLowerCase() !== lowerName) continue;
     if (value === null) value = fields[i + 1] ?? "";
-    // HTTP/2 clients may send a cookie in parts, which are joined by a semicolon (RFC 9113 §8.2.3).
+    // HTTP/2 clients may split a cookie into several fields, which are joined by a semicolon (RFC 9113 §8.2.3).
     else value += (lowerName === "cookie" ? "; " : ", ") + fields[i + 1];
   }
   return value;
 }
 
 /**
- * The header fields that are read for every request, collected in one pass: `null` if a field was not sent, otherwise
- * as {@link readHeaderField} returns it.
+ * The header fields that are read for every request, collected in one pass. A member is `null` if the field was not
+ * sent, and otherwise has the value that {@link readHeaderField} returns.
  */
 export class CommonHeaderFields {
   /**
-   * The list size by RFC 9113 §6.5.2, which adds 32 bytes for each field. This also limits many small fields, which
-   * cost more memory than their text, and gives a list the same size in every HTTP version.
+   * The field list's size in bytes, with 32 additional bytes per field (RFC 9113 §6.5.2). The addition also limits many
+   * small fields, which take more memory than their text. All HTTP versions use the same size.
    */
   listBytes = 0;
   host: string | null = null;
@@ -120,7 +121,7 @@ export class CommonHeaderFields {
 
 type CommonName = Exclude<keyof CommonHeaderFields, "listBytes">;
 
-/** The names that {@link CommonHeaderFields} collects, each with its property, by length. */
+/** The names that {@link CommonHeaderFields} collects and the members for these names, by length of the name. */
 const commonNames: (readonly [name: string, member: CommonName])[][] = [];
 const { listBytes: _, ...withoutAny } = new CommonHeaderFields([]);
 for (const member of Object.keys(withoutAny) as CommonName[]) {
@@ -131,8 +132,8 @@ for (const member of Object.keys(withoutAny) as CommonName[]) {
 /**
  * Reads request header fields by name, without regard to case.
  *
- * If a field was sent more than once, its values are joined by ", ". A field that was not sent is `null`. Fetch's
- * `Headers` is such a reader.
+ * If a field was sent more than once, the values are joined by ", ". A field that was not sent is `null`. Fetch's
+ * `Headers` implements this interface.
  */
 export interface HeaderReader {
   get(name: string): string | null;

@@ -1,17 +1,15 @@
 import { type NamedOption, type CodeName, type ProblemName, problems } from "../errors/index.ts";
 import type { Limits } from "./limits.ts";
 
-/**
- * Why a request fails at the HTTP level: it is not valid, or its client has disconnected. The message is the reason.
- */
+/** The reason why a request fails at the HTTP level. The request is not valid, or the client has disconnected. */
 export class HttpProblem extends Error {
   readonly errorCode: ProblemName;
   readonly httpStatus: number;
   readonly code: CodeName;
-  /** The option that accepts the request. */
+  /** The option with which the request would be accepted. */
   readonly option: NamedOption | undefined;
 
-  /** @param more - overrides the status and code that {@link problems} has for the identifier */
+  /** @param more - overrides status and code, which {@link problems} defines for each identifier */
   constructor(
     errorCode: ProblemName,
     reason: string,
@@ -26,10 +24,10 @@ export class HttpProblem extends Error {
   }
 }
 
-/** The status for a request whose client has disconnected. */
+/** The response status for a request if the client has disconnected. */
 export const clientClosedRequest: number = problems.ERR_CLIENT_GONE.httpStatus;
 
-/** Returns the problem for a request whose client has disconnected. */
+/** Returns the problem for a request if the client has disconnected. */
 export function clientGone(): HttpProblem {
   return new HttpProblem("ERR_CLIENT_GONE", "the client disconnected or cancelled the request");
 }
@@ -46,7 +44,7 @@ export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem 
   return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`, { option: "limits.urlBytes" });
 }
 
-/** Returns the problem for a request that takes longer to arrive than one of the {@link Limits}. */
+/** Returns the problem for a request that has not arrived within one of the {@link Limits}. */
 export function timedOut(limit: "headerTimeoutMs" | "requestTimeoutMs"): HttpProblem {
   return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time", { option: `limits.${limit}` });
 }
@@ -61,14 +59,14 @@ export function versionNotSupported(): HttpProblem {
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
 }
 
-/** Returns the problem for a chunked body (RFC 9112 §7.1.1) whose extensions are too large. */
+/** Returns the problem for a body with too large chunk extensions (RFC 9112 §7.1.1). */
 export function chunkExtensionsTooLargeProblem(): HttpProblem {
   return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
 }
 
 /** Returns the problem for an unsupported Expect header, or `undefined` if the header is supported or ignored. */
 export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
-  // A server ignores an expectation in HTTP/1.0 (RFC 9110 §10.1.1).
+  // Servers ignore the Expect header in HTTP/1.0 requests (RFC 9110 §10.1.1).
   if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the Expect header is not supported", { httpStatus: 417 });
 }
@@ -79,14 +77,14 @@ export function bodyWasRead(): HttpProblem {
   return new HttpProblem("ERR_BODY_CONSUMED", reason);
 }
 
-/** Returns the problem for a Transfer-Encoding over HTTP/1, or `undefined` if it is supported. */
+/** Returns the problem for a Transfer-Encoding over HTTP/1, or `undefined` if the encoding is supported. */
 export function transferEncodingProblem(transferEncoding: string, httpVersion: string): HttpProblem | undefined {
-  // The sender has probably forwarded a coding that it does not support (RFC 9112 §6.1).
+  // The HTTP/1.0 sender has probably forwarded a transfer coding without supporting the coding (RFC 9112 §6.1).
   if (httpVersion === "1.0")
     return new HttpProblem("ERR_HTTP_UNSUPPORTED", "Transfer-Encoding is not allowed in HTTP/1.0");
   const encoding = transferEncoding.toLowerCase();
   if (encoding === "chunked") return undefined;
-  // Without a single final chunked, the body's end is unknown (RFC 9112 §6.3).
+  // The end of the body is unknown unless `chunked` is the last coding and occurs once (RFC 9112 §6.3).
   if (!codingsBeforeChunked.test(encoding))
     return new HttpProblem("ERR_HTTP_INVALID", "the Transfer-Encoding header is not valid");
   // RFC 9112 §6.1.
@@ -94,14 +92,14 @@ export function transferEncodingProblem(transferEncoding: string, httpVersion: s
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", reason, { httpStatus: 501, code: "Unimplemented" });
 }
 
-// Codings (RFC 9112 §7) other than chunked, with or without parameters, and then chunked.
+// Matches transfer codings other than chunked, with or without parameters, followed by chunked (RFC 9112 §7).
 const codingsBeforeChunked = /^(?:(?!chunked[\t ]*[,;])[!#$%&'*+\-.^_`|~0-9a-z]+[\t ]*(?:;[^,"]*)?,[\t ]*)+chunked$/;
 
 /**
- * Returns the problem for a request whose method is longer than any that a server implements (RFC 9112 §3), or
- * `undefined` if it is not.
+ * Returns the problem if the request method is longer than all implemented methods (RFC 9112 §3), otherwise
+ * `undefined`.
  *
- * @param request - the request, as far as it has arrived
+ * @param request - the received part of the request
  */
 export function longMethodProblem(request: string): HttpProblem | undefined {
   if (!longMethod.test(request)) return undefined;
@@ -109,7 +107,8 @@ export function longMethodProblem(request: string): HttpProblem | undefined {
 }
 
 /**
- * Maximum characters in a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may have longer ones.
+ * Maximum number of characters in a method. The longest registered method has 17 characters (RFC 9110 §16.1.1).
+ * Services may use longer methods.
  */
 const methodCharactersMax = 32;
 const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

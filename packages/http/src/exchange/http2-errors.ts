@@ -1,4 +1,4 @@
-/** What an HTTP/2 error terminates (RFC 9113 §5.4). */
+/** The scope of an HTTP/2 error: the error closes the connection or only a stream (RFC 9113 §5.4). */
 export type ErrorScope = "connection" | "stream";
 
 /** HTTP/2 error codes (RFC 9113 §7). */
@@ -19,10 +19,10 @@ export const ErrorCode = {
   http11Required: 0xd,
 } as const;
 
-/** One of our {@link ErrorCode}s. Peers may send others (RFC 9113 §7). */
+/** An HTTP/2 error code from {@link ErrorCode}. Peers may send other codes (RFC 9113 §7). */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** Returns an error code's name in RFC 9113, such as `ENHANCE_YOUR_CALM`. */
+/** Returns the name of an error code in RFC 9113, such as `ENHANCE_YOUR_CALM`. */
 export function errorName(code: number): string {
   return names.get(code) ?? String(code);
 }

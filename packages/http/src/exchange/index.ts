@@ -1,11 +1,10 @@
 /**
  * One HTTP request and its response.
  *
- * The {@link Exchange} is the interface between HTTP and RPC: HTTP implementations create exchanges from requests, and
- * calls respond to them. This module also has what both sides need: header field lists, limits, and HTTP problems. The
- * module does not know sockets or RPC, and runs on every JavaScript platform. The HTTP implementations are in other
- * modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, `@plantstore/http-engine` for our
- * own.
+ * The {@link Exchange} is the interface between HTTP and RPC. HTTP implementations create exchanges from requests, and
+ * calls respond to exchanges. This module also has header field lists, limits and HTTP problems, which both sides need.
+ * The module is independent of sockets and RPC, and runs on every JavaScript platform. The HTTP implementations are in
+ * other modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, and `@plantstore/http-engine`.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, copyIfPooled } from "./bytes.ts";

@@ -1,51 +1,51 @@
 /** Limits on memory and time that clients can make the server spend. */
 export interface Limits {
   /**
-   * Bytes in a request's header fields, counting 32 for each in addition to its text (RFC 9113 §6.5.2). Larger headers
-   * get status 431. Default 16 KiB.
+   * Maximum number of bytes in request header fields, with 32 additional bytes per field (RFC 9113 §6.5.2). Larger
+   * headers get status 431. Default 16 KiB.
    */
   readonly headerBytes: number;
   /**
-   * Bytes in the request target. Longer targets get status 414. Default 8 KiB, the minimum that RFC 9110 §4.1
-   * recommends.
+   * Maximum number of bytes in the request target. Longer targets get status 414. Default 8 KiB, the minimum that RFC
+   * 9110 §4.1 recommends.
    */
   readonly urlBytes: number;
-  /** Milliseconds until a request header must be complete. Default 10 s. */
+  /** Milliseconds in which a client must complete a request header. Default 10 s. */
   readonly headerTimeoutMs: number;
   /**
-   * Milliseconds until a body must have arrived: every body over HTTP/1.1, and unary call bodies over HTTP/2. Has no
-   * effect in your own servers. Default 5 min.
+   * Milliseconds in which a client must complete a request body over HTTP/1.1, or the body of a unary call over HTTP/2.
+   * Has no effect if the gateway is mounted in your own server. Default 5 min.
    */
   readonly requestTimeoutMs: number;
   /**
-   * Milliseconds for which a connection may be idle, or a client may leave its response unread. Default 75 s: longer
-   * than the 60 s of common proxies. An HTTP/2 connection is idle if it has no stream. With node:http2 an unread
-   * response is aborted only when nothing else is sent on its connection.
+   * Milliseconds for which a connection may be idle, or a client may leave its response unread. Default 75 s, because
+   * common proxies use 60 s. An HTTP/2 connection without streams is idle. With node:http2 an unread response is
+   * aborted only when no other response is sent on the connection.
    */
   readonly idleTimeoutMs: number;
-  /** Streams that an HTTP/2 connection may have open. Further ones are refused. Default 256. */
+  /** Maximum number of open streams on an HTTP/2 connection. Further streams are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
-   * Unread request body bytes that an HTTP/2 connection may send: its receive window. Each stream may send up to 256
-   * KiB. A connection above the limit stalls until a body is read. Default 1 MiB.
+   * Receive window per HTTP/2 connection: the maximum number of request body bytes that were not read. Each stream may
+   * send up to 256 KiB. A connection above the limit stalls until a body is read. Default 1 MiB.
    */
   readonly connectionWindowBytes: number;
   /**
-   * Bytes that all connections together may buffer because their clients do not read. Above the limit, the connections
-   * whose clients have read nothing for the longest time are closed. Default 256 MiB: half of a small machine's memory.
+   * Maximum number of bytes that all connections buffer because clients do not read. Above the limit, clients that have
+   * not read for the longest time are disconnected. Default 256 MiB: half of a small machine's memory.
    */
   readonly backlogBytes: number;
   /**
-   * Connections that may be open at the same time. Up to 64 more are served, so that probes get a response. Beyond
-   * those, each new one closes the oldest one among the 64 that has no request. Default 10,000, below the usual 65,536
+   * Maximum number of open connections. 64 further connections are served, so that probes get a response. Each
+   * connection beyond the 64 closes the oldest of the 64 that has no request. Default 10,000, below the usual 65,536
    * descriptors.
    */
   readonly connections: number;
-  /** Milliseconds that a unary call may take if its client sets no deadline, or 0 for no limit. Default 0. */
+  /** Milliseconds that a unary call may take if the client sets no deadline, or 0 for no limit. Default 0. */
   readonly defaultTimeoutMs: number;
 }
 
-/** The defaults of {@link Limits}. */
+/** The default {@link Limits}. */
 export const defaultLimits: Limits = {
   headerBytes: 16 * 1024,
   urlBytes: 8 * 1024,
@@ -60,26 +60,28 @@ export const defaultLimits: Limits = {
 };
 
 /**
- * How many bytes from an unread body are received and dropped, so that the connection can be reused, or so that closing
- * it does not lose the response to a client that is still sending (RFC 9112 §9.6).
+ * Maximum number of bytes from an unread body that are received and dropped. After that, the connection can be reused.
+ * Dropping the bytes also prevents a close from losing the response to a client that is still sending (RFC 9112 §9.6).
  */
-// 256 KiB, as in Go's server: clients that read only after sending commonly send up to that much.
+// Go's server also uses 256 KiB. Clients that read only after sending commonly send up to 256 KiB.
 export const unreadBodyBytesMax: number = 256 * 1024;
 
 /**
- * Milliseconds for which an HTTP/1.1 connection is still read after its last response if the client continues to send,
- * and for which a call continues if its client has closed its side and cannot be probed.
+ * Milliseconds for which an HTTP/1.1 connection is read after the last response if the client continues to send. A call
+ * also continues for this time if the client has closed its side and cannot be probed.
  */
-// 30 seconds, as in nginx: enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
+// nginx also uses 30 seconds. The time is enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
 export const lingerMsMax: number = 30_000;
 
-/** Bytes that are received and dropped after an HTTP/1.1 connection's last response. */
-// Dropping so much costs as much as a few hundred calls.
+/** Maximum number of bytes that are received and dropped after the last response on an HTTP/1.1 connection. */
+// Dropping 64 MiB costs as much as a few hundred calls.
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
 /** Milliseconds for which an HTTP/1.1 connection above the maximum age must be idle before it is closed. */
-// By then, a busy client has sent its next call, and the response to that call closes the connection without loss.
+// A busy client sends its next call within a second, and the response to that call closes the connection without loss.
 export const retiredIdleMs: number = 1000;
 
-/** The `readMaxBytes` default, the largest message in bytes, compressed or not: 4 MiB, as in gRPC. */
+/**
+ * Default for `readMaxBytes`, the maximum number of bytes in a compressed or decompressed message: 4 MiB, as in gRPC.
+ */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

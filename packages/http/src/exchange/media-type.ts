@@ -7,10 +7,10 @@ export interface MediaType {
 const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const quotedString = String.raw`"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e\x80-\xff])*"`;
 const typeAndSubtype = new RegExp(`${token}/${token}`, "y");
-// RFC 9110 §5.6.6: *( OWS ";" OWS [ parameter ] ), in which a parameter may be missing.
+// RFC 9110 §5.6.6: *( OWS ";" OWS [ parameter ] ). A parameter may be missing after a semicolon.
 const nextParameter = new RegExp(String.raw`[\t ]*;[\t ]*(?:(${token})=(${token}|${quotedString}))?`, "y");
 
-/** Parses a Content-Type field's value. Returns `undefined` if it is malformed. */
+/** Parses a Content-Type value. Returns `undefined` if the value is malformed. */
 export function parseMediaType(value: string): MediaType | undefined {
   typeAndSubtype.lastIndex = 0;
   const [type] = typeAndSubtype.exec(value) ?? [];
@@ -31,8 +31,8 @@ function unquote(value: string): string {
 }
 
 /**
- * Returns whether text with a media type is UTF-8, as JSON must be (RFC 8259 §8.1). The type has no charset parameter,
- * or `utf-8` or `utf8`.
+ * Returns whether a media type has no charset parameter, or the charset `utf-8` or `utf8`. JSON must be UTF-8 (RFC 8259
+ * §8.1).
  */
 export function isUtf8({ parameters }: MediaType): boolean {
   return parameters.every(([name, value]) => name !== "charset" || /^utf-?8$/i.test(value));

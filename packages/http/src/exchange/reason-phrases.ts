@@ -1,9 +1,11 @@
-/** Returns a status's reason phrase (RFC 9110 §15, RFC 6585), or `undefined` for other statuses, such as 499. */
+/**
+ * Returns the reason phrase for a status (RFC 9110 §15, RFC 6585), or `undefined` for an unknown status, such as 499.
+ */
 export function reasonPhraseOf(httpStatus: number): string | undefined {
   return reasonPhrases[httpStatus];
 }
 
-// Loading node's list takes 10 ms.
+// This list exists because loading node's list takes 10 ms.
 const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",

@@ -6,46 +6,46 @@ import { clientGone, type HttpProblem } from "./http-problem.ts";
 /** The HTTP exchange that a {@link RequestBody} belongs to. */
 export interface BodySource {
   /**
-   * Called when the body is first read, unless a part has arrived. If the client waits for 100 (Continue), sends it now
-   * (RFC 9110 §10.1.1).
+   * Called when the body is first read, unless part of the body has arrived. Sends 100 (Continue) if the client waits
+   * for this response (RFC 9110 §10.1.1).
    */
   startBody(): void;
-  /** Records that `bytes` bytes of the body were consumed, so that the client may send as many more. */
+  /** Records that `bytes` bytes of the body were consumed. The client may send as many further bytes. */
   consumed(bytes: number): void;
 }
 
 /** The {@link RequestBody} methods that its HTTP exchange calls. */
 export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | "isFull">;
 
-/** How a whole body is read. */
+/** Limit and announced length for reading a whole body. */
 export interface BodyPlan {
   /** Maximum number of bytes that the body may have. */
   readonly limitBytes: number;
   readonly memory: BodyMemory;
   /**
-   * Returns the length that a body announces in its first piece, or 0 if it announces none. Memory is allocated in
-   * proportion to what has arrived.
+   * Returns the length that a body announces in its first piece, or 0 without an announced length. Memory is allocated
+   * in proportion to the received bytes.
    */
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
 }
 
-/** Returns the plan for a body that is passed to the program, and whose content announces no length. */
+/** Returns the plan for a body that is passed to the program and announces no length in its content. */
 export function planBody(limitBytes: number): BodyPlan {
   return { limitBytes, memory: "own", announcedBytes: noAnnouncedLength };
 }
 
-/** The `announcedBytes` of a {@link BodyPlan} for bodies that announce no length. */
+/** Returns 0. Use this function as `announcedBytes` in a {@link BodyPlan} for bodies that announce no length. */
 export function noAnnouncedLength(): number {
   return 0;
 }
 
 /** Receives a whole body. */
 export interface BodyReceiver {
-  /** @param body - `undefined` when it exceeds the limit */
+  /** @param body - `undefined` if the body exceeds the limit */
   received(body: Uint8Array | undefined): void;
   /**
-   * Called with the start of an incomplete body, each time more has arrived. Returns whether the receiver reads the
-   * rest itself, and `received` is not called.
+   * Called with the start of an incomplete body, each time more bytes have arrived. Returns whether the receiver reads
+   * the rest itself. If so, `received` is not called.
    *
    * @param start - valid only during the call
    */
@@ -58,11 +58,11 @@ export interface BodyReceiver {
   dropped?(problem: HttpProblem | undefined): void;
 }
 
-/** A pending read for the whole body. */
+/** A pending read of the whole body. */
 interface WholeRead {
   readonly receiver: BodyReceiver;
   readonly plan: BodyPlan;
-  /** `undefined` before the first piece. */
+  /** The collected bytes, or `undefined` before the first piece. */
   body: CollectedBytes | undefined;
 }
 
@@ -72,44 +72,47 @@ interface PieceRead {
 }
 
 /**
- * One request's body. The HTTP exchange feeds it as it arrives, and the call reads it once: completely or in pieces.
+ * The body of a request. The HTTP exchange passes each received piece to the body. The call reads the body once, either
+ * completely or in pieces.
  *
- * Data that arrives before the body is read is buffered as a copy, and counts as consumed only when it is read.
+ * Data that arrives before the body is read is copied to a buffer. Buffered data counts as consumed only when the call
+ * reads the data.
  */
 export class RequestBody {
-  /** Whether the body has arrived completely. */
+  /** Whether the complete body has arrived. */
   ended = false;
   readonly #source: BodySource;
   readonly #announcedBytes: number;
   #buffered: BufferedBody | undefined;
   #whole: WholeRead | undefined;
   #next: PieceRead | undefined;
-  /** Whether the whole body was requested, and its receiver reads the rest in pieces. */
+  /** Whether the receiver of a whole body has decided to read the rest in pieces. */
   #isTaken = false;
   #closed = false;
-  /** Whether part of the body was or will be dropped, so that what was read is not the complete body. */
+  /** Whether part of the body was or will be dropped, so that a reader does not get the complete body. */
   #isCut = false;
   #problem: HttpProblem | undefined;
 
-  /** @param announcedBytes - the length in the header; 0 if the header has none */
+  /** @param announcedBytes - the length in the header, or 0 if the header has no length */
   constructor(source: BodySource, announcedBytes: number) {
     this.#source = source;
     this.#announcedBytes = announcedBytes;
   }
 
-  /** Whether so much is buffered that reading from the client should pause. */
+  /** Whether the buffer is full, so that reading from the client should pause. */
   get isFull(): boolean {
     return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
   }
 
-  /** Whether a call waits until the body is complete, which then has a deadline. */
+  /** Whether a call waits for the complete body. If so, the body has a deadline. */
   get isAwaited(): boolean {
     return this.#whole !== undefined || (this.#isTaken && !this.ended);
   }
 
   /**
-   * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds the limit. If the client
-   * disconnects first, or the response is complete, the receiver's `dropped`, if it has one, is called instead.
+   * Reads the whole body and passes the bytes to the receiver, or `undefined` as soon as the body exceeds the limit. If
+   * the client disconnects first, or the response is complete, the receiver's optional method `dropped` is called
+   * instead.
    */
   read(plan: BodyPlan, receiver: BodyReceiver): void {
     const { limitBytes } = plan;
@@ -117,7 +120,7 @@ export class RequestBody {
     const buffered = this.#buffered;
     const arrivedBytes = buffered?.byteLength ?? 0;
     if (this.#announcedBytes > limitBytes || arrivedBytes > limitBytes) return receiver.received(undefined);
-    // The data that arrived while the request was being admitted is consumed now.
+    // Consumes the data that arrived while the request was being admitted.
     const bufferedPieces = buffered?.takeAll();
     if (bufferedPieces !== undefined) this.#source.consumed(bufferedPieces.byteLength);
     if (this.ended) return receiver.received(bufferedPieces ?? noBytes);
@@ -127,7 +130,7 @@ export class RequestBody {
   }
 
   /**
-   * Returns the body as it arrives, with backpressure. Only one piece may be requested at a time. Iteration throws an
+   * Returns the pieces of the body, with backpressure. Only one piece may be requested at a time. Iteration throws an
    * {@link HttpProblem} if the client disconnects, or if body bytes are dropped because the response is complete.
    */
   pieces(): AsyncIterable<Uint8Array> {
@@ -154,8 +157,8 @@ export class RequestBody {
   /**
    * Called with each piece that arrives.
    *
-   * @param last - whether the body is known to end with this piece; {@link onEnd} is then not called
-   * @returns whether the piece is kept; otherwise its memory may be freed
+   * @param last - whether the body is known to end with this piece; if so, {@link onEnd} is not called
+   * @returns whether the receiver keeps the piece; otherwise the piece's memory may be freed
    */
   onData(piece: Uint8Array, last: boolean): boolean {
     const bytes = piece.byteLength;
@@ -188,7 +191,7 @@ export class RequestBody {
   }
 
   /**
-   * Drops the data that was not read, and data that arrives later.
+   * Drops unread data, and data that arrives later.
    *
    * @param problem - why the client counts as disconnected; absent if the response is complete
    */
@@ -199,7 +202,7 @@ export class RequestBody {
     this.#problem = problem;
     this.#next?.reject(problem ?? clientGone());
     this.#whole?.receiver.dropped?.(problem);
-    // Otherwise a call that is still being admitted, or a slow handler, would keep the buffered data alive.
+    // Drops the buffered data, which a slow handler or a call that is being admitted would otherwise keep alive.
     this.#buffered = undefined;
     this.#next = undefined;
     this.#whole = undefined;
@@ -211,7 +214,7 @@ export class RequestBody {
       this.#whole = undefined;
       whole.receiver.received(undefined);
     } else if (whole.body === undefined && last) {
-      // Most bodies arrive in one piece. node's streams report only later that a piece was the last.
+      // Most bodies arrive in one piece. node's streams report the end of a body later than the last piece.
       this.#whole = undefined;
       const copy = detachFromChunk(piece, whole.plan.memory);
       whole.receiver.received(copy);
@@ -236,5 +239,5 @@ export class RequestBody {
   }
 }
 
-/** How many body bytes are buffered before reading is paused: as many as one read from a socket. */
+/** Number of buffered body bytes at which reading is paused. One read from a socket returns as many bytes. */
 const bufferedBytesMax = 64 * 1024;

@@ -2,13 +2,13 @@ import { headerTooLarge, HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * Checks a request's header size, target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is valid only with
- * OPTIONS. Each HTTP implementation calls this for each request.
+ * Checks a request's header size, target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). The target `*` is valid only
+ * with OPTIONS. Each HTTP implementation calls this function for each request.
  *
  * @param target - the request target as sent
  * @param authority - Host or :authority; `null` if absent
- * @param listBytes - the fields' size ({@link CommonHeaderFields.listBytes}), because many small ones take more memory
- * than their bytes
+ * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes}), because many small fields take
+ * more memory than their bytes
  * @returns the target in origin form, or the problem
  */
 export function readRequestTarget(
@@ -30,19 +30,19 @@ export function readRequestTarget(
   const absolute = absoluteForm.exec(target);
   if (absolute === null || !authorityGrammar.test(absolute[1] ?? ""))
     return new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid");
-  // A server must accept the absolute form (RFC 9112 §3.2.2). An empty path in it means "/".
+  // A server must accept a target in absolute form (RFC 9112 §3.2.2). An empty path in an absolute URL means "/".
   const rest = target.slice(absolute[0].length);
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** Returns a request's authority: from a target in absolute form, else its Host (RFC 9112 §3.2.2). */
+/** Returns the authority from a target in absolute form, or otherwise from Host (RFC 9112 §3.2.2). */
 export function authorityOf(target: string, host: string | null): string {
-  // Nearly every target is in origin form, which its first character shows.
+  // Nearly every target is in origin form and starts with a slash.
   const absolute = target.startsWith("/") ? undefined : absoluteForm.exec(target)?.[1];
   return absolute ?? host ?? "";
 }
 
 // uri-host [ ":" port ] in RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields, joined by ", ", do not match.
 const authorityGrammar = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
-// Without userinfo, which recipients should treat as an error (RFC 9110 §4.2.4).
+// Matches an absolute URL without userinfo. Recipients should treat userinfo as an error (RFC 9110 §4.2.4).
 const absoluteForm = /^https?:\/\/([^/?@]+)(?=[/?]|$)/i;

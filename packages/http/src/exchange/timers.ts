@@ -1,8 +1,9 @@
-/** The longest timer delay, in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
+/** Maximum timer delay in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
- * Calls `expire` after `timeoutMs`, even if that is longer than a timer supports. `99999999H` is a valid gRPC timeout.
+ * Calls `expire` after `timeoutMs`, even if the timeout is longer than the maximum timer delay. `99999999H` is a valid
+ * gRPC timeout.
  *
  * @returns a function that stops the timer and may be called at any time
  */
@@ -18,7 +19,7 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
   return () => clearTimeout(timer);
 }
 
-/** Calls a function at regular intervals until it is stopped. */
+/** A timer that calls a function at regular intervals until the timer is stopped. */
 export interface Interval {
   /** Starts the current interval again. */
   restart(): void;
@@ -41,8 +42,8 @@ export function startInterval(everyMs: number, run: () => void): Interval {
 }
 
 /**
- * Calls `run` after everything else in this event-loop turn. Uses a timer where there is no `setImmediate`: browsers
- * and workers delay timers by up to 4 ms.
+ * Calls `run` after all other work in this event-loop turn. Platforms without `setImmediate` use a timer, which
+ * browsers and workers delay by up to 4 ms.
  */
 export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));
@@ -56,16 +57,16 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
 }
 
 /**
- * How long one turn of {@link runInTurns} works, in milliseconds. A few dozen concurrent calls delay each other by as
- * much.
+ * Milliseconds for which {@link runInTurns} works in one event-loop turn. A few dozen concurrent calls delay each other
+ * by as many milliseconds.
  */
 const turnMs = 10;
 
 /**
- * Runs a long task without blocking the event loop: for `turnMs` in each turn, or for one step if that takes longer.
- * Rejects with what a step throws.
+ * Runs a long task without blocking the event loop. Each event-loop turn runs steps for `turnMs`, but at least one
+ * step. Rejects with the error that a step throws.
  *
- * @param steps - the task, which yields wherever it may be interrupted
+ * @param steps - the task, which yields at each point where the task may be interrupted
  */
 export async function runInTurns<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
   for (let turnEndsAt = performance.now() + turnMs; ;) {

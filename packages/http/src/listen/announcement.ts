@@ -2,7 +2,7 @@ import { channel } from "node:diagnostics_channel";
 import type { Server, Socket } from "node:net";
 import type { BaseExchange } from "../exchange/index.ts";
 
-// The channels on which node:http publishes its own requests, and to which monitoring tools subscribe.
+// The diagnostics channels on which node:http publishes its requests. Monitoring tools subscribe to these channels.
 const requestStart = channel("http.server.request.start");
 const responseFinish = channel("http.server.response.finish");
 
@@ -12,10 +12,11 @@ export function hasSubscribers(): boolean {
 }
 
 /**
- * Publishes a request on `http.server.request.start` now, and on `http.server.response.finish` once its complete
- * response has been passed to the system. As with node:http, a response whose client has disconnected never finishes.
+ * Publishes a request on `http.server.request.start`, and on `http.server.response.finish` after the complete response
+ * was passed to the operating system. As with node:http, a response never finishes if the client has disconnected.
  *
- * Both messages have the same four members: `request`, `response`, `socket`, and `server`, a `node:net` server.
+ * The messages on both channels have the members `request`, `response`, `socket` and `server`. The server is a
+ * `node:net` server.
  */
 export function announce(exchange: BaseExchange, socket: Socket, server: Server | undefined): void {
   const message = {
@@ -29,7 +30,7 @@ export function announce(exchange: BaseExchange, socket: Socket, server: Server 
 }
 
 /**
- * The members from node's `IncomingMessage` that describe the request. The request is neither a stream nor an emitter.
+ * A request with the descriptive members of node's `IncomingMessage`. The request is neither a stream nor an emitter.
  */
 class AnnouncedRequest {
   readonly socket: Socket;
@@ -44,7 +45,7 @@ class AnnouncedRequest {
     return this.#exchange.httpMethod;
   }
 
-  /** Path and query. */
+  /** The path and query of the request. */
   get url(): string {
     return this.#exchange.target;
   }
@@ -53,13 +54,17 @@ class AnnouncedRequest {
     return this.#exchange.httpVersion;
   }
 
-  /** Alternating names and values. On HTTP/2 they include the pseudo-header fields, as in node:http2. */
+  /**
+   * The header fields: name, value, name, value, … On HTTP/2 the fields include the pseudo-header fields, as in
+   * node:http2.
+   */
   get rawHeaders(): readonly string[] {
     return this.#exchange.fields;
   }
 
   /**
-   * The fields by name in lower case. Several fields with the same name are joined by a comma, cookies by a semicolon.
+   * The fields by name in lower case. Several fields with the same name are joined by a comma. Cookies are joined by a
+   * semicolon.
    */
   get headers(): Readonly<Record<string, string>> {
     const { fields } = this.#exchange;
@@ -68,7 +73,7 @@ class AnnouncedRequest {
   }
 }
 
-/** The members from node's `ServerResponse` that describe the response. The response cannot be written to. */
+/** A response with the descriptive members of node's `ServerResponse`. The response cannot be written to. */
 class AnnouncedResponse {
   readonly #exchange: BaseExchange;
 
@@ -76,7 +81,7 @@ class AnnouncedResponse {
     this.#exchange = exchange;
   }
 
-  /** 0 until there is a response. */
+  /** The response status, or 0 before the response. */
   get statusCode(): number {
     return this.#exchange.httpStatus;
   }

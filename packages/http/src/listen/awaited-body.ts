@@ -2,8 +2,8 @@ import { AsyncResource } from "node:async_hooks";
 import { type BodyPlan, type BodyReceiver, type HttpProblem, RequestBody } from "../exchange/index.ts";
 
 /**
- * A body whose receiver runs in the async context (`AsyncLocalStorage`) in which the body was requested, as after an
- * `await`, and not in the socket read's context.
+ * A request body that calls the receiver in the async context (`AsyncLocalStorage`) in which the body was requested.
+ * Otherwise the receiver would run in the context of the socket read.
  */
 export class AwaitedBody extends RequestBody {
   override read(plan: BodyPlan, receiver: BodyReceiver): void {
@@ -13,7 +13,7 @@ export class AwaitedBody extends RequestBody {
 
 class ReceiverInContext extends AsyncResource implements BodyReceiver {
   readonly #receiver: BodyReceiver;
-  /** Defined only if the receiver has the method, because the body calls this one for each piece. */
+  /** Defined only if the receiver has this method, because the body calls `receivedStart` for each piece. */
   readonly receivedStart?: NonNullable<BodyReceiver["receivedStart"]>;
 
   constructor(receiver: BodyReceiver) {

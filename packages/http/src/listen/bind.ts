@@ -5,20 +5,20 @@ import { type AddressInfo, connect, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import type { OptionNames } from "../options/index.ts";
 
-/** Where to listen: a TCP port, or a Unix socket if there is a path. */
+/** Options for the address to listen on: a TCP port, or a Unix socket if `path` is set. */
 export interface BindOptions {
   /** The address to bind. Default 127.0.0.1, which only this machine can reach. */
   readonly host?: string;
-  /** The port; 0, the default, picks a free one. */
+  /** The TCP port. Default 0, which selects a free port. */
   readonly port?: number;
-  /** Lets several processes share the port. */
+  /** Whether several processes can listen on the same port. */
   readonly reusePort?: boolean;
   /**
-   * A Unix socket's path, instead of host and port. A stale socket, whose process has exited, is replaced. A socket
-   * that is in use, or any other file, fails with EADDRINUSE. Draining removes the socket.
+   * The path for a Unix socket, instead of host and port. A stale socket from an exited process is replaced. A socket
+   * that is in use, or any other file at the path, causes EADDRINUSE. A graceful shutdown removes the socket.
    */
   readonly path?: string;
-  /** The Unix socket's mode, which decides who may connect. Default 0o660: its owner and group. */
+  /** The file mode of the Unix socket, which decides who may connect. Default 0o660, for the file's owner and group. */
   readonly socketMode?: number;
 }
 
@@ -33,9 +33,9 @@ export const bindOptionNames: OptionNames<BindOptions> = {
 
 /** The address that a server listens on. */
 export interface BoundAddress {
-  /** The IP address that the host was resolved to, or a Unix socket's path. */
+  /** The IP address to which the host was resolved, or the path of a Unix socket. */
   readonly address: string;
-  /** 0 for a Unix socket. */
+  /** The TCP port, or 0 for a Unix socket. */
   readonly port: number;
 }
 
@@ -67,8 +67,7 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
 async function listenOn(server: Server, path: string, mode: number): Promise<void> {
   server.listen({ path });
   await once(server, "listening");
-  // Until this call the socket has the mode that the umask allows. Changing the umask temporarily would affect all
-  // threads.
+  // Before this call, the umask determines the socket's mode. Changing the umask temporarily would affect all threads.
   chmodSync(path, mode);
 }
 
@@ -76,7 +75,7 @@ function hasCode(reason: unknown, code: string): boolean {
   return reason instanceof Error && "code" in reason && reason.code === code;
 }
 
-/** Returns whether the file found at a path is a socket that nobody listens on. */
+/** Returns whether the file at a path is a Unix socket on which no process listens. */
 async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean> {
   if (!found.isSocket()) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -91,19 +90,20 @@ async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean>
 }
 
 /**
- * Removes a stale socket, and returns whether it was still the one found. Another process may have replaced it. The
- * socket is first renamed to a random name, under which no other process replaces it.
+ * Removes a stale socket. Returns `false` if another process has replaced the socket since the check. The socket is
+ * first renamed to a random name, because no other process replaces a file with that name.
  */
 export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   const temporaryPath = join(dirname(path), `.${randomUUID()}`);
   try {
     renameSync(path, temporaryPath);
   } catch (reason) {
-    // Another process has removed it.
+    // Another process has removed the stale socket.
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
-  // The mtime is also compared, because inode numbers are reused. The ctime cannot be, because renaming has changed it.
+  // Also compares the mtime, because inode numbers are reused. The ctime cannot be compared, because renaming has
+  // changed the ctime.
   const { ino, mtimeNs } = lstatSync(temporaryPath, { bigint: true });
   const isSame = ino === found.ino && mtimeNs === found.mtimeNs;
   if (isSame) rmSync(temporaryPath);
@@ -111,12 +111,12 @@ export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   return isSame;
 }
 
-/** Restores a renamed file's name, unless another process has meanwhile created a file with that name. */
+/** Restores the name of a renamed file, unless another process has created a file with that name. */
 export function putBack(aside: string, path: string): void {
   try {
     linkSync(aside, path);
   } catch (reason) {
-    // Links may be forbidden. Linux's protected_hardlinks forbids links to other users' files.
+    // Renames the file if links are forbidden. Linux's protected_hardlinks forbids links to other users' files.
     if (!hasCode(reason, "EEXIST")) return renameSync(aside, path);
   }
   rmSync(aside);

@@ -2,27 +2,27 @@ import type { Socket } from "node:net";
 import { inspect } from "node:util";
 import type { HttpConnection } from "./http-server.ts";
 
-/** The maximum connection age. */
+/** Options for the maximum connection age. */
 export interface ConnectionAgeOptions {
   /**
-   * Milliseconds after which a connection is closed, so that its client reconnects and a load balancer can choose
-   * another server: MAX_CONNECTION_AGE in gRFC A9. A jitter up to a tenth prevents connections that began together from
-   * closing together. HTTP/2 clients get GOAWAY and finish their streams. HTTP/1.1 connections close with `connection:
-   * close` on the next response, or when idle for a second. Defaults to no maximum.
+   * Milliseconds after which a connection is closed: MAX_CONNECTION_AGE in gRFC A9. The client then reconnects, and a
+   * load balancer can choose another server. A jitter up to 10 % prevents connections that began together from closing
+   * together. HTTP/2 clients get GOAWAY and finish their streams. HTTP/1.1 connections close with `connection: close`
+   * on the next response, or when idle for a second. By default, connections have no maximum age.
    */
   readonly maxConnectionAgeMs?: number | undefined;
   /**
-   * Milliseconds that calls get to finish after the maximum age, before the connection is destroyed:
-   * MAX_CONNECTION_AGE_GRACE. Defaults to no limit.
+   * Milliseconds in which calls can finish after the maximum age, before the connection is destroyed:
+   * MAX_CONNECTION_AGE_GRACE in gRFC A9. Defaults to no limit.
    */
   readonly maxConnectionAgeGraceMs?: number | undefined;
 }
 
-/** Closes connections that have reached the maximum age. While there are connections, one timer checks all. */
+/** Closes connections that have reached the maximum age. One timer checks all open connections. */
 export class ConnectionAges {
   readonly #maxAgeMs: number;
   readonly #graceMs: number;
-  /** When each open connection reaches the maximum age, in `performance.now()` milliseconds. */
+  /** For each open connection, the time when it reaches the maximum age, in `performance.now()` milliseconds. */
   readonly #expiries = new Map<HttpConnection, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -31,7 +31,7 @@ export class ConnectionAges {
     this.#graceMs = graceMs;
   }
 
-  /** Counts a connection's age from now on. */
+  /** Starts counting the age of a connection. */
   add(socket: Socket, connection: HttpConnection): void {
     this.#timer ??= setInterval(() => this.#checkAges(), this.#checkIntervalMs()).unref();
     const jitter = 1 + (2 * Math.random() - 1) * jitterShare;
@@ -61,7 +61,7 @@ export class ConnectionAges {
 }
 
 /**
- * Creates the {@link ConnectionAges}. Returns `undefined` if there is no maximum age.
+ * Creates the {@link ConnectionAges}. Returns `undefined` if the options set no maximum age.
  *
  * @throws RangeError for a time that is not a number above 0
  */
@@ -76,10 +76,11 @@ export function createConnectionAges(options: ConnectionAgeOptions): ConnectionA
   return new ConnectionAges(maxConnectionAgeMs, maxConnectionAgeGraceMs);
 }
 
-/** The maximum age's jitter: ±10 %, as in gRFC A9. */
+/** Jitter of the maximum age: ±10 %, as in gRFC A9. */
 const jitterShare = 0.1;
-// Ages are minutes, so a second more does not matter. Checking 10,000 connections takes less than a millisecond.
+// Maximum ages are minutes, so one second of delay does not matter. Checking 10,000 connections takes less than a
+// millisecond.
 const intervalMsMax = 1000;
 const intervalMsMin = 10;
-// No age is exceeded by more than a tenth.
+// Ten checks per maximum age limit the delay to a tenth of the age.
 const checksPerAge = 10;

@@ -1,6 +1,6 @@
 import { afterTurn } from "../exchange/index.ts";
 
-/** A connection whose timeouts are checked at regular intervals, which is cheaper than a timer for each wait. */
+/** A connection with timeouts that are checked at regular intervals. Checks are cheaper than a timer for each wait. */
 export interface CheckedConnection {
   /** Checks the timeouts. @param nowMs - from `performance.now()` */
   checkTimeouts(nowMs: number): void;
@@ -8,7 +8,7 @@ export interface CheckedConnection {
 
 /** Checks the timeouts of all server connections. */
 export interface ConnectionClock {
-  /** Starts checking, unless already started. A mounted gateway has no connections and never calls this. */
+  /** Starts the checks, unless they have started. A mounted gateway has no connections and never calls this method. */
   start(): void;
   stop(): void;
 }
@@ -22,8 +22,8 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
   return {
     start: () => {
-      // Runs after pending data is read. Otherwise, after the process was paused, a client whose data has already
-      // arrived would count as silent.
+      // Checks timeouts after pending data was read. Otherwise, after a pause of the process, a client would count as
+      // silent although its data has arrived.
       timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
     },
     stop: () => clearInterval(timer),

@@ -1,12 +1,13 @@
 import { type HeaderFields, prepareHeaderFields } from "../exchange/index.ts";
 
 /**
- * The Date field for the current second, shared by all servers in the process, so that it is formatted once a second.
+ * The second for which the Date field was formatted. All servers in the process share the field, which is formatted
+ * once per second.
  */
 let dateSecond = 0;
 let date: HeaderFields = [];
 
-/** Returns the Date field, which a server with a clock sends with each response (RFC 9110 §6.6.1). */
+/** Returns the Date field. A server with a clock sends this field with each response (RFC 9110 §6.6.1). */
 export function dateFields(): HeaderFields {
   const nowS = Math.trunc(Date.now() / 1000);
   if (nowS !== dateSecond) {

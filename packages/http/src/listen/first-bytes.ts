@@ -2,14 +2,14 @@ import type { Socket } from "node:net";
 import { readProxyHeader } from "../trusted-proxies/index.ts";
 import { afterTurn, type Peer, startDeadline } from "../exchange/index.ts";
 
-/** The protocol that a connection's first bytes show. */
+/** The protocol of a connection, detected from the first bytes. */
 export type FirstProtocol = "http1" | "http2" | "tls";
 
 /**
- * Waits for a connection's first bytes, puts them back, and calls `proceed` with its protocol.
+ * Waits for the first bytes on a connection, puts the bytes back, and calls `proceed` with the connection's protocol.
  *
- * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; also closed if the client
- * ends it earlier
+ * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; the connection is also
+ * closed if the client ends it earlier
  */
 export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
   readFirstBytes(socket, timeoutMs, (bytes) => {
@@ -22,7 +22,7 @@ export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (prot
   });
 }
 
-/** Returns a connection's protocol by its first bytes, or `undefined` while more bytes are needed. */
+/** Returns the protocol of a connection from the first bytes, or `undefined` while more bytes are needed. */
 export function firstProtocolOf(bytes: Uint8Array): FirstProtocol | undefined {
   if (bytes[0] === tlsHandshake) return "tls";
   const length = Math.min(bytes.byteLength, preface.byteLength);
@@ -36,9 +36,10 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n");
 const tlsHandshake = 22;
 
 /**
- * Waits for the PROXY header with which a trusted proxy's connection starts, and removes it. Calls `proceed` with the
- * peer that connected to the proxy, or with `undefined` if the header contains no IP address, such as for the proxy's
- * own connections. Closes a connection whose header is malformed, or incomplete after `timeoutMs` milliseconds.
+ * Waits for the PROXY header at the start of a trusted proxy's connection, and removes the header. Calls `proceed` with
+ * the peer that connected to the proxy, or with `undefined` if the header contains no IP address, such as for the
+ * proxy's own connections. Closes the connection if the header is malformed, or incomplete after `timeoutMs`
+ * milliseconds.
  */
 export function consumeProxyHeader(
   socket: Socket,
@@ -56,7 +57,10 @@ export function consumeProxyHeader(
   });
 }
 
-/** @param parse - gets all bytes so far, and returns a function that continues; `undefined` to wait for more bytes */
+/**
+ * @param parse - receives all bytes read so far; returns a function that continues, or `undefined` to wait for more
+ * bytes
+ */
 function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer) => (() => void) | undefined): void {
   const close = (): void => {
     stop();
@@ -66,15 +70,16 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
   const expire = (): void => {
     if (isWaiting) close();
   };
-  // A separate timer, because `socket.setTimeout` would stay set and close the connection later. Bytes that have
-  // arrived while the process was paused are read first.
+  // Uses a separate timer, because `socket.setTimeout` would stay set and close the connection later. The timer first
+  // reads bytes that have arrived while the process was paused.
   const stopTimer = startDeadline(timeoutMs, () => afterTurn(expire, undefined));
   const stop = (): void => {
     isWaiting = false;
     stopTimer();
     socket.off("readable", read).off("end", close).off("close", stop);
   };
-  // Collected here until there are enough bytes. Putting them back would make the socket readable again immediately.
+  // Collects bytes until `parse` has enough. Putting the bytes back earlier would make the socket readable again
+  // immediately.
   let received: Buffer = Buffer.alloc(0);
   const read = (): void => {
     const bytes: Buffer | null = socket.read();

@@ -6,17 +6,17 @@ import type { SharedPortMessage, WorkerMessage } from "./share-connections.ts";
 /** The connections that this process gets from its parent process, which listens on a port. */
 export interface HandedConnections {
   readonly address: BoundAddress;
-  /** Requests connections from now on. */
+  /** Starts to request connections from the parent process. */
   start(take: (socket: Socket) => void): void;
-  /** Requests no more connections. Connections in transit go to other processes. */
+  /** Stops requesting connections. Connections in transit go to other processes. */
   leave(): void;
 }
 
 /**
- * Joins the processes to which this process's parent hands over connections.
+ * Joins the processes to which the parent process hands over connections.
  *
- * Rejects with ERR_OPTIONS if this process was not started with `fork`, or if the parent has disconnected. Waits until
- * the parent has passed this process to `handTo`.
+ * Waits until the parent has passed this process to `handTo`. Rejects with ERR_OPTIONS if this process was not started
+ * with `fork`. Also rejects if the parent has disconnected.
  */
 export async function joinSharedPort(): Promise<HandedConnections> {
   if (process.send === undefined)
@@ -27,7 +27,8 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     if (message?.gateway === "connection") share.receive(message.connection, socket);
     else if (message?.gateway === "bound")
       resolve({ address: message.address, start: (take) => share.start(take), leave: () => share.leave() });
-    // The listener is removed only now. Without one, node would still receive a connection, but nothing would serve it.
+    // Removes the listener after the last connection. Without a listener, node would still receive connections, but no
+    // code would serve them.
     else if (message?.gateway === "left") process.off("message", receive);
   };
   process.on("message", receive);
@@ -38,7 +39,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
 
 class Share {
   #take: ((socket: Socket) => void) | undefined;
-  /** How many connections closed in this event-loop turn. */
+  /** Number of connections that closed in this event-loop turn. */
   #closed = 0;
 
   start(take: (socket: Socket) => void): void {
@@ -51,22 +52,21 @@ class Share {
     sendToParent({ gateway: "leaving" });
   }
 
-  /** Accepts a connection before anything was read. A socket is read in a later event-loop turn. */
+  /** Accepts a connection before any bytes were read. Sockets are read in a later event-loop turn. */
   receive(connection: number, socket: Socket | undefined): void {
     const take = this.#take;
-    // The connection is not confirmed, so it goes to another process. If it has closed meanwhile, it arrives without
-    // its socket.
+    // The connection is not confirmed, so the parent passes the connection to another process. A connection that has
+    // closed in transit arrives without a socket.
     if (take === undefined || socket === undefined) return void socket?.destroy();
     let isConfirmed = false;
     sendToParent({ gateway: "taken", connection }, () => (isConfirmed = true));
     socket.on("close", () => this.#countClosed());
     process.nextTick(() => {
-      // When node creates a socket from a received handle, half-open mode is off.
+      // Enables half-open mode, which is off when node creates a socket from a received handle.
       socket.allowHalfOpen = true;
       if (isConfirmed) take(socket);
-      // The channel is full, so the confirmation is not sent yet. If this process read from the socket and exited
-      // before that, another process would get the connection without its first bytes, and parse the middle of a
-      // request.
+      // The channel is full, so the confirmation is not sent yet. If this process read from the socket and then exited,
+      // another process would get the connection without the first bytes, and parse the middle of a request.
       else socket.destroy();
     });
   }
@@ -82,6 +82,6 @@ class Share {
 }
 
 function sendToParent(message: WorkerMessage, done: () => void = () => undefined): void {
-  // Errors are ignored, because without its parent, this process continues to serve its connections.
+  // Errors are ignored, because this process continues to serve its connections without its parent.
   process.send?.(message, undefined, undefined, done);
 }

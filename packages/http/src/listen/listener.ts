@@ -22,23 +22,23 @@ import { OpenConnections } from "./open-connections.ts";
 import { showPeer } from "./peer.ts";
 import { createTlsServer, type TlsServer } from "./tls-server.ts";
 
-/** Where and how to listen. */
+/** Options for listening on a port or Unix socket. */
 export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
   /**
-   * The certificate and its key. `requestCert` and `ca` verify client certificates. If set, connections without TLS are
-   * closed unless `allowCleartext` is set.
+   * TLS options such as the certificate and the key. `requestCert` and `ca` verify client certificates. With TLS,
+   * connections without TLS are closed unless `allowCleartext` is set.
    */
   readonly tls?: TlsOptions;
   readonly allowCleartext?: boolean;
   /**
-   * Whether connections from the `trustedProxies` begin with a PROXY protocol header, version 1 or 2, before TLS if
-   * there is any. On all other connections such a header is not valid HTTP. Not supported with TLS on a Unix socket.
-   * Default false.
+   * Whether connections from the `trustedProxies` begin with a PROXY protocol header (version 1 or 2), which precedes
+   * TLS. From other peers, a PROXY header is refused as invalid HTTP. This option does not support TLS on a Unix
+   * socket. Default false.
    */
   readonly proxyProtocol?: boolean;
   /**
-   * Serves the connections that the parent process hands over (`shareConnections`) instead of listening on `host` and
-   * `port`, or `path`. At most one gateway per process. Default false.
+   * Whether to serve the connections that the parent process hands over (`shareConnections`) instead of listening on
+   * `host` and `port`, or `path`. Only one gateway per process can use this option. Default false.
    */
   readonly handedOver?: boolean;
 }
@@ -58,13 +58,13 @@ export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "cou
   /** The HTTP implementation that serves the connections. */
   readonly engine: HttpEngine;
   readonly serve: (exchange: Exchange) => void;
-  /** The proxies whose PROXY headers are trusted. */
+  /** The proxies that may report a client address in a PROXY header. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
 
 /**
- * One port that serves HTTP/1.1 and HTTP/2, which it detects by their first bytes or, with TLS, by ALPN. Passes each
- * connection to the server for its HTTP version.
+ * A port that serves HTTP/1.1 and HTTP/2. The listener detects the HTTP version from the first bytes or, with TLS, from
+ * ALPN. Then the listener passes the connection to the server for this HTTP version.
  */
 export class Listener {
   readonly #options: HttpServerOptions;
@@ -77,11 +77,11 @@ export class Listener {
   #cleartext = true;
   #isUnix = false;
   readonly #trustedProxies: TrustedProxies | undefined;
-  /** The proxies whose connections begin with a PROXY header. */
+  /** The proxies that send a PROXY header at the start of each connection. */
   #proxiesWithHeader: TrustedProxies | undefined;
-  /** The raw sockets under TLS connections, by the addresses and ports of both ends. */
+  /** The raw sockets of TLS connections, by remote and local address and port. */
   readonly #rawSocketByEndpoints = new Map<string, Socket>();
-  /** The peers in TLS connections' PROXY headers, by raw socket. */
+  /** The peers from the PROXY headers on TLS connections, by raw socket. */
   readonly #sources = new WeakMap<Socket, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
@@ -113,9 +113,9 @@ export class Listener {
   }
 
   /**
-   * Starts listening. May be called once. Rejects with the `net.Server` errors, such as EADDRINUSE, with a RangeError
-   * for a time that is not above 0, with a TypeError for unknown options, and with ERR_OPTIONS if `drain` was or is
-   * called before it listens.
+   * Starts listening. May be called once. Rejects with errors from `net.Server`, such as EADDRINUSE, a RangeError for a
+   * time that is not above 0, a TypeError for unknown options, or ERR_OPTIONS if `drain` is called before the listener
+   * is ready.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");
@@ -140,8 +140,8 @@ export class Listener {
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
     if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? noProxies;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
-    // Half-open, because a client that has closed its side may still wait for its response on HTTP/2, and on HTTP/1.1
-    // for the error that its request is incomplete.
+    // Sockets are half-open, because an HTTP/2 client that has closed its side may still wait for a response. An
+    // HTTP/1.1 client may wait for the error that its request is incomplete.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     const bound = this.#handedConnections?.address ?? (await bind(server, options));
     this.#netServer = server;
@@ -153,7 +153,7 @@ export class Listener {
     return bound;
   }
 
-  /** The port's current load. */
+  /** The current load on the port. */
   get load(): GatewayLoad {
     const { http1, http2 } = this.#servers;
     return {
@@ -171,10 +171,11 @@ export class Listener {
   }
 
   /**
-   * Stops accepting, waits for requests in flight, and closes. Destroys the remaining connections after `timeoutMs`.
+   * Stops accepting connections, waits for requests in flight, and closes. Destroys the remaining connections after
+   * `timeoutMs`.
    */
   drain(timeoutMs: number): Promise<void> {
-    // A second call can only shorten the deadline.
+    // A second call of `drain` can only shorten the deadline.
     this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
     return (this.#drained ??= this.#closeGracefully());
   }
@@ -182,7 +183,7 @@ export class Listener {
   #openTls(tls: TlsOptions): TlsServer {
     return createTlsServer({
       tls,
-      // The handshake precedes the header, so it gets no more time than the header.
+      // The handshake gets no more time than a request header, which follows the handshake.
       handshakeTimeoutMs: this.#options.limits.headerTimeoutMs,
       take: (socket, version) => this.#serve(socket, version),
     });
@@ -190,8 +191,8 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // An error closes only its own connection. This also covers the time before a server takes the socket and after it
-    // releases the socket.
+    // An error on a socket closes only this connection. This listener also handles errors before and after an HTTP
+    // server owns the socket.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
@@ -218,7 +219,7 @@ export class Listener {
   }
 
   #decrypt(socket: Socket, tls: TlsServer): void {
-    // On a Unix socket a TLS connection cannot be matched with its raw socket.
+    // On a Unix socket, a TLS connection cannot be assigned to a raw socket.
     if (this.#isUnix) this.#sockets.served(socket, opaqueTlsConnection);
     else this.#rememberRawSocket(socket);
     tls.accept(socket);
@@ -235,7 +236,7 @@ export class Listener {
     const source = this.#sources.get(rawSocket);
     if (source !== undefined) showPeer(socket, source);
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
-    // Node caches the address when it is first read, so that it is available after the connection has closed.
+    // Reads the address, so that node caches the address for the time after the connection has closed.
     void socket.remoteAddress;
     const connection = this.#servers[version].take(socket);
     this.#sockets.served(rawSocket, connection);
@@ -250,7 +251,7 @@ export class Listener {
     for (const socket of this.#sockets) socket.destroy();
     for (const server of Object.values(this.#servers)) server.close();
     await closed;
-    // Waits until aborted calls have reported their end, because the caller may exit the process next.
+    // Waits until aborted calls have reported their end, because the caller may exit the process after `drain`.
     while (this.#isBusy()) await new Promise(setImmediate);
   }
 
@@ -259,9 +260,13 @@ export class Listener {
     this.#handedConnections?.leave();
   }
 
-  /** Resolves when all connections have closed, when all have been idle for {@link idleMs}, or at the deadline. */
+  /**
+   * Resolves when all connections have closed, when all connections have been idle for {@link idleMs}, or at the
+   * deadline.
+   */
   async #waitUntilIdle(): Promise<void> {
-    // Idle HTTP/1.1 connections stay open, because a request may be in transit. Their next response closes them.
+    // Idle HTTP/1.1 connections stay open, because a request may be in transit. The response to that request closes the
+    // connection.
     let idleSinceMs = performance.now();
     while (this.#sockets.size > 0 && performance.now() < this.#deadlineMs) {
       if (this.#isBusy()) idleSinceMs = performance.now();
@@ -279,7 +284,7 @@ function drainedError(): Error {
   return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
 }
 
-// The key contains all four values, because a proxy may connect from one port to two addresses of this machine.
+// The key contains addresses and ports of both ends, because a proxy may connect from one port to two local addresses.
 function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
@@ -288,14 +293,14 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-// On a Unix socket there are no addresses by which to find a TLS connection's raw socket.
+// The raw socket of a TLS connection is found by its addresses, which Unix sockets do not have.
 const proxyHeaderNeedsPort = "proxyProtocol with tls requires a TCP port, not a Unix socket";
 
-/** A connection that may or may not have a request, so it counts as busy. */
+/** Represents a TLS connection on a Unix socket, which counts as busy because its requests are unknown. */
 const opaqueTlsConnection: ServedConnection = { busy: true };
 
 const noProxies: TrustedProxies = createTrustedProxies({ addresses: [] });
 
-// Milliseconds without an open request after which idle connections are closed: far above a round trip.
+// Milliseconds without an open request after which idle connections are closed. One second is far above a round trip.
 const idleMs = 1000;
 const pollMs = 10;

@@ -1,19 +1,26 @@
 import type { Socket } from "node:net";
 import type { ServedConnection } from "./http-server.ts";
 
-/** Connections that are served beyond the limit: enough for probes and an operator, and about 2 MiB. */
+/**
+ * Maximum number of connections beyond the limit. 64 connections are enough for probes and an operator, and take about
+ * 2 MiB.
+ */
 const spareMax = 64;
 
 /**
- * A port's open connections. Up to the limit all are kept. Beyond the limit, {@link spareMax} more are served, because
- * one may be a probe. If the probe failed, the orchestrator would restart a server that is merely full. After that,
- * each new one closes the oldest connection beyond the limit that has no request. A connection with a request is not
- * closed, because its client would not learn what the handler has already done.
+ * The open connections on a port. Connections up to the limit are never closed for new connections. {@link spareMax}
+ * connections beyond the limit are also served, because a new connection may be a probe. If the probe failed, the
+ * orchestrator would restart a server that is merely full. Each further connection closes the oldest connection beyond
+ * the limit that has no request. Connections with a request stay open, because the client could not detect what the
+ * handler has done.
  */
 export class OpenConnections {
   readonly #limit: number;
   readonly #sockets = new Set<Socket>();
-  /** The connections beyond the limit, the oldest first, each with the connection object that serves it, if known. */
+  /**
+   * The sockets of the connections beyond the limit, starting with the oldest. The value is the connection object, if
+   * known.
+   */
   readonly #beyondLimit = new Map<Socket, ServedConnection | undefined>();
 
   constructor(limit: number) {
@@ -35,7 +42,7 @@ export class OpenConnections {
     if (this.#keptConnections > this.#limit) this.#addSpare(socket);
   }
 
-  /** Records what serves a connection. */
+  /** Records the connection object that serves a socket. */
   served(socket: Socket, connection: ServedConnection): void {
     if (this.#beyondLimit.has(socket)) this.#beyondLimit.set(socket, connection);
   }
@@ -49,9 +56,7 @@ export class OpenConnections {
     if (this.#beyondLimit.size > spareMax) this.#closeOldest();
   }
 
-  /**
-   * Closes the oldest spare connection without a request. There is always one, because the newest has no request yet.
-   */
+  /** Closes the oldest connection beyond the limit that has no request. The newest connection never has a request. */
   #closeOldest(): void {
     for (const [socket, connection] of this.#beyondLimit) {
       if (connection?.busy === true) continue;

@@ -1,21 +1,24 @@
 import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index.ts";
 
-/** Who sent the RST_STREAM that closed a stream, which node's HTTP/2 does not report. */
+/** The sender of the RST_STREAM that closed a stream. node:http2 does not report the sender. */
 export type ResetSender = "client" | "server" | "unknown";
 
-/** A reset's cause. The client cancelled, the client or the server violated HTTP/2, or the client accepts no more. */
+/**
+ * The cause of a reset. The client has cancelled, the client or the server has violated HTTP/2, or the client refuses
+ * further data.
+ */
 type Cause = "cancelled" | "client" | "server" | "excess";
 
 interface Causes {
-  /** The cause if the client, or a proxy in front of this server, has sent the code. */
+  /** The cause if the client or a proxy in front of this server has sent the code. */
   readonly received: Cause;
   /** The cause if this server has sent the code. */
   readonly sent: Cause;
 }
 
 /**
- * The error codes in RFC 9113 §7. When a client disconnects, Envoy resets its streams with INTERNAL_ERROR, and a client
- * that has closed a stream may respond with STREAM_CLOSED to frames that were in transit.
+ * The causes for the error codes in RFC 9113 §7. Envoy resets streams with INTERNAL_ERROR when a client disconnects. A
+ * client that has closed a stream may respond with STREAM_CLOSED to frames in transit.
  */
 const causes: Readonly<Record<ErrorCode, Causes>> = {
   [ErrorCode.noError]: { received: "cancelled", sent: "cancelled" },
@@ -35,8 +38,8 @@ const causes: Readonly<Record<ErrorCode, Causes>> = {
 };
 
 /**
- * Returns why a stream was reset. An unknown code counts as CANCEL (RFC 9113 §7). The client gets no response. Code and
- * status are for the logs and call metrics.
+ * Returns why a stream was reset. An unknown code counts as CANCEL (RFC 9113 §7). The client gets no response, so code
+ * and status of the problem are used only in logs and call metrics.
  */
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {
   switch (causeOf(rstCode, sender)) {
@@ -61,6 +64,7 @@ function causeOf(rstCode: number | undefined, sender: ResetSender): Cause {
   const knownCauses: Readonly<Record<number, Causes>> = causes;
   const { received, sent } = knownCauses[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
   if (sender === "client") return received;
-  // node sends framing error codes for invalid client frames. INTERNAL_ERROR comes from proxies.
+  // If the sender is unknown, framing error codes count as sent, because node sends these codes for invalid client
+  // frames. INTERNAL_ERROR counts as received from a proxy.
   return sender === "unknown" && rstCode === ErrorCode.internalError ? received : sent;
 }

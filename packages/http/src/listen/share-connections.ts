@@ -3,23 +3,23 @@ import { createServer, type Server, type Socket } from "node:net";
 import { refuseUnknownOptions } from "../options/index.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 
-/** A port, or a Unix socket, whose connections are distributed among processes. */
+/** A TCP port or Unix socket with connections that are distributed among several processes. */
 export interface SharedPort extends BoundAddress {
   /**
-   * Hands over connections to a process started with `fork` of `node:child_process`, from when its gateway listens with
-   * `handedOver` until that gateway drains or the process exits. That gateway's options for TLS and limits apply, and
-   * its drain.
+   * Hands over connections to a process that was started with `fork` of `node:child_process`. The process gets
+   * connections after its gateway listens with `handedOver`, until the gateway drains or the process exits. The options
+   * of the process's gateway apply, such as TLS and limits.
    */
   handTo(worker: ChildProcess): void;
   /**
-   * Continues to listen until no process accepts connections, then closes the port and resolves. Call it after asking
-   * all processes to drain. Until they have drained, a load balancer's probes get the response that the server is not
-   * ready.
+   * Continues to listen until no process accepts connections, then closes the port and resolves. Call `drain` after
+   * asking all processes to drain. While the processes drain, a load balancer's probes get the response that the server
+   * is not ready.
    */
   drain(): Promise<void>;
 }
 
-/** The messages from a process that accepts connections. Other messages may use the same channel. */
+/** Messages from a process that accepts connections. Other messages may use the same channel. */
 export type WorkerMessage =
   | { readonly gateway: "join" }
   | { readonly gateway: "ready" }
@@ -27,38 +27,38 @@ export type WorkerMessage =
   | { readonly gateway: "closed"; readonly connections: number }
   | { readonly gateway: "leaving" };
 
-/** The messages from the process that listens. */
+/** Messages from the process that listens. */
 export type SharedPortMessage =
   | { readonly gateway: "bound"; readonly address: BoundAddress }
-  /** Sent with the socket. */
+  /** Hands over a connection. The socket is sent with this message. */
   | { readonly gateway: "connection"; readonly connection: number }
-  /** Confirms "leaving". No connection is sent after it. */
+  /** Confirms "leaving". No connection is sent after this message. */
   | { readonly gateway: "left" };
 
 /** A process that accepts connections. */
 interface Worker {
   readonly process: ChildProcess;
-  /** The number of connections that were sent to the process and are still open. */
+  /** Number of open connections that were sent to the process. */
   connections: number;
   /** The connections that the process has not confirmed. */
   readonly unconfirmed: Map<number, Socket>;
 }
 
 /**
- * Listens, and hands over each connection to the process with the fewest connections, so that calls are distributed
- * even if clients keep a few connections open for a long time. Nothing is read here, because the gateway that accepts
- * the connection handles TLS, the PROXY header and HTTP.
+ * Listens, and hands over each connection to the process with the fewest connections. So calls are distributed even if
+ * clients keep a few connections open for a long time. This process reads no bytes from the connections. The gateway
+ * that accepts a connection handles TLS, the PROXY header and HTTP.
  *
- * No connection is lost if a process exits. A process confirms a connection before it reads any data. Only after that
- * is the socket closed in this process. Until then another process can get the connection. Up to {@link waitingMax}
- * connections are queued while there is no process.
+ * Connections are not lost if a process exits before reading. A process confirms a connection before it reads any data.
+ * This process keeps a copy of the socket until the confirmation, so that another process can get the connection. Up to
+ * {@link waitingMax} connections are queued while no process accepts connections.
  *
- * Rejects with the `net.Server` errors, such as EADDRINUSE, and a TypeError for unknown options.
+ * Rejects with errors from `net.Server`, such as EADDRINUSE, or a TypeError for unknown options.
  */
 export async function shareConnections(options: BindOptions = {}): Promise<SharedPort> {
   refuseUnknownOptions(options, bindOptionNames, "shareConnections");
   const hub = new ConnectionHub();
-  // Sets the same socket options as a gateway that listens itself. They are kept when the socket is sent.
+  // Sets the same socket options as a gateway that listens. Node keeps the options when a socket is sent.
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
     hub.assignToWorker(socket),
   );
@@ -67,13 +67,13 @@ export async function shareConnections(options: BindOptions = {}): Promise<Share
 }
 
 class ConnectionHub {
-  /** The processes that accept connections. The one that got a connection longest ago comes first. */
+  /** The processes that accept connections. The process that has waited longest for a connection comes first. */
   readonly #workers = new Map<ChildProcess, Worker>();
   readonly #waiting = new Set<Socket>();
   #handedCount = 0;
   #onLastLeft: (() => void) | undefined;
 
-  /** Sends a connection to a worker, or queues it until there is one. */
+  /** Sends a connection to a worker, or queues the connection until a worker is available. */
   assignToWorker(socket: Socket): void {
     const worker = this.#leastLoaded();
     if (worker !== undefined) this.#sendToWorker(socket, worker);
@@ -94,7 +94,8 @@ class ConnectionHub {
       }
     });
     process.once("disconnect", () => this.#remove(worker));
-    // While a socket is in transit, node does not emit "disconnect". "exit" may be emitted before the last messages.
+    // Also listens for "exit", because node does not emit "disconnect" while a socket is in transit. "exit" may precede
+    // the last messages.
     const removeOnceRead = (): void => {
       if (process.connected) setImmediate(removeOnceRead);
       else this.#remove(worker);
@@ -120,7 +121,7 @@ class ConnectionHub {
   }
 
   #sendToWorker(socket: Socket, worker: Worker): void {
-    // Moved to the end, so that workers with the same number of connections take turns.
+    // Moves the worker to the end, so that workers with the same number of connections take turns.
     this.#workers.delete(worker.process);
     this.#workers.set(worker.process, worker);
     const connection = (this.#handedCount += 1);
@@ -144,23 +145,26 @@ class ConnectionHub {
 }
 
 /**
- * Closes the copy of a confirmed connection, and of earlier unconfirmed ones, which never arrived because the worker
- * had no file descriptor left.
+ * Closes the copies of a confirmed connection and of earlier unconfirmed connections. An earlier unconfirmed connection
+ * never arrived, because the worker had no free file descriptor.
  */
 function closeCopies(worker: Worker, taken: number): void {
   for (const [connection, socket] of worker.unconfirmed) {
     if (connection > taken) return;
     worker.unconfirmed.delete(connection);
     if (connection < taken) worker.connections -= 1;
-    // The client does not notice. Only closing a socket's last copy closes its connection.
+    // Closing this copy does not close the connection, because the worker has another copy of the socket.
     socket.destroy();
   }
 }
 
 function sendToWorker(process: ChildProcess, message: SharedPortMessage, socket?: SendHandle): void {
-  // Errors are ignored, because a process that has exited is removed by its "disconnect".
+  // Errors are ignored, because "disconnect" removes a process that has exited.
   process.send(message, socket, { keepOpen: true }, () => undefined);
 }
 
-/** Connections that are queued while no process accepts them: twice the backlog with which node listens. */
+/**
+ * Maximum number of connections that are queued while no process accepts connections. The limit is twice node's default
+ * listen backlog.
+ */
 const waitingMax = 1024;

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { HttpConnection, HttpServer } from "./http-server.ts";
 
-/** An {@link HttpServer} over a set with its open connections. */
+/** An {@link HttpServer} that keeps its open connections in a set. */
 export class TrackedHttpServer implements HttpServer {
   readonly #open: ReadonlySet<HttpConnection>;
   readonly #connect: (socket: Socket) => HttpConnection;
@@ -10,8 +10,8 @@ export class TrackedHttpServer implements HttpServer {
 
   /**
    * @param open - the open connections
-   * @param connect - creates a socket's connection, and keeps it in `open` while it is open
-   * @param close - closes the server itself, not its connections
+   * @param connect - creates a connection on a socket, and keeps the connection in `open` until it closes
+   * @param close - closes the server, but not the connections
    */
   constructor(open: ReadonlySet<HttpConnection>, connect: (socket: Socket) => HttpConnection, close: () => void) {
     this.#open = open;
@@ -21,7 +21,7 @@ export class TrackedHttpServer implements HttpServer {
 
   take(socket: Socket): HttpConnection {
     const connection = this.#connect(socket);
-    // This connection was accepted before the drain began, so it is drained before its first request.
+    // Drains a connection that was accepted before the drain began and has no request yet.
     if (this.#isDraining) connection.drain();
     return connection;
   }

@@ -1,7 +1,7 @@
 /**
- * Option checks. Every function with options rejects unknown names, because in JavaScript no compiler does, and a limit
- * or a check with a misspelled name would silently be off. The check also rejects a promise from a callback that must
- * return its result.
+ * Checks for options. Every function with options rejects unknown names, because a limit with a misspelled name would
+ * have no effect, and JavaScript has no compiler that reports the name. This module also rejects promises from
+ * callbacks that must be synchronous.
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export {

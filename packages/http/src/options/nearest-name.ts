@@ -1,9 +1,9 @@
 /**
- * Returns the name that is most similar to a misspelled one, or the only name that it abbreviates, or `undefined` if
- * there is none. Ignores case.
+ * Returns the name that is most similar to a misspelled name, ignoring case. Without a similar name, returns the only
+ * name of which the misspelled name is an abbreviation, or `undefined`.
  *
- * @param lettersPerEdit - one edit is allowed for this many letters in the longer name, two for twice as many, and so
- * on
+ * @param lettersPerEdit - number of letters in the longer name for which one edit is allowed; twice as many letters
+ * allow two edits, and so on
  */
 export function nearestName(misspelled: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
   return similarName(misspelled, names, lettersPerEdit) ?? abbreviatedName(misspelled, names);
@@ -18,7 +18,7 @@ function similarName(misspelled: string, names: readonly string[], lettersPerEdi
   return nearest.name;
 }
 
-/** The fewest letters that an abbreviation has. Fewer begin names by chance. */
+/** Minimum number of letters in an abbreviation. Shorter strings may be the start of a name by chance. */
 const abbreviationLengthMin = 3;
 
 function abbreviatedName(given: string, names: readonly string[]): string | undefined {
@@ -27,18 +27,18 @@ function abbreviatedName(given: string, names: readonly string[]): string | unde
   return others.length === 0 ? name : undefined;
 }
 
-/** A name that is most likely another one's misspelling. */
+/** A name that is most likely a misspelling, and the name that was probably meant. */
 interface MisspelledName {
   readonly name: string;
   readonly suggestion: string;
 }
 
 /**
- * Finds a name that is most likely a misspelling: it is unknown, but similar to a known name that is missing. Other
- * unknown names are allowed.
+ * Finds an unknown name that is similar to a missing known name, and so most likely a misspelling. Other unknown names
+ * are allowed.
  *
  * @param names - the names of an object's members
- * @param known - the known names; these are never misspelled
+ * @param known - the known names, which are never misspellings
  * @param missing - the known names that the object lacks
  * @param lettersPerEdit - as in {@link nearestName}
  */
@@ -55,11 +55,11 @@ export function findMisspelled(
   return undefined;
 }
 
-// Longer than most known names. Limits the work, which grows with the square of the length.
+// Maximum number of compared letters. The limit bounds the work, which grows with the square of the length.
 // equivalent mutant: one letter more or less changes no result.
 const comparedLengthMax = 64;
 
-/** Returns how many letters at the start of two names are the same, in any case. */
+/** Returns the number of letters at the start of two names that are equal, ignoring case. */
 function sharedLength(one: string, other: string): number {
   const letters = other.toLowerCase();
   const different = one
@@ -70,9 +70,9 @@ function sharedLength(one: string, other: string): number {
 }
 
 /**
- * Returns the edits that turn one name into another (optimal string alignment): letters that are added, removed,
- * replaced or swapped with their neighbour. After the shared start, every letter beyond {@link comparedLengthMax} counts
- * as an edit.
+ * Returns the number of edits that turn one name into another (optimal string alignment). An edit adds, removes or
+ * replaces a letter, or swaps two neighbouring letters. After the shared start, each letter beyond {@link
+ * comparedLengthMax} counts as an edit.
  */
 function editsBetween(one: string, other: string): number {
   const shared = sharedLength(one, other);

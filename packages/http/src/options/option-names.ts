@@ -4,10 +4,10 @@ import { nearestName } from "./nearest-name.ts";
 /** Marks a required option. */
 export const required = "required";
 
-/** Returns a value's problems. @param path - the option path, such as `limits` or `jwt[0]` */
+/** Returns the problems with an option value. @param path - the option path, such as `limits` or `jwt[0]` */
 type CheckValue = (value: unknown, owner: string, path: string) => readonly string[];
 
-/** How an option value is checked. */
+/** A check for an option value. */
 class OptionCheck {
   readonly check: CheckValue;
   readonly kind: typeof required | undefined;
@@ -18,7 +18,7 @@ class OptionCheck {
   }
 }
 
-/** Marks an option that is an array of objects with these options, or of any values. */
+/** Marks an option that is an array. With `names`, the elements are objects with these options. */
 export function arrayOf(names?: object, kind?: typeof required): OptionCheck {
   const problemsOfArray: CheckValue = (value, owner, path) => {
     if (!Array.isArray(value)) return [wrongType("an array", value, owner, path)];
@@ -47,18 +47,18 @@ export function stringOr(names: object): OptionCheck {
 }
 
 /**
- * The option names in an object with this type. Adding an option to the type but not here does not compile. The value
+ * The option names of an options type. TypeScript reports an option that is in the type but not in the names. The value
  * is {@link required} for a required option, a nested object with names for an option that has options itself, the
- * result of {@link arrayOf} or {@link arrayOfStrings} for an array, and `true` or the default for all others.
+ * result of {@link arrayOf} or {@link arrayOfStrings} for an array, and `true` or the default for all other options.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionCheck;
 };
 
 /**
- * Rejects unknown options, which no compiler checks in JavaScript, and missing required options.
+ * Rejects unknown options and missing required options. JavaScript programs have no compiler that checks options.
  *
- * @param owner - the function that has these options, such as `createGateway`, for the message
+ * @param owner - the function with these options, such as `createGateway`, for the error message
  * @throws TypeError with the code ERR_OPTIONS that has a line for each unknown name (`unknown option "readMaxByte", did
  * you mean "readMaxBytes"?`, or all known names if none is similar), for each missing option, and for each option that
  * must be an object or an array but is not; or if `options` is not an object
@@ -74,11 +74,11 @@ export function refuseUnknownOptions<Options extends object>(
 }
 
 /**
- * Refuses options that exist but would be ignored here.
+ * Refuses options that exist, but that a function would ignore.
  *
- * @param reasons - the names of these options, each with what to do instead
- * @param user - what ignores them, such as `listen()`, for the message
- * @throws TypeError with the code ERR_OPTIONS that has a line for each
+ * @param reasons - for each ignored option, what the application should do instead
+ * @param user - the function that ignores the options, such as `listen()`, for the error message
+ * @throws TypeError with the code ERR_OPTIONS and a line for each ignored option
  */
 export function refuseIgnoredOptions(options: object, reasons: Readonly<Record<string, string>>, user: string): void {
   const given = new Map<string, unknown>(Object.entries(options));
@@ -89,9 +89,9 @@ export function refuseIgnoredOptions(options: object, reasons: Readonly<Record<s
 }
 
 /**
- * Refuses a value that is not one of a table's names.
+ * Refuses a value that is not a key of a table.
  *
- * @param option - the option that has the value, for the message
+ * @param option - the option that has the value, for the error message
  * @throws TypeError with the code ERR_OPTIONS
  */
 export function requireName(table: object, name: unknown, option: string): void {
@@ -101,9 +101,9 @@ export function requireName(table: object, name: unknown, option: string): void 
 }
 
 /**
- * Refuses an argument that is not an object, such as a missing one.
+ * Refuses an argument that is missing or not an object.
  *
- * @param of - what the object contains, such as "options", for the message
+ * @param of - what the object contains, such as "options", for the error message
  * @throws TypeError with the code ERR_OPTIONS
  */
 export function requireObject(value: unknown, owner: string, of: string): void {
