@@ -14,8 +14,8 @@ export interface ConnectCalls {
 }
 
 /**
- * Creates the transport for RPCs without a rule: Connect's protocol with JSON. Request bodies are sent complete, not
- * streamed.
+ * Creates the transport for RPCs without a rule. The transport uses Connect's protocol with JSON, and does not stream
+ * request bodies.
  */
 export function createConnectFallback(calls: ConnectCalls): Transport {
   const { baseUrl, interceptors, readMaxBytes, jsonOptions } = calls;

@@ -40,42 +40,44 @@ import { RestMethod } from "./rest-method.ts";
 
 /** Options for {@link createRestTransport}. */
 export interface RestTransportOptions {
-  /** The API's URL: `https://host`, optionally with a path prefix. In a web page, it may be `/`. */
+  /** The API's URL: `https://host`, optionally with a path prefix. In a web page, the URL may be `/`. */
   readonly baseUrl: string;
   /**
-   * Connect's interceptors, the first one outermost. The `url` of requests contains the first binding's path template.
+   * Connect's interceptors. The first interceptor is the outermost. The `url` of requests contains the path template of
+   * the first binding.
    */
   readonly interceptors?: readonly Interceptor[];
   /** The function that sends requests. Defaults to the runtime's `fetch`. */
   readonly fetch?: typeof fetch;
   /**
-   * The types that a google.protobuf.Any and an error's details may contain. Details may also have the
-   * google/rpc/error_details.proto types.
+   * The message types in google.protobuf.Any fields and error details. Error details may also have the types in
+   * google/rpc/error_details.proto.
    */
   readonly registry?: Registry;
   /**
-   * How JSON is read and written. By default, unknown fields are ignored. Fields with default values are never written,
-   * so `alwaysEmitImplicit` is refused, and so is `recursionLimit`.
+   * Options for reading and writing JSON. By default, unknown fields are ignored. `alwaysEmitImplicit` is refused,
+   * because fields with default values are never written. `recursionLimit` is also refused.
    */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
   /**
-   * Returns the error for an error body in a custom format, or `undefined` to read the body as one of the known
-   * formats.
+   * Returns the error for an error body in a custom format. If the function returns `undefined`, the body is read as
+   * one of the known formats.
    */
   readonly readErrorBody?: ReadErrorBody;
   /**
-   * RPCs without an annotation fail with `Unimplemented` (`"fail"`, the default), or are called with Connect's
-   * protocol.
+   * What happens with RPCs without an annotation. `"fail"`, the default, rejects calls with `Unimplemented`.
+   * `"connect"` uses Connect's protocol.
    */
   readonly onUnbound?: "fail" | "connect";
   /**
-   * Maximum bytes in a response, or in each message of a stream. Above the limit: `ResourceExhausted`. Default 4 MiB.
+   * Maximum number of bytes in a response, or in each message of a stream. Above the limit, the call fails with
+   * `ResourceExhausted`. Default 4 MiB.
    */
   readonly readMaxBytes?: number;
   /**
    * The timeout in milliseconds for calls without `timeoutMs`, at most 24 days, or 0 for no timeout. The timeout is
-   * sent to the server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server
-   * only with Connect's protocol, and streams have none.
+   * sent to the server. By default, unary calls have a timeout of 60 seconds, and streams have no timeout. The default
+   * timeout is sent to the server only with Connect's protocol.
    */
   readonly defaultTimeoutMs?: number;
 }
@@ -92,22 +94,23 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
   defaultTimeoutMs: true,
 };
 
-/** A protobuf-es JSON option that is refused because it would have no effect, and why. */
+/** A protobuf-es JSON option that would have no effect and is refused, with the reason. */
 const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are never written" };
 
 /**
- * The default unary call timeout in milliseconds, the same as nginx waits for a response. Without a timeout, a server
- * that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
+ * The default timeout for unary calls in milliseconds. nginx also waits 60 seconds for a response. Without a timeout, a
+ * server that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
  */
 const unaryTimeoutMs = 60_000;
 
 /**
- * Creates a transport that calls a REST API by its RPCs' `google.api.http` annotations. The transport needs only fetch,
- * so it works in browsers, Node, Deno, Bun and workers.
+ * Creates a transport for REST APIs. `google.api.http` annotations on the RPCs determine the requests. The transport
+ * needs only fetch, so it works in browsers, Node, Deno, Bun and workers.
  *
- * A message is sent with the first binding that can represent it. All path variables are set and match their templates,
- * and no map has to be in the query. If no binding can, or if the path could also match another binding, the call fails
- * with `InvalidArgument` before a request is sent. Redirects are not followed.
+ * A message is sent with the first binding that can represent the message. With such a binding, all path variables are
+ * set and match their templates, and the query contains no map. The call fails with `InvalidArgument`, before a request
+ * is sent, if no binding can represent the message or the path could also match another binding. Redirects are not
+ * followed.
  *
  * @throws TypeError for unknown options, JSON options without an effect, or an invalid `baseUrl`
  *
@@ -138,7 +141,7 @@ class RestTransport implements Transport {
     const known = registry ?? jsonOptions.registry;
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
     const base = readBaseUrl(baseUrl);
-    // Wrapped, because a browser's fetch throws if it is called as an object's method.
+    // Wraps `fetch`, because a browser's `fetch` throws if called as a method of another object.
     const send: typeof fetch = (input, init) => fetch(input, init);
     this.#interceptors = [...interceptors];
     this.#defaultTimeoutMs = defaultTimeoutMs;
@@ -231,7 +234,7 @@ class RestTransport implements Transport {
   }
 
   /**
-   * Returns the timeout. As in Connect's transports, 0 or less means no timeout. A value above the timer limit would
+   * Returns the timeout. As in Connect's transports, 0 or less means no timeout. A timer above the maximum delay would
    * fire immediately.
    */
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
@@ -243,7 +246,7 @@ class RestTransport implements Transport {
     return { interceptors, ...(signal && { signal }), ...(timeoutMs !== undefined && { timeoutMs }) };
   }
 
-  /** Returns the request that interceptors get, without its messages. */
+  /** Returns the request for interceptors, without messages. */
   #request({ desc, rule }: RestMethod, header: HeadersInit | undefined, contextValues: ContextValues | undefined) {
     return {
       service: desc.parent,
@@ -261,7 +264,8 @@ type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "s
 /** Returns the normalized URL without a trailing slash. */
 function readBaseUrl(text: string): string {
   const url = new URL(text, pageLocation().href);
-  // `href` is checked because `search` is empty for a URL that ends with "?", after which paths would become a query.
+  // Checks `href`, because `search` is empty for a URL that ends with "?". Paths after the question mark would become a
+  // query.
   const isPlain = !/[?#]/.test(url.href) && url.username === "" && url.password === "";
   if (!/^https?:$/.test(url.protocol) || !isPlain)
     throw new TypeError(`baseUrl must be a URL such as "https://host", got "${text}"`);

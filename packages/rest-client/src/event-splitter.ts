@@ -2,7 +2,7 @@ import { type MessageSplitter, messageTooLarge } from "@plantstore/protocols";
 
 /** A server-sent event. */
 export interface ServerEvent {
-  /** The event name, or `message` if the server sends none. */
+  /** The event name, or `message` if the server sends no name. */
   readonly name: string;
   readonly data: string;
 }
@@ -15,13 +15,13 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   readonly #dataMax: number;
   #text = "";
   #at = 0;
-  /** The index at which the search for a line end continues. */
+  /** Index in the text at which the search for a line end continues. */
   #searchAt = 0;
   #name = "";
   #data: string[] = [];
   #units = 0;
 
-  /** @param dataMax - maximum length of an event's data, in UTF-16 units. Above the limit: `ResourceExhausted` */
+  /** @param dataMax - maximum number of UTF-16 units in an event's data; more units cause `ResourceExhausted` */
   constructor(dataMax: number) {
     this.#dataMax = dataMax;
   }
@@ -48,7 +48,7 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   #line(): string | undefined {
     lineEnd.lastIndex = this.#searchAt;
     const found = lineEnd.exec(this.#text);
-    // A trailing carriage return may be the first half of a line end, so it is searched again.
+    // Searches a trailing carriage return again, because a line feed may follow in the next piece.
     // equivalent mutant: if the check below throws, the search does not continue.
     this.#searchAt = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
     if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)

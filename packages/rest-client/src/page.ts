@@ -3,7 +3,7 @@ export function pageLocation(): { readonly href?: string; readonly origin?: stri
   return Object(Reflect.get(globalThis, "location"));
 }
 
-/** Returns whether this runs in a web page, or in a web page's worker. */
+/** Returns whether the code runs in a web page or a web page's worker. */
 export function runsInWebPage(): boolean {
   return "document" in globalThis || "importScripts" in globalThis;
 }

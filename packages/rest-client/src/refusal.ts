@@ -1,12 +1,13 @@
 import { messageOf } from "@plantstore/http";
 
 /**
- * Thrown if a message cannot be sent with a rule. The message is the reason, for the caller. Converted to a
- * `ConnectError` with `InvalidArgument` unless another rule can send the message.
+ * An error that is thrown if a request message cannot be sent with a rule. The error message is the reason, for the
+ * caller. The error is converted to a `ConnectError` with `InvalidArgument` unless another rule can send the request
+ * message.
  */
 export class Refusal extends Error {}
 
-/** Runs a writer. @throws Refusal that names the field, if the writer throws */
+/** Runs the writer for a field. @throws Refusal that names the field if the writer throws */
 export function refuseUnwritable<Value>(name: string, write: () => Value): Value {
   try {
     return write();

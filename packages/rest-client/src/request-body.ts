@@ -15,19 +15,22 @@ import type { RestRule } from "./rest-rule.ts";
 
 /** A request body. */
 export interface EncodedBody {
-  /** `undefined` for a google.api.HttpBody without a content type. */
+  /** The content type, or `undefined` for a google.api.HttpBody without a content type. */
   readonly contentType: string | undefined;
   readonly bytes: Uint8Array;
 }
 
 /**
- * Returns a message's body, or `undefined` if there is none.
+ * Returns the request body for a message, or `undefined` if the request has no body.
  *
  * @throws Refusal if the message cannot be written as JSON, or if its bytes have an invalid content type
  */
 export type BodyWriter = (message: Message) => EncodedBody | undefined;
 
-/** Creates the writer for a rule's bodies: JSON without the path fields, or a google.api.HttpBody's bytes. */
+/**
+ * Creates the writer for the request bodies of a rule. A body is JSON without the path fields, or the bytes in a
+ * google.api.HttpBody.
+ */
 export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
   const { input } = method;
   const { body } = pattern;
@@ -52,7 +55,7 @@ export function createBodyWriter({ method, pattern, variables }: RestRule, style
   };
 }
 
-/** Returns a shallow copy of the message without the field. */
+/** Returns a shallow copy of a message without the field at a path. */
 function withoutField(message: Message, [field, second, ...rest]: FieldPath): Message {
   const copy: Message = Object.assign(Object.create(Object.getPrototypeOf(message)), message);
   const child = loadField(asFieldValues(message), field);
@@ -63,7 +66,8 @@ function withoutField(message: Message, [field, second, ...rest]: FieldPath): Me
 
 function toJsonBody(value: JsonValue): EncodedBody {
   const json = JSON.stringify(value);
-  // JSON.stringify writes this escape only for a lone surrogate, which other parsers would decode as U+FFFD.
+  // JSON.stringify writes `\ud` escapes only for lone surrogates. Other parsers would decode a lone surrogate as
+  // U+FFFD.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
     throw new Refusal("a string has a lone surrogate, which UTF-8 cannot encode");
   return { contentType: "application/json", bytes: toUtf8(json) };

@@ -1,9 +1,9 @@
 /**
  * Writes the path for a message.
  *
- * A call must never reach a resource other than the one that its message names. Therefore, a variable is refused if it
- * has no value or its value does not match its template, and so are segments that clients and proxies resolve or merge
- * (`.`, `..`, and empty ones). Finally, the path is parsed again as a server would.
+ * A call must never reach another resource than the resource in its message. Therefore, a variable must have a value
+ * that matches the template. Clients and proxies resolve or merge the segments `.`, `..` and empty segments, so these
+ * segments are refused. Finally, the path is parsed again with the server's rules.
  */
 import type { Message } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, loadField } from "@plantstore/protobuf";
@@ -12,7 +12,7 @@ import { Refusal } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
-/** Returns the escaped path for a message. @throws Refusal that names the variable whose value cannot be in a path */
+/** Returns the escaped path for a message. @throws Refusal that names a variable if its value cannot be in a path */
 export function writePath(rule: RestRule, message: Message, texts: UrlValues): string {
   const { segments, verb } = rule.template;
   const values = rule.variables.map((variable) => variableText(variable, message, texts));
@@ -29,7 +29,7 @@ export function writePath(rule: RestRule, message: Message, texts: UrlValues): s
   return path;
 }
 
-/** Returns a variable's value as text, or `undefined` if it is not set. */
+/** Returns the value of a variable as a string, or `undefined` if the variable is not set. */
 export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlValues): string | undefined {
   let fields: FieldValues = asFieldValues(message);
   for (const field of path.slice(0, -1)) {
@@ -46,7 +46,7 @@ function variableText(variable: RuleVariable, message: Message, texts: UrlValues
   return text;
 }
 
-/** Prints a segment outside variables. */
+/** Prints a path segment that is not part of a variable. */
 function printFree(segment: TemplateSegment): readonly string[] {
   if (segment.kind === "literal") return [printTemplateLiteral(segment.text)];
   if (segment.kind === "**") return [];
@@ -58,7 +58,7 @@ function expandVariable(
   text: string,
   template: readonly TemplateSegment[],
 ): readonly string[] {
-  // Checks each piece even though slashes are escaped, because some servers decode the path before they split it.
+  // Checks each piece although slashes are escaped, because some servers decode the path before splitting the path.
   const pieces = text.split("/");
   // Some servers treat a backslash as a slash.
   const invalidPiece = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
@@ -78,7 +78,7 @@ function fits(texts: readonly string[], template: readonly TemplateSegment[]): b
   return [...literalsAt(texts.length, template)].every(([at, literal]) => texts[at] === literal);
 }
 
-/** Returns a template's literals by their positions in a path with this many segments. */
+/** Returns the literals in a template by position, for a path with `length` segments. */
 function literalsAt(length: number, template: readonly TemplateSegment[]): ReadonlyMap<number, string> {
   const wildcardIndex = template.findIndex(({ kind }) => kind === "**");
   const literals = new Map<number, string>();
@@ -94,9 +94,9 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 /**
- * Checks that a path matches only its rule. Parsed as google/api/http.proto specifies, it must match the rule with
- * these values. Parsed as by servers that decode slashes, colons or both before they split the path, it must match the
- * same or nothing.
+ * Checks that a path matches only its rule. By google/api/http.proto, the path must match the rule with these values.
+ * Some servers decode slashes, colons or both before splitting a path. On these servers, the path must match the same
+ * rule with the same values, or no rule.
  */
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");

@@ -4,20 +4,20 @@ import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField
 import { Refusal } from "./refusal.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
-/** How a query's parameters are written. */
+/** Options for writing the parameters of a query. */
 export interface QueryStyle {
   readonly texts: UrlValues;
   /** Whether parameters have proto names rather than JSON names. */
   readonly useProtoFieldName: boolean;
-  /** Contains the extensions that a message may have. A query cannot represent them. */
+  /** Registry with the extensions that a message may have. A query cannot represent extensions. */
   readonly registry: Registry | undefined;
 }
 
 /**
  * Returns the query for a message, without a question mark, such as `a.b=1&c=x&c=y`. The query contains all fields
- * except those in path or body.
+ * except fields in path or body.
  *
- * @throws Refusal that names the field that a query cannot represent
+ * @throws Refusal that names a field if a query cannot represent the field
  */
 export function writeQuery(desc: DescMessage, message: Message, bound: BoundFields, style: QueryStyle): string {
   return parametersOf(desc, message, bound, "", style).join("&");
@@ -51,7 +51,7 @@ function parametersOf(
   return parameters;
 }
 
-/** Returns a parameter's name. @throws Refusal if all field names are ambiguous */
+/** Returns the parameter name for a field. @throws Refusal if all names of the field are ambiguous */
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
   const { json, proto } = namesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
@@ -61,9 +61,9 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
 }
 
 /**
- * Returns a field's names that every server resolves to this field. A name must not contain dots, at which servers
- * split it, or brackets, which some servers treat as a map key. A name must not be one field's JSON name and another's
- * proto name.
+ * Returns the names of a field that every server resolves to this field. A name must not contain dots, because servers
+ * split names at dots. A name must not contain brackets either, which some servers treat as a map key. A name that is
+ * the JSON name or proto name of another field is excluded.
  */
 const namesOf = memoize((field: DescField) => {
   const otherFields = field.parent.fields.filter((other) => other !== field);

@@ -7,25 +7,28 @@ import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /**
- * Maximum bytes in a web page's request stream, which is collected before it is sent: Firefox and Safari cannot stream
- * a request, and Chrome cannot over HTTP/1.1.
+ * Maximum number of bytes in a request stream from a web page. The stream is collected before sending, because Firefox
+ * and Safari cannot stream a request, and Chrome cannot stream a request over HTTP/1.1.
  */
 const collectedBytesMax = 16 * 1024 * 1024;
 
-/** An input's first message, and the rest, which has not been read. */
+/** The first message of a request stream, and an iterator for the other messages. */
 export interface OpenedInput {
   readonly first: Message | undefined;
   readonly rest: AsyncIterator<Message>;
 }
 
-/** Reads the first message, because it determines the URL. */
+/** Reads the first message of a request stream, because this message determines the URL. */
 export async function openInput(input: AsyncIterable<Message>): Promise<OpenedInput> {
   const rest = input[Symbol.asyncIterator]();
   const { done, value } = await rest.next();
   return { first: done === true ? undefined : value, rest };
 }
 
-/** Returns an input's only message. @throws ConnectError `InvalidArgument` unless there is exactly one */
+/**
+ * Returns the only message of a request stream. @throws ConnectError `InvalidArgument` if the stream does not contain
+ * exactly one message
+ */
 export async function onlyMessage(input: AsyncIterable<Message>): Promise<Message> {
   const { first, rest } = await openInput(input);
   if (first === undefined) throw new ConnectError("the request message is missing", Code.InvalidArgument);
@@ -35,19 +38,18 @@ export async function onlyMessage(input: AsyncIterable<Message>): Promise<Messag
   throw new ConnectError("this RPC accepts only one request message", Code.InvalidArgument);
 }
 
-/** A stream's body: its messages as JSON lines, or the bytes in google.api.HttpBody messages. */
+/** The body of a request stream: messages as JSON lines, or the bytes in google.api.HttpBody messages. */
 export interface StreamBody {
   readonly contentType: string | undefined;
   readonly body: ReadableStream<Uint8Array> | Uint8Array;
-  /** Returns why the body was aborted, or `undefined` if it was not. */
+  /** Returns why the body was aborted, or `undefined` if the body was not aborted. */
   readonly failure: () => unknown;
 }
 
 /**
- * Opens a stream body.
+ * Opens the body of a request stream.
  *
- * @throws ConnectError `ResourceExhausted` in a web page if the stream exceeds the limit; the input's errors are
- * rethrown
+ * @throws ConnectError `ResourceExhausted` in a web page if the stream exceeds the limit, and any error from the input
  */
 export async function openStreamBody(
   method: RestMethod,

@@ -2,12 +2,12 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/http";
 
-/** Maximum bytes in an error record. A larger record is ignored, and the HTTP status determines the error. */
+/** Maximum number of bytes in an error record. A larger record is ignored, and the HTTP status determines the error. */
 const errorRecordBytesMax = 64 * 1024;
 
 /**
- * Yields a body's pieces. A body that is not read completely is released by the call signal, which Connect aborts when
- * the call ends.
+ * Yields the pieces of a response body. Connect aborts the call's signal when the call ends, which releases a body that
+ * was not read completely.
  *
  * @throws ConnectError `Unavailable` if the body is incomplete
  */
@@ -25,7 +25,10 @@ export async function* readPieces(body: ReadableStream<Uint8Array> | null): Asyn
   }
 }
 
-/** Reads a body. @throws ConnectError `ResourceExhausted` if it exceeds the limit, `Unavailable` if it is incomplete */
+/**
+ * Reads a response body. @throws ConnectError `ResourceExhausted` if the body exceeds the limit, `Unavailable` if the
+ * body is incomplete
+ */
 export async function readBody(response: Response, bytesMax: number): Promise<Uint8Array> {
   const announced = Number(response.headers.get("content-length") ?? 0);
   const bytes = new CollectedBytes(0, bytesMax);
@@ -48,10 +51,10 @@ export async function readRecordJson(response: Response): Promise<JsonValue | un
   }
 }
 
-// A `+json` type is also JSON (RFC 6839 §3.1).
+// A content type with the suffix `+json` is also JSON (RFC 6839 §3.1).
 const jsonType = /^[^/;]+\/(?:[^;]*\+)?json[\t ]*(?:;|$)/i;
 
-/** Returns whether the content type in a header is JSON. */
+/** Returns whether the content type in a response header is JSON. */
 export function isJsonType(header: Headers): boolean {
   return jsonType.test(header.get("content-type") ?? "application/json");
 }

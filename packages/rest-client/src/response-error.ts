@@ -1,6 +1,6 @@
 /**
- * Reads a response error: error records from grpc-gateway, Envoy, Google's APIs, Connect and this gateway, and
- * `application/problem+json`. Otherwise the HTTP status determines the error.
+ * Reads errors from responses. The known formats are `application/problem+json`, and error records from grpc-gateway,
+ * Envoy, Google's APIs, Connect and this gateway. For other bodies, the HTTP status determines the error.
  */
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
@@ -10,15 +10,18 @@ import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { findField, readJsonExactly } from "@plantstore/protobuf";
 import { codeNames } from "@plantstore/protocols";
 
-/** Returns a response error from its body, or `undefined` to read the body as one of the known formats. */
+/**
+ * Returns the error for an error body. If the function returns `undefined`, the body is read as one of the known
+ * formats.
+ */
 export type ReadErrorBody = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
 
-/** How errors are read. */
+/** Options for reading errors. */
 export interface ErrorStyle {
   readonly readErrorBody: ReadErrorBody | undefined;
   /**
-   * The error detail types that are decoded from JSON. Details with other types are dropped, unless they are sent as
-   * bytes.
+   * The types of error details that are decoded from JSON. Details with other types are dropped, unless a detail is
+   * sent as bytes.
    */
   readonly registry: Registry;
 }
@@ -26,9 +29,9 @@ export interface ErrorStyle {
 /**
  * Returns a response error.
  *
- * @param record - the body, or `undefined` if it is not JSON
- * @param httpStatus - the response status, 200 for an error that ends a stream
- * @param header - becomes the error metadata
+ * @param record - the response body, or `undefined` if the body is not JSON
+ * @param httpStatus - the response status, or 200 for an error that ends a stream
+ * @param header - the response header, which becomes the metadata of the error
  */
 export function readResponseError(
   record: JsonValue | undefined,
@@ -39,13 +42,13 @@ export function readResponseError(
   const customError = record === undefined ? undefined : readErrorBody?.(record, httpStatus);
   if (customError !== undefined) return customError;
   const standard = codeOfHttpStatus(httpStatus);
-  // In streams from Google's APIs, the record is in an array.
+  // In streams from Google's APIs, the error record is in an array.
   const [outer] = Array.isArray(record) ? record : [record];
   const found = isObject(outer) ? readRecord(outer, registry) : undefined;
   const message = found?.message ?? `HTTP status ${httpStatus}`;
   const error = new ConnectError(message, found?.code ?? standard, header);
   error.details.push(...(found?.details ?? []));
-  // With this property, Connect does not forward an error's metadata that came from another server.
+  // `isWireError` marks an error from another server, so that Connect does not forward the error's metadata.
   return Object.assign(error, { isWireError: true });
 }
 
@@ -56,7 +59,7 @@ interface RecordFound {
 }
 
 function readRecord(outer: JsonObject, registry: Registry): RecordFound {
-  // Google's APIs and grpc-gateway streams send the record as the member `error`.
+  // Google's APIs and grpc-gateway streams send the error record as the member `error`.
   const record = isObject(outer["error"]) ? outer["error"] : outer;
   const { details = [] } = record;
   const texts = [record["message"], record["detail"], record["title"], record["error"]];
@@ -69,7 +72,7 @@ function readRecord(outer: JsonObject, registry: Registry): RecordFound {
 
 const codesByName = new Map(Object.entries(codeNames).map(([number, name]) => [name, Number(number)]));
 
-/** Returns a record's code. A number above the gRPC codes, which Google's APIs send, is an HTTP status. */
+/** Returns the code in an error record. A number above the gRPC codes is an HTTP status, which Google's APIs send. */
 function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
   const codeByName = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
   const namedCode = codeByName ?? (typeof status === "string" ? codesByName.get(status) : undefined);
@@ -84,7 +87,7 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     if (typeof url !== "string") return [];
     const name = url.slice(url.lastIndexOf("/") + 1);
     const desc = registry.getMessage(name);
-    // This project's gateway writes details in this form if their type is unknown or they cannot be decoded.
+    // This project's gateway sends a detail as bytes if the type is unknown or the detail cannot be decoded.
     const hasBytes =
       typeof value === "string" && Object.keys(detail).length === 2 && !name.startsWith("google.protobuf.");
     const isField = desc !== undefined && findField(desc, "value") !== undefined;
@@ -104,8 +107,8 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /**
- * Returns the code for an HTTP status, which inverts the mapping in google/rpc/code.proto. If several codes have the
- * status, the most general one is returned.
+ * Returns the code for an HTTP status. The mapping is the inverse of the mapping in google/rpc/code.proto. If several
+ * codes have the status, the most general code is returned.
  */
 function codeOfHttpStatus(httpStatus: number): Code {
   const codeOfStatus = codesByStatus.get(httpStatus);

@@ -7,11 +7,14 @@ import { createRawReader, findProtoField } from "@plantstore/protocols";
 import { isJsonType, wrongType } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** Reads the messages in one rule's responses. */
+/** Reads the messages in responses to requests with one rule. */
 export interface ResponseReader {
   /** Creates a google.api.HttpBody from bytes and their content type, or `undefined` if responses are JSON. */
   readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
-  /** Reads a message from JSON, or from the field that is the body. @throws ConnectError `Internal` for invalid JSON */
+  /**
+   * Reads a message from JSON. With `response_body`, the JSON is the value of one field. @throws ConnectError
+   * `Internal` for invalid JSON
+   */
   readJson(json: Uint8Array | string): Message;
   /**
    * Reads a response body.
@@ -56,8 +59,8 @@ export function createResponseReader(
         if (!isJsonType(headers)) throw wrongType(headers, "application/json");
         return readJson(bytes);
       }
-      // A response to HEAD has no body (RFC 9110 §9.3.2). For other methods, an empty body means success without a
-      // message, which is accepted unless a field is required.
+      // A response to HEAD has no body (RFC 9110 §9.3.2). For other methods, an empty body is an empty message, which
+      // is accepted unless a field is required.
       if (httpMethod === "HEAD" || !output.fields.some(isRequired)) return create(output);
       const reason = `has no body, and ${output.typeName} has required fields`;
       throw new ConnectError(`the response with HTTP status ${status} ${reason}`, Code.Internal);
@@ -65,7 +68,7 @@ export function createResponseReader(
   };
 }
 
-/** Returns whether a field must be set: `required` in proto2, LEGACY_REQUIRED in editions. */
+/** Returns whether a field must be set. Such fields are `required` in proto2, and have LEGACY_REQUIRED in editions. */
 function isRequired({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads a stream's messages: JSON values as lines, as an array or concatenated, server-sent events, or the bytes in
- * google.api.HttpBody messages, depending on the content type.
+ * Reads the messages of a response stream. The content type determines the format: JSON values as lines, as an array or
+ * concatenated, server-sent events, or the bytes in google.api.HttpBody messages.
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -17,14 +17,14 @@ export interface StreamReading {
   readonly rule: RestRule;
   readonly reader: ResponseReader;
   readonly errors: ErrorStyle;
-  /** Maximum bytes in a message. */
+  /** Maximum number of bytes in a message. */
   readonly messageBytesMax: number;
 }
 
 /**
  * Opens a response stream.
  *
- * @throws ConnectError `Unknown` if the content type is not a stream's, such as HTML
+ * @throws ConnectError `Unknown` if the content type is not a stream format, such as HTML
  */
 export function readResponseStream(response: Response, reading: StreamReading): AsyncIterable<Message> {
   const { reader } = reading;
@@ -55,7 +55,7 @@ async function* readEvents(response: Response, reading: StreamReading): AsyncGen
   for await (const { name, data } of readMessages(readPieces(response.body), splitter)) {
     if (name === "end") return;
     if (name === "error") throw errorOf(data, response, reading.errors);
-    // Other events are ignored, as by an EventSource that listens only to `message`.
+    // Other events are ignored. An EventSource that listens only to `message` also ignores other events.
     if (name === "message") yield reading.reader.readJson(data);
   }
 }
@@ -65,7 +65,7 @@ async function* readValues(
   type: string,
   { rule, reader, errors, messageBytesMax }: StreamReading,
 ): AsyncGenerator<Message, void> {
-  // JSON lines are read as consecutive values. An array is not unwrapped.
+  // JSON lines are read as consecutive values. An array in a line is a value and is not split.
   const areLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)\b/i.test(type);
   let wrappers: readonly string[] | undefined;
   const start: FirstByte = { byte: undefined };
@@ -78,14 +78,14 @@ async function* readValues(
   }
 }
 
-/** A body's first byte that is not white space. */
+/** The first byte of a body that is not white space. */
 interface FirstByte {
   byte: number | undefined;
 }
 
 const openBracket = 0x5b;
 
-/** Yields a body's values as bytes. @throws ConnectError `Internal` for an invalid array */
+/** Yields the JSON values in a body as bytes. @throws ConnectError `Internal` for an invalid array */
 async function* splitValues(
   response: Response,
   start: FirstByte,
@@ -98,7 +98,7 @@ async function* splitValues(
     yield* readMessages(recordFirstByte(readPieces(response.body), start), splitter);
   } catch (error) {
     const found = ConnectError.from(error);
-    // The splitter is shared with servers, so it reports InvalidArgument. Here the server caused the problem.
+    // The splitter, which servers also use, reports InvalidArgument. In a response, the server caused the problem.
     if (found.code !== Code.InvalidArgument) throw error;
     throw new ConnectError(`the response is not valid: ${found.rawMessage}`, Code.Internal);
   }
@@ -114,8 +114,8 @@ async function* recordFirstByte(pieces: AsyncIterable<Uint8Array>, start: FirstB
 const decoder = new TextDecoder();
 
 /**
- * Returns the names of members that wrap a message or an error. If messages may come without a wrapper, names that a
- * message may contain itself are excluded.
+ * Returns the names of members that wrap a message or an error. If messages may come without a wrapper, member names
+ * that a message may contain are excluded.
  */
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
@@ -128,14 +128,15 @@ function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonl
   return ["@error", "error", "result"].filter((name) => !mayBePlain || !isAmbiguous(name));
 }
 
-// Types whose JSON may have any single member. google.protobuf.Any is not included, because its JSON has at least two.
+// Message types with JSON that may have any single member. google.protobuf.Any is excluded, because its JSON has at
+// least two members.
 const anyJson: ReadonlySet<string> = new Set(["google.protobuf.Struct", "google.protobuf.Value"]);
 
 const wrapperStart = /^[\s]*\{[\s]*"(@error|error|result)"[\s]*:/;
 
 /**
- * Returns the name and value of an object's only member, if that is a wrapper. The value stays text, so that no number
- * is rounded.
+ * Returns the name and value of an object's only member if this member is a wrapper. The value stays JSON text, so that
+ * numbers are not rounded.
  */
 function unwrap(
   text: string,

@@ -23,7 +23,7 @@ export interface CallSettings {
   readonly readMaxBytes: number;
 }
 
-/** A call's parameters, without its messages. */
+/** The parameters of a call, without messages. */
 export interface RestCall {
   readonly method: RestMethod;
   readonly header: Headers;
@@ -31,7 +31,7 @@ export interface RestCall {
   readonly timeoutMs: number | undefined;
 }
 
-/** Makes calls. Sends requests, and reads the response messages. */
+/** Makes unary and streaming calls: sends requests, and reads response messages. */
 export class RestCalls {
   readonly settings: CallSettings;
   readonly #readerOf: (rule: RestRule) => ResponseReader;
@@ -44,7 +44,8 @@ export class RestCalls {
   }
 
   /**
-   * Makes a unary call. Rejects with a ConnectError. If the signal was aborted, with the signal's reason or `Canceled`.
+   * Makes a unary call. Rejects with a ConnectError. If the signal was aborted, the error is the signal's reason or
+   * `Canceled`.
    */
   async unary(call: RestCall, message: Message): Promise<UnaryResult> {
     try {
@@ -113,7 +114,7 @@ export class RestCalls {
 
   #acceptOf({ method }: RestRule): string {
     if (method.methodKind === "client_streaming") return "application/json";
-    // JSON lines are preferred, because a message is complete when its line ends, and there is no closing bracket.
+    // Prefers JSON lines, because a message is complete when its line ends. JSON lines have no closing bracket.
     return isHttpBodyType(method.output)
       ? "*/*"
       : "application/x-ndjson, application/json;q=0.9, text/event-stream;q=0.8";
@@ -121,7 +122,7 @@ export class RestCalls {
 
   #send(call: RestCall, { rule, target }: RestRequest, header: Headers, body: FetchRequest["body"]): Promise<Response> {
     const url = this.settings.baseUrl + target;
-    // A URL that the parser changes must not be sent, because it may refer to a different resource.
+    // Refuses a URL that the URL parser changes, because the changed URL may refer to another resource.
     // equivalent mutant: everything that the parser would change was refused or escaped before.
     if (new URL(url).href !== url) throw new ConnectError(`${url} is not a normalized URL`, Code.InvalidArgument);
     const { httpMethod } = rule;
@@ -146,13 +147,13 @@ export class RestCalls {
   }
 }
 
-/** A unary call's result. */
+/** The result of a unary call. */
 interface UnaryResult {
   readonly header: Headers;
   readonly message: Message;
 }
 
-/** A streaming call's result. */
+/** The result of a streaming call. */
 interface StreamResult {
   readonly header: Headers;
   readonly messages: AsyncIterable<Message>;
@@ -166,23 +167,27 @@ async function* untilAborted(signal: AbortSignal, messages: AsyncIterable<Messag
   }
 }
 
-/** Returns why a call failed: its signal's reason if that was aborted, otherwise the error. */
+/** Returns why a call failed: the reason of an aborted signal, otherwise the error. */
 function reasonOf(signal: AbortSignal, error: unknown): unknown {
-  // Checked here because not every supported Connect version checks the signal.
+  // Checks the signal, because not every supported Connect version does.
   return signal.aborted ? ConnectError.from(signal.reason, Code.Canceled) : error;
 }
 
-/** A request that was sent, with its rule and response. */
+/** The rule for a sent request, and the response. */
 interface SentRequest {
   readonly rule: RestRule;
   readonly response: Response;
   /**
-   * Returns why the request body was aborted, or `undefined` if it was not. The response does not contain the reason.
+   * Returns why the request body was aborted, or `undefined` if the request body was not aborted. The response does not
+   * contain the reason.
    */
   readonly failure?: () => unknown;
 }
 
-/** Returns the request for a stream without messages. Throws if the path has variables, which no message sets. */
+/**
+ * Returns the request for a stream without messages. Throws if the path has variables, because only a message can set
+ * variables.
+ */
 function emptyStream(method: RestMethod): RestRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
@@ -196,16 +201,16 @@ function emptyStream(method: RestMethod): RestRequest {
 }
 
 /**
- * Returns whether the web page and the API have different origins. The API then has to allow each header field. Few
- * APIs allow the timeout field, so it is not sent. The page cancels the call after the timeout, which the server
- * detects.
+ * Returns whether the web page and the API have different origins. An API at another origin must allow each header
+ * field. Few APIs allow the timeout field, so the timeout field is not sent. The page cancels the call after the
+ * timeout, and the server detects the cancelled call.
  */
 function isOfOtherOrigin(baseUrl: string): boolean {
   const { origin } = pageLocation();
   return origin !== undefined && origin !== new URL(baseUrl).origin;
 }
 
-/** Yields a response's messages. If the request body was aborted, throws the reason for that instead. */
+/** Yields the messages in a response. If the request body was aborted, the reason for the abort is thrown. */
 async function* orFailure(messages: AsyncIterable<Message>, failure: () => unknown): AsyncGenerator<Message, void> {
   try {
     yield* messages;

@@ -9,7 +9,7 @@ import { Refusal } from "./refusal.ts";
 import { compileRestRules, type RestRule } from "./rest-rule.ts";
 import { createUrlValues, type UrlValues } from "./url-values.ts";
 
-/** How a transport reads and writes messages. */
+/** Options for reading and writing messages. */
 export interface MessageStyle {
   readonly write: JsonStyle;
   readonly read: ReadJsonOptions;
@@ -19,7 +19,7 @@ export interface MessageStyle {
 /** A request that represents a message completely. */
 export interface RestRequest {
   readonly rule: RestRule;
-  /** The path, and the query if there is one, relative to the base URL. */
+  /** The path and any query, relative to the base URL. */
   readonly target: string;
   readonly body: EncodedBody | undefined;
 }
@@ -30,7 +30,7 @@ interface Binding {
   readonly writeBody: BodyWriter;
 }
 
-/** An RPC, and how its requests are written. */
+/** An RPC with the code that writes its requests. */
 export class RestMethod {
   readonly desc: DescMethod;
   readonly #bindings: readonly Binding[];
@@ -47,16 +47,17 @@ export class RestMethod {
     this.#query = { texts: this.#urlValues, useProtoFieldName: write.useProtoFieldName === true, registry };
   }
 
-  /** The main rule, without additional bindings, or `undefined` if the RPC has none. */
+  /** The main rule, without additional bindings, or `undefined` if the RPC has no rule. */
   get rule(): RestRule | undefined {
     return this.#bindings[0]?.rule;
   }
 
   /**
-   * Returns the request for a message, with the first binding that can represent it. If none can, tries all bindings
-   * again, and accepts default values, such as 0, for path variables without presence.
+   * Returns the request for a message, with the first binding that can represent the message. If no binding can, all
+   * bindings are tried again. The second attempt accepts default values, such as 0, for path variables without
+   * presence.
    *
-   * @throws ConnectError `InvalidArgument` that names the fields that the bindings cannot represent
+   * @throws ConnectError `InvalidArgument` with the names of fields that the bindings cannot represent
    */
   write(message: Message): RestRequest {
     const problems: string[] = [];
@@ -79,7 +80,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body for a stream message after the first. The message must not set fields that belong to the URL.
+   * Returns the body for a later message of a stream. Only the first message may set fields that belong to the URL.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -104,8 +105,8 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body for a stream's first message. If the body is a field that is not set, a line is written
-   * nevertheless.
+   * Returns the body for the first message of a stream. If the body is a field that is not set, the body still contains
+   * a line.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -144,16 +145,19 @@ export class RestMethod {
   }
 }
 
-/** Maximum problems in an error. An RPC may have many bindings, and the problems with the first ones help most. */
+/**
+ * Maximum number of problems in an error. An RPC may have many bindings, and the problems with the first bindings help
+ * most.
+ */
 const problemsShown = 3;
 
-/** Returns whether a rule's body is raw bytes, not JSON. */
+/** Returns whether the request body for a rule is raw bytes instead of JSON. */
 export function isRawBody({ method, pattern }: RestRule): boolean {
   if (pattern.body === "*") return isHttpBodyType(method.input);
   return isHttpBodyType(findProtoField(method.input, pattern.body)?.message);
 }
 
-/** Returns the fields that the body contains. */
+/** Returns the fields that the request body contains. */
 function bodyOf({ method, pattern, boundByPathOrBody }: RestRule): BoundFields {
   if (pattern.body === "*") return boundByPathOrBody;
   const field = findProtoField(method.input, pattern.body);

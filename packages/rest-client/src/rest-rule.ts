@@ -19,18 +19,18 @@ import {
   toHttpPatterns,
 } from "@plantstore/protocols";
 
-/** A path template variable, with its resolved field path. */
+/** A variable in a path template, with the resolved field path. */
 export interface RuleVariable extends TemplateVariable {
   readonly name: string;
   readonly path: FieldPath;
   readonly isMultiSegment: boolean;
 }
 
-/** An RPC's binding, compiled for a client. */
+/** A binding of an RPC, compiled for a client. */
 export interface RestRule {
   readonly method: DescMethod;
   readonly pattern: HttpPattern;
-  /** The HTTP method that is sent. The pattern itself may allow any method. */
+  /** The HTTP method that is sent, because the pattern may allow any method. */
   readonly httpMethod: string;
   readonly template: PathTemplate;
   readonly variables: readonly RuleVariable[];
@@ -42,7 +42,7 @@ export interface RestRule {
 
 /** The patterns of all RPCs in a proto file. */
 interface FileRoutes {
-  /** Each RPC's patterns, by selector. */
+  /** The patterns of each RPC, by selector. */
   readonly patterns: ReadonlyMap<string, readonly HttpPattern[]>;
   readonly table: RouteTable<HttpPattern>;
 }
@@ -50,8 +50,8 @@ interface FileRoutes {
 const findRule = createHttpRuleFinder([], [], false);
 
 /**
- * Returns an RPC's bindings from its annotation: the main rule first, then the additional bindings. Empty if it has no
- * annotation.
+ * Returns the bindings in an RPC's annotation. The main rule precedes the additional bindings. The array is empty if
+ * the RPC has no annotation.
  *
  * @throws ConnectError `Internal` for an invalid annotation
  */
@@ -82,7 +82,7 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
       for (const pattern of methodPatterns)
         table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
     } catch (error) {
-      // Ignored here. An RPC's problem is reported when that RPC is called.
+      // Ignores problems with a rule, because a call to the RPC reports the problem.
       if (!(error instanceof RuleProblem)) throw error;
     }
   }

@@ -10,21 +10,27 @@ import {
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**
- * Returns a field's values as strings for a URL: one per element in a repeated field, none if the field is not set.
+ * Returns the values of a field as strings for a URL. The array has a string for each element in a repeated field, and
+ * is empty if the field is not set.
  *
  * @throws Refusal if a value is not valid for the field
  */
 export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
-/** Returns a field's writer, or `undefined` if its values have no text form, such as a map and most messages. */
+/**
+ * Returns the writer for a field, or `undefined` if the field's values have no text form. Maps and most messages have
+ * no text form.
+ */
 export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 
-/** Creates the writers. Values are written as in JSON, without quotes, and bytes as base64url. */
+/**
+ * Creates the writers for fields. Values are written as in JSON, but without quotes. Bytes are written as base64url.
+ */
 export function createUrlValues(style: JsonStyle): UrlValues {
   const forms = createMessageForms(style);
   const cachedWriters = new WeakMap<DescField, { readonly write: UrlValueWriter | undefined }>();
   const create = (field: DescField): UrlValueWriter | undefined => {
-    // Values are checked with the gateway's parser, so that nothing is sent that it would refuse.
+    // Checks values with the gateway's parser, so that values that the gateway would refuse are not sent.
     const parse = createUrlTextParser(field);
     if (parse === undefined) return undefined;
     const toJson = createFieldForm(field, forms);
@@ -53,14 +59,14 @@ function isOfBytes({ scalar, message }: DescField): boolean {
 }
 
 function toUrlText(value: JsonValue): string {
-  // Of the fields with a text form, only a google.protobuf.NullValue is null in JSON.
+  // Among the fields with a text form, only google.protobuf.NullValue is null in JSON.
   if (value === null) return "NULL_VALUE";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /**
- * Escapes a string for a URL: everything except the unreserved characters in RFC 3986 §2.3, as google/api/http.proto
- * requires.
+ * Escapes a string for a URL. As google/api/http.proto requires, all characters except the unreserved characters in RFC
+ * 3986 §2.3 are escaped.
  *
  * @throws Refusal for a lone surrogate, which UTF-8 cannot encode
  */

@@ -1,4 +1,4 @@
-/** Returns an error's message, or any other thrown value as a string. */
+/** Returns the message of an error, or converts another thrown value to a string. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -21,7 +21,7 @@ export const problems = {
   /** The client disconnected before its response. */
   ERR_CLIENT_GONE: {
     code: "Canceled",
-    // Never sent. nginx logs this status when a client closes the connection.
+    // Status 499 is never sent. nginx logs this status when a client closes the connection.
     httpStatus: 499,
   },
 
@@ -61,7 +61,7 @@ export const problems = {
   /** A message is larger than `readMaxBytes`, compressed or decompressed. */
   ERR_BODY_TOO_LARGE: {
     code: "ResourceExhausted",
-    // RFC 9110 §15.5.14. Differs from an exhausted quota's status.
+    // 413 is the status for a large body (RFC 9110 §15.5.14), and differs from the status for an exhausted quota.
     httpStatus: 413,
   },
   /** Something else read the body first: mount the gateway before any body parser. */

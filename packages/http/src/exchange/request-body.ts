@@ -53,7 +53,7 @@ export interface BodyReceiver {
   /**
    * Called instead of `received` when the rest of the body is dropped.
    *
-   * @param problem - why the client counts as disconnected; absent if the response is complete
+   * @param problem - the reason why the client counts as disconnected; absent if the response is complete
    */
   dropped?(problem: HttpProblem | undefined): void;
 }
@@ -193,7 +193,7 @@ export class RequestBody {
   /**
    * Drops unread data, and data that arrives later.
    *
-   * @param problem - why the client counts as disconnected; absent if the response is complete
+   * @param problem - the reason why the client counts as disconnected; absent if the response is complete
    */
   close(problem?: HttpProblem): void {
     if (this.#closed) return;

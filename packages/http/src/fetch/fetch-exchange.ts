@@ -18,9 +18,9 @@ export class FetchExchange extends BaseExchange implements BodySource {
   readonly host: string;
   readonly peer: Peer;
   readonly body: RequestBody | undefined;
-  /** Fetch does not expose connections, so each exchange counts as a separate one. */
+  /** Fetch does not expose connections, so each exchange counts as a separate connection. */
   readonly connection: object = {};
-  /** Resolves with the response as soon as its header is known. */
+  /** Resolves with the response when the response header is known. */
   readonly response: Promise<Response>;
   readonly #request: Request;
   readonly #respond: (response: Response) => void;
@@ -30,7 +30,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
   #responseBody: ReadableStreamDefaultController<Uint8Array> | undefined;
 
   constructor(request: Request, peer: Peer = unknownPeer) {
-    // The platform's URL parser has removed dot segments.
+    // The platform's URL parser has already removed dot segments from the URL.
     const { url, host, target } = splitUrl(request.url);
     const fields = [...request.headers].flat();
     const common = new CommonHeaderFields(fields);
@@ -52,13 +52,13 @@ export class FetchExchange extends BaseExchange implements BodySource {
     return true;
   }
 
-  /** Whether the program has read from the body, or is reading it. */
+  /** Whether the program has read from the body, or is reading the body. */
   get isBodyRead(): boolean {
     const { bodyUsed, body } = this.#request;
     return bodyUsed || body?.locked === true;
   }
 
-  /** @throws HttpProblem when the program reads the body itself, for example in a request gate */
+  /** @throws HttpProblem if the program reads the body itself, for example in a request gate */
   startBody(): void {
     if (this.isBodyRead) throw bodyWasRead();
     this.#reader = this.#request.body?.getReader();
@@ -77,7 +77,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
   protected sendResponse(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void {
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
-    // The DOM types exclude shared memory, which is not used here.
+    // The cast is safe: the DOM types exclude shared memory, which the gateway does not use.
     const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
     this.#respond(new Response(content, responseInit(httpStatus, headers)));
   }
@@ -91,7 +91,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
   protected sendPiece(piece: Uint8Array): boolean {
     const body = this.#responseBody;
     if (body === undefined) return false;
-    // Copied, because a reader may transfer the buffer, and other pieces may share it.
+    // Copies the piece, because a reader may transfer the buffer, and other pieces may share the buffer.
     body.enqueue(new Uint8Array(piece));
     return (body.desiredSize ?? 0) <= 0;
   }
@@ -102,7 +102,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
 
   protected sendReset(): void {
     this.complete();
-    // If the promise were rejected, the server might send the error to the client.
+    // Resolves with a response, because the server might send the error of a rejected promise to the client.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: 500 }));
     else failBody(this.#responseBody);
   }
@@ -110,10 +110,10 @@ export class FetchExchange extends BaseExchange implements BodySource {
   /** Aborts the exchange, because the client has disconnected, or the request body has failed. */
   readonly #onAbort = (): void => {
     if (!this.isOpen) return;
-    // The client does not get this response, but the server waits for one.
+    // The client does not get this response, but the server waits for a response.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
-    // Delayed until after this turn, in which most servers cancel the body, because Deno logs an error for a body that
-    // it is still reading.
+    // Fails the body after this event-loop turn, in which most servers cancel the body. Deno logs an error if a body
+    // fails while Deno reads the body.
     else afterTurn(failBody, this.#responseBody);
     this.abort(clientGone());
     this.#release();
@@ -125,8 +125,8 @@ export class FetchExchange extends BaseExchange implements BodySource {
   }
 
   /**
-   * Releases the request. Its body is never cancelled, because some servers then close the connection and lose the
-   * response. The server handles the unread part.
+   * Releases the request. The request body is never cancelled, because some servers would close the connection and lose
+   * the response. The server handles the unread part of the body.
    */
   #release(): void {
     this.#request.signal.removeEventListener("abort", this.#onAbort);
@@ -139,16 +139,16 @@ export class FetchExchange extends BaseExchange implements BodySource {
         if (this.body?.isFull === true) await new Promise<void>((resolve) => (this.#resume = resolve));
       }
     } catch {
-      // The client has disconnected, or the lock was released because the response is complete.
+      // Reading fails if the client has disconnected, or if the response is complete and the lock was released.
       this.#onAbort();
     }
   }
 
-  /** Reads one piece. A separate function, because the loop would keep the piece alive while it waits for the next. */
+  /** Reads one piece. In a loop, the piece would be kept alive during the wait for the next piece. */
   async #readPiece(reader: ReadableStreamDefaultReader<unknown>): Promise<boolean> {
     const { done, value } = await reader.read();
     if (done) this.body?.onEnd();
-    // A program may create a body whose chunks are not bytes.
+    // Ignores other chunks, because a program may create a body with chunks that are not bytes.
     else if (value instanceof Uint8Array) this.body?.onData(value, false);
     else this.#onAbort();
     return value instanceof Uint8Array;
@@ -163,7 +163,10 @@ export class FetchExchange extends BaseExchange implements BodySource {
     return new ReadableStream({ start, pull, cancel: this.#onAbort }, strategy);
   }
 
-  /** `Response` rejects a body with a status that allows none (Fetch §2.2.3). */
+  /**
+   * Returns whether a response may have a body. `Response` throws for a body if the status does not allow a body (Fetch
+   * §2.2.3).
+   */
   #allowsBody(httpStatus: number): boolean {
     return this.httpMethod !== "HEAD" && !statusesWithoutBody.has(httpStatus);
   }
@@ -177,23 +180,25 @@ export class FetchExchange extends BaseExchange implements BodySource {
   }
 }
 
-/** Returns a response's options. Without `encodeBody`, Cloudflare Workers would compress a compressed body again. */
+/**
+ * Returns options for a `Response`. Without `encodeBody`, Cloudflare Workers would compress a compressed body again.
+ */
 function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
   return { status, headers, encodeBody: "manual" };
 }
 
-/** Reports to a response's reader that it is incomplete. Does nothing if the response was cancelled. */
+/** Reports an incomplete body to the reader of the response. Does nothing if the response was cancelled. */
 function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined): void {
   body?.error(new TypeError("the response is incomplete"));
 }
 
-/** How many response bytes are buffered before the handler has to wait. */
-// 64 KiB: as much as is collected in one event-loop turn, so that the next part is prepared while this one is sent.
+/** Number of buffered response bytes at which the handler has to wait. */
+// An event-loop turn also collects 64 KiB, so that the handler prepares the next part while a part is sent.
 const bufferedBytesMax = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };
 
-/** Splits a request's URL, which is absolute and normalized, and removes its fragment. */
+/** Splits the URL of a request, and removes the fragment. The URL is absolute and normalized. */
 function splitUrl(absoluteUrl: string): { readonly url: string; readonly host: string; readonly target: string } {
   const hostAt = absoluteUrl.indexOf("//") + 2;
   const targetAt = absoluteUrl.indexOf("/", hostAt);

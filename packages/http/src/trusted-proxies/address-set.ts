@@ -7,12 +7,12 @@ export interface AddressSet {
   has(address: string): boolean;
 }
 
-/** The address for all peers on a Unix socket, which have no IP address. */
+/** The address of all peers on a Unix socket, because these peers have no IP address. */
 export const unixAddress = "unix:";
 
 /**
- * Creates a set of IP addresses from addresses and networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1), and {@link
- * unixAddress}.
+ * Creates a set of IP addresses. Entries are addresses, networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1), and
+ * {@link unixAddress}.
  *
  * @throws TypeError with the code ERR_OPTIONS that quotes the first entry that is neither an address nor a network
  */
@@ -49,7 +49,7 @@ function parseNetwork(text: string): { readonly address: string; readonly prefix
   const address = toIpAddress(host);
   if (address === undefined) return undefined;
   const bits = familyOf(address) === "ipv4" ? 32 : 128;
-  // An IPv4 network mapped into IPv6 must be written as IPv4.
+  // An IPv4 network that is mapped into IPv6 must be written as IPv4.
   const prefix = length === undefined ? bits : Number(length);
   return prefix > bits ? undefined : { address, prefix };
 }

@@ -1,17 +1,17 @@
-/** An element's parameters, by their names in lower case: what one proxy reports about a request. */
+/** The parameters that one proxy reports about a request, by name in lower case. */
 export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
- * Reads up to `elementsMax` elements in a `Forwarded` field (RFC 7239 §4), starting with the last one, which the
- * nearest proxy has added. Stops at the first malformed element, because a client may have written everything to the
- * left of it, and at the first element that exceeds a limit below.
+ * Reads up to `elementsMax` elements in a `Forwarded` field (RFC 7239 §4). The last element, which the nearest proxy has
+ * added, is read first. Reading stops at the first malformed element, because a client may have written all elements to
+ * the left. Reading also stops at the first element that exceeds a limit.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
  *     forwarded-pair    = token "=" ( token / quoted-string )
  *
- * Reads from the right, because a client can send an opening quotation mark, which would hide the proxies' elements if
- * the field were read from the left.
+ * The field is read from the right, because a client can send an opening quotation mark. Read from the left, the
+ * quotation mark would hide the proxies' elements.
  */
 export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
   for (let end = field.length, remaining = elementsMax; end >= 0 && remaining > 0; remaining--) {
@@ -24,18 +24,24 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
   }
 }
 
-/** Maximum number of characters in an element, which has four parameters. A host alone has up to 261 characters. */
+/** Maximum number of characters in an element with four parameters. The host parameter has up to 261 characters. */
 const elementLengthMax = 1024;
 
-/** Maximum number of characters that are read in total: about 200 per proxy. Clients may fill a whole header. */
+/**
+ * Maximum number of characters that are read in total: about 200 per proxy. Clients may send a field as long as the
+ * header limit.
+ */
 const readLengthMax = 4 * 1024;
 
-/** Maximum parameters in an element: the four in RFC 7239 §5, and extensions. One costs as much as 100 characters. */
+/**
+ * Maximum number of parameters in an element: four from RFC 7239 §5, and extensions. A parameter costs as much as 100
+ * characters.
+ */
 const parametersMax = 16;
 
 /**
- * Returns the start of the element that ends at `end`, or `undefined` if it is too long or has an unpaired quotation
- * mark.
+ * Returns the start of the element that ends at `end`. Returns `undefined` if the element is too long or has an
+ * unpaired quotation mark.
  */
 function startOfElement(field: string, end: number): number | undefined {
   let at = end;
@@ -46,7 +52,7 @@ function startOfElement(field: string, end: number): number | undefined {
   return at;
 }
 
-/** Returns the index of the quotation mark that opens the string closed at `closing`, or -1. */
+/** Returns the index of the opening quotation mark for the closing mark at `closing`, or -1. */
 function openingQuote(field: string, closing: number): number {
   let at = field.lastIndexOf('"', closing - 1);
   // A quotation mark that follows a backslash is part of the text (RFC 9110 §5.6.4).

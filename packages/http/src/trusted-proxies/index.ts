@@ -1,8 +1,8 @@
 /**
  * Finds the client behind proxies.
  *
- * Decides which proxies are trusted, and reads the client's address from their header fields (RFC 7239 and its
- * predecessors) or from the connection's start (PROXY protocol). Uses no sockets.
+ * This module decides which proxies are trusted. It reads the client's address from header fields (RFC 7239 and its
+ * predecessors), or from the PROXY header at the start of a connection. The module uses no sockets.
  */
 export { isAddressOrNetwork, unixAddress } from "./address-set.ts";
 export { clientNetwork } from "./ip-address.ts";

@@ -2,8 +2,9 @@ import { isIP, SocketAddress } from "node:net";
 import type { Peer } from "../exchange/index.ts";
 
 /**
- * Returns an IP address in canonical form: IPv6 as in RFC 5952, and IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2) as IPv4.
- * Returns `undefined` for anything else, and for an address with a zone, which is only valid on its own machine.
+ * Returns an IP address in canonical form (RFC 5952). IPv4 addresses that are mapped into IPv6 (RFC 4291 §2.5.5.2) are
+ * returned as IPv4. Returns `undefined` for other strings, and for an address with a zone, because a zone is valid only
+ * on one machine.
  */
 export function toIpAddress(text: string): string | undefined {
   if (isIP(text) === 4) return text;
@@ -13,12 +14,13 @@ export function toIpAddress(text: string): string | undefined {
   return mapped ?? address;
 }
 
-// An IPv6 address is in brackets (RFC 7239 §6). In X-Forwarded-For it may also be bare, and then has no port.
+// An IPv6 address is in brackets (RFC 7239 §6). In X-Forwarded-For, an IPv6 address without brackets is also allowed,
+// but has no port.
 const withBrackets = /^\[([0-9A-Fa-f:.]+)\](?::(\d{1,5}))?$/;
 const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
 
 /**
- * Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`. Returns `undefined` for anything else.
+ * Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`. Returns `undefined` for other strings.
  */
 export function parsePeer(text: string): Peer | undefined {
   const [, host = text, port = "0"] = withBrackets.exec(text) ?? ipv4WithPort.exec(text) ?? [];
@@ -29,8 +31,9 @@ export function parsePeer(text: string): Peer | undefined {
 const portMax = 65_535;
 
 /**
- * Returns the part of an address that identifies its owner: the complete IPv4 address, or an IPv6 address's first 64
- * bits, because a single machine may use all addresses below them (RFC 4291 §2.5.1). Returns any other string as it is.
+ * Returns the part of an address that identifies a client: the complete IPv4 address, or the first 64 bits of an IPv6
+ * address. A single machine may use all IPv6 addresses with the same 64 bits (RFC 4291 §2.5.1). Returns any other
+ * string unchanged.
  */
 export function clientNetwork(text: string): string {
   const address = toIpAddress(text);
@@ -42,5 +45,5 @@ export function clientNetwork(text: string): string {
   return `${[...groupsBefore, ...zeros, ...groupsAfter].slice(0, groups / 2).join(":")}::/64`;
 }
 
-/** 16-bit groups in an IPv6 address. */
+/** Number of 16-bit groups in an IPv6 address. */
 const groups = 8;

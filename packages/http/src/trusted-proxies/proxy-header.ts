@@ -3,8 +3,8 @@ import type { Peer } from "../exchange/index.ts";
 import { toIpAddress } from "./ip-address.ts";
 
 /**
- * A PROXY protocol header, as far as it was read: "more" bytes are needed, it is "malformed", or it is complete and has
- * the length `bytes`.
+ * The result of reading a PROXY protocol header. "more" means that more bytes are needed. A complete header has the
+ * length `bytes`.
  *
  * `source` is the peer that connected to the proxy, or `undefined` if the proxy opened the connection itself, for
  * example for a probe.
@@ -20,15 +20,15 @@ const malformedHeader: ProxyHeader = { kind: "malformed" };
 /** Maximum number of bytes in a version 1 header with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
 /**
- * Maximum bytes that addresses and TLVs take in version 2. Eight times what a receiver must accept (§2.2), enough for
- * the certificate names in TLVs.
+ * Maximum number of bytes in the addresses and TLVs of a version 2 header. The limit is eight times the bytes that a
+ * receiver must accept (§2.2), which is enough for certificate names in TLVs.
  */
 const binaryBytesMax = 4096;
 
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const binaryHeadBytes = signature.byteLength + 4;
 
-/** Reads the header with which a connection starts: version 1, a text line, or version 2, binary. */
+/** Reads the PROXY header at the start of a connection. Version 1 is a text line, and version 2 is binary. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, signature.byteLength);
   if (signature.compare(bytes, 0, length, 0, length) === 0) return readBinary(bytes);
@@ -54,7 +54,7 @@ function readText(bytes: Buffer): ProxyHeader {
   return toHeader(line + 2, from, Number(port));
 }
 
-// Version 2 in the upper four bits, and the command (§2.2).
+// The upper four bits contain version 2, and the lower four bits the command (§2.2).
 const localCommand = 0x20;
 const proxyCommand = 0x21;
 const tcpOverIpv4 = 0x11;
@@ -70,7 +70,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   if ((command !== localCommand && command !== proxyCommand) || length > binaryBytesMax) return malformedHeader;
   if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
-  // §2.2: a LOCAL connection's addresses, and other families' addresses, are ignored.
+  // §2.2: addresses are ignored if the command is LOCAL or the address family is unknown.
   if (command === localCommand) return withoutSource;
   const addresses = bytes.subarray(binaryHeadBytes, end);
   if (family === tcpOverIpv4) {

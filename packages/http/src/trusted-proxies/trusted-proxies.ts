@@ -4,16 +4,16 @@ import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parsePeer } from "./ip-address.ts";
 
-/** The proxies that are trusted to report their clients' address, and how they report it. */
+/** Options for the proxies that are trusted to report the client's address. */
 export interface TrustedProxiesOptions {
   /**
    * IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`, and `unix:` for every peer on a Unix socket.
    */
   readonly addresses: readonly string[];
   /**
-   * The header fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none,
-   * for proxies that use the PROXY protocol. Default "x-forwarded". The fields cannot be combined, because proxies pass
-   * on fields that they do not write, and a client may have forged them.
+   * The header fields that the proxies write. "x-forwarded" means `X-Forwarded-For`, `-Proto` and `-Host`. "forwarded"
+   * means `Forwarded` (RFC 7239). "none" is for proxies that use the PROXY protocol. Default "x-forwarded". The kinds
+   * cannot be combined. A proxy passes on fields that it does not write, and a client may have forged such fields.
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }
@@ -21,25 +21,25 @@ export interface TrustedProxiesOptions {
 /** All names in {@link TrustedProxiesOptions}. */
 export const trustedProxiesNames: OptionNames<TrustedProxiesOptions> = { addresses: required, fields: true };
 
-/** A request's client, as far as it is known. */
+/** The client of a request, as far as the client is known. */
 export interface Client extends Peer {
-  /** The scheme that the client used, `http` or `https`, or `undefined` if no proxy reported it. */
+  /** The scheme that the client used, `http` or `https`, or `undefined` if no proxy reported a scheme. */
   readonly scheme: string | undefined;
-  /** The authority that the client asked for, or `undefined` if no proxy reported it. */
+  /** The authority that the client requested, or `undefined` if no proxy reported an authority. */
   readonly host: string | undefined;
 }
 
 /** The set of trusted proxies. */
 export interface TrustedProxies extends AddressSet {
   /**
-   * Returns a request's client: the first address that does not belong to a trusted proxy, starting with the
-   * connection's peer and then from the list's right end. If the next address is unknown, obfuscated or malformed, the
-   * client is the last known one.
+   * Returns the client of a request: the first address that does not belong to a trusted proxy. The search starts with
+   * the connection's peer, and continues from the right end of the list. If an address is unknown, obfuscated or
+   * malformed, the client is the last known address.
    */
   clientOf(peer: Peer, header: HeaderReader): Client;
 }
 
-/** What one proxy reports about a request. */
+/** The values that one proxy reports about a request. */
 interface Hop {
   readonly for: string | undefined;
   readonly proto: string | undefined;
@@ -47,8 +47,8 @@ interface Hop {
 }
 
 /**
- * Maximum proxies that a request is traced back through: twice as many as any request passes. Further items to the
- * left are not read, because clients may fill a whole header with them.
+ * Maximum number of proxies through which a request is traced: twice as many as any request passes. Further items to
+ * the left are not read, because clients may send many items.
  */
 const hopsMax = 20;
 
@@ -64,7 +64,7 @@ export function createTrustedProxies({ addresses, fields = "x-forwarded" }: Trus
     has: (address) => addressSet.has(address),
     clientOf: (peer, header) => {
       let client: Client = { ...peer, scheme: undefined, host: undefined };
-      // The peer's own address is certain. What the peer reports is only used if it is a trusted proxy.
+      // The peer's address is certain. Values that the peer reports are only used if the peer is a trusted proxy.
       if (!addressSet.has(peer.address)) return client;
       for (const hop of hopsOf(header)) {
         const scheme = schemeOf(hop.proto) ?? client.scheme;
@@ -93,8 +93,9 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
 }
 
 /**
- * Reads what the proxies report. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well.
- * Most overwrite those, which then have only the nearest proxy's value.
+ * Reads the values that the proxies report. Each proxy adds an address to `X-Forwarded-For`. Some proxies also add to
+ * `X-Forwarded-Proto` and `X-Forwarded-Host`. Most proxies overwrite these two fields, which then have only the nearest
+ * proxy's value.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
   const addresses = itemsOf(header.get("x-forwarded-for"));
@@ -108,7 +109,7 @@ function* readXForwarded(header: HeaderReader): Generator<Hop> {
   if (addresses.length === 0) yield { for: undefined, proto: protos[0], host: hosts[0] };
 }
 
-/** Returns a list's last items in reverse order, without empty ones (RFC 9110 §5.6.1.2). */
+/** Returns the last items of a list field in reverse order, without empty items (RFC 9110 §5.6.1.2). */
 function itemsOf(field: string | null): string[] {
   const items: string[] = [];
   if (field === null) return items;
@@ -126,12 +127,12 @@ function schemeOf(text: string | undefined): string | undefined {
   return scheme === "http" || scheme === "https" ? scheme : undefined;
 }
 
-// A name or an address, and a port (RFC 3986 §3.2.2, §3.2.3). Userinfo is not accepted.
+// Matches a host name or IP address with an optional port (RFC 3986 §3.2.2, §3.2.3). Userinfo is not accepted.
 const authority = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function hostOf(text: string | undefined): string | undefined {
   return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
 }
 
-/** Maximum number of characters in a DNS name (RFC 1035 §2.3.4) and a port. */
+/** Maximum number of characters in a DNS name (RFC 1035 §2.3.4) with a port. */
 const hostLengthMax = 255 + 6;
