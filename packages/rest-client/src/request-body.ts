@@ -23,7 +23,7 @@ export interface EncodedBody {
 /**
  * Returns the request body for a message, or `undefined` if the request has no body.
  *
- * @throws Refusal if the message cannot be written as JSON, or if its bytes have an invalid content type
+ * @throws Refusal if the message cannot be written as JSON, or if an HttpBody has an invalid content type
  */
 export type BodyWriter = (message: Message) => EncodedBody | undefined;
 

@@ -97,7 +97,7 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     const anyMessage = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
     return [{ type: name, value: anyMessage.value, debug: detail }];
   } catch {
-    // An invalid detail is dropped, so that it does not hide the error itself.
+    // Drops an invalid detail, because an error about the detail would hide the server's error.
     return [];
   }
 }

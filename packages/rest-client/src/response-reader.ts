@@ -9,7 +9,7 @@ import type { RestRule } from "./rest-rule.ts";
 
 /** Reads the messages in responses to requests with one rule. */
 export interface ResponseReader {
-  /** Creates a google.api.HttpBody from bytes and their content type, or `undefined` if responses are JSON. */
+  /** Function that creates a google.api.HttpBody from bytes and a content type. `undefined` if responses are JSON. */
   readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
   /**
    * Reads a message from JSON. With `response_body`, the JSON is the value of one field. @throws ConnectError
@@ -68,7 +68,9 @@ export function createResponseReader(
   };
 }
 
-/** Returns whether a field must be set. Such fields are `required` in proto2, and have LEGACY_REQUIRED in editions. */
+/**
+ * Returns whether a field must be set. A required field is `required` in proto2, and has LEGACY_REQUIRED in editions.
+ */
 function isRequired({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

@@ -24,7 +24,7 @@ export interface RestRequest {
   readonly body: EncodedBody | undefined;
 }
 
-/** A binding with its compiled body writer. */
+/** A binding and the compiled writer for its request bodies. */
 interface Binding {
   readonly rule: RestRule;
   readonly writeBody: BodyWriter;

@@ -12,7 +12,7 @@ export interface FetchRequest {
 }
 
 /**
- * Sends a request, and returns the response if it is successful.
+ * Sends a request, and returns a successful response.
  *
  * @throws ConnectError from the response; `Unavailable` without a response; `Unknown` for a redirect. Redirects are
  * never followed, because a redirect leads to another resource than the call names, and possibly to another server

@@ -62,8 +62,8 @@ export interface Http1ConnectionOptions {
 /**
  * An HTTP/1.1 server connection (RFC 9112) on a socket.
  *
- * Requests are served one at a time, even if the client pipelines them. Requests may depend on each other, and only
- * safe requests may be processed concurrently (§9.3.2).
+ * Pipelined requests are served one at a time. Requests may depend on each other, and only safe requests may be
+ * processed concurrently (§9.3.2).
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
@@ -89,7 +89,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Whether the connection closes after the response to the current or next request. */
   #isLast = false;
   #isDraining = false;
-  /** Whether the connection has reached its maximum age. If so, a short idle time closes the connection. */
+  /** Whether the connection has reached its maximum age, after which a short idle time closes the connection. */
   #isRetired = false;
   #clientClosed = false;
   #droppedBytes = 0;
@@ -169,7 +169,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
-  /** Sends a piece of the body. Returns whether the caller should wait for `onWritable` before it sends more. */
+  /** Sends a piece of the body. Returns whether the caller should wait for `onWritable` before sending more. */
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
     // If the client has disconnected, its operating system responds to the write by resetting the connection.
@@ -249,8 +249,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const reader = this.#reader;
     if (reader.stage === "closed") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.unusedBytes === 0;
-    // Requests more data from the socket now. Otherwise the socket would schedule a `nextTick`, which costs more than
-    // parsing a head.
+    // Requests more data from the socket. Without this call, the socket would schedule a `nextTick`, which costs more
+    // than parsing a head.
     this.socket.read(0);
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
@@ -292,7 +292,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Continues after a complete response. */
   #finish(): void {
     this.receiver = undefined;
-    // Frees the request head. Otherwise the head would stay in memory while the connection is idle.
+    // Frees the request head, which would otherwise stay in memory while the connection is idle.
     this.#head = emptyHead;
     this.#continued = this.#responseStarted = false;
     if (this.#isLast) return this.#linger();
@@ -326,8 +326,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   /**
-   * Closes our side, and continues to read for a while. Closing a socket with unread bytes resets the connection.
-   * Clients that read their response only after sending everything would then lose the response (RFC 9112 §9.6).
+   * Closes our side, and continues to read for a while. Closing a socket with unread bytes resets the connection. A
+   * reset would lose the response for clients that read only after sending the whole request (RFC 9112 §9.6).
    */
   #linger(): void {
     this.#reader.stop();
@@ -374,7 +374,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   /** Returns whether the rest of the body is small enough to read and drop before the next request. */
   #isRemainderSmall(): boolean {
-    // A client that got no 100 Continue may or may not send its body.
+    // If a client waits for 100 Continue and gets none, the client may or may not send its body.
     if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
     return this.#reader.remainingBodyBytes <= unreadBodyBytesMax;
   }

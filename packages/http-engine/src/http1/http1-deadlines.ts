@@ -35,7 +35,7 @@ export class Http1Deadlines {
     this.#timeoutCheckIntervalMs = timeoutCheckIntervalMs;
   }
 
-  /** Starts a new wait, or restarts it after client activity. */
+  /** Starts to measure a new wait. Also called after client activity. */
   restart(): void {
     this.#checks = 0;
   }

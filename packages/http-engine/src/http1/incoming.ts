@@ -56,7 +56,7 @@ export class Incoming {
   consume(end: number): void {
     this.at = end;
     this.unusedBytes = this.bytes.byteLength - end;
-    // Releases the chunk. Otherwise the chunk would stay in memory until another chunk arrives.
+    // Releases the chunk, which would otherwise stay in memory until another chunk arrives.
     if (this.unusedBytes === 0) this.clear();
   }
 

@@ -38,7 +38,7 @@ export interface FieldSection {
   readonly problem: HttpProblem | undefined;
 }
 
-/** The HTTP/1 versions. */
+/** The HTTP/1 versions that the engine supports. */
 export type Http1Version = "1.0" | "1.1";
 
 /** Reads the request heads on a connection, even if the socket splits heads anywhere. */
@@ -200,14 +200,14 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
 
 /**
  * Returns whether Transfer-Encoding ends in a tab. RFC 9110 §5.6.3 allows the tab, but node's parser and others reject
- * it. Servers that disagree where a body ends allow request smuggling (RFC 9112 §11.2).
+ * the field. Servers that disagree where a body ends allow request smuggling (RFC 9112 §11.2).
  */
 function hasTabAfterTransferEncoding(transferEncoding: string | null, lines: string): boolean {
   return transferEncoding !== null && /^transfer-encoding:[^\r]*\t *\r$/im.test(lines);
 }
 
 /**
- * Parses field lines, each with its CR LF, into name, value, name, value, …
+ * Parses field lines that end in CR LF. Returns name, value, name, value, …
  *
  * @returns `undefined` if a line does not follow RFC 9112 §5. Folded lines are not allowed (§5.2)
  */

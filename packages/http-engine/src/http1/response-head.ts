@@ -20,7 +20,7 @@ export type Framing =
   /** The status or the method allows no body. */
   | "none";
 
-/** Returns the framing for a response whose body, if any, is sent in one piece. */
+/** Returns the framing for a response with an optional body in one piece. */
 export function framingOf(httpStatus: number, body: Uint8Array | undefined): Framing {
   return statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
 }
@@ -39,8 +39,8 @@ export function framingOfStream(
 }
 
 /**
- * Returns the framing for a response without a body. 204 and 304 end after their header section (RFC 9112 §6.3), and
- * 205 has length 0 (RFC 9110 §15.3.6).
+ * Returns the framing for a response without a body. Responses with status 204 or 304 end after the header section (RFC
+ * 9112 §6.3). Responses with status 205 have length 0 (RFC 9110 §15.3.6).
  */
 function framingOfNone(httpStatus: number): Framing {
   return httpStatus === resetContent ? 0 : "none";

@@ -125,7 +125,7 @@ export class ResponseWriter {
 
   /**
    * Writes an entry's last slice. A slice in the socket's buffer would keep the whole entry alive. So the last slice is
-   * copied and the entry can be freed, immediately if nothing else reads the entry.
+   * copied, and the entry can be freed. The buffer is freed immediately if no other code reads the entry.
    */
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
     // If the application has raised node's high-water mark, the socket may still hold earlier slices.
@@ -153,7 +153,7 @@ export class ResponseWriter {
   }
 }
 
-/** Copies parts into a buffer of exactly their total length. */
+/** Copies parts into a buffer with exactly their total length. */
 function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   let at = 0;
   for (const part of parts) {

@@ -191,8 +191,8 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   }
 
   /**
-   * §6.8: the server has not processed streams above the last identifier. Their requests can be retried on another
-   * connection.
+   * §6.8: the server has not processed streams above the last identifier. Requests on these streams can be retried on
+   * another connection.
    */
   #onGoAway(lastStreamId: number, code: number): void {
     this.#retire(code);

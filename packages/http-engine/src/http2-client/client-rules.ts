@@ -55,8 +55,9 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 
   /**
-   * §5.1: a server may send frames before our RST_STREAM arrives. Such frames are not counted as a flood. A window may
-   * contain many small messages, and more calls may be cancelled at the same time than resets are remembered.
+   * §5.1: a server may send frames before our RST_STREAM arrives. Frames on a reset stream are not counted as a flood.
+   * A window may contain many small messages, and more calls may be cancelled at the same time than resets are
+   * remembered.
    */
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
     this.onLateStreamFrame(streamId);

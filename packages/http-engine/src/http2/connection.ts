@@ -27,8 +27,9 @@ export interface ConnectionOptions {
   /** Counts the bytes that peers have not read. All connections of a server or client share one budget. */
   readonly budget: BacklogBudget;
   /**
-   * Called for each stream that is refused or reset because of its frames, and for each connection that is closed with
-   * an error (RFC 9113 §5.4). Not called for our own bugs or for streams that are reset because of a timeout.
+   * Called for each stream that is refused, or reset because of an invalid frame. Also called for each connection that
+   * is closed with an error (RFC 9113 §5.4). Not called for our own bugs or for streams that are reset because of a
+   * timeout.
    */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is closed. */

@@ -25,8 +25,8 @@ export interface FrameReceiver {
 
 /**
  * Splits a peer's bytes into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between chunks is
- * copied once, into a buffer that grows with what has arrived. Frame boundaries have no meaning within a body (§6.1).
- * So large parts of a DATA frame are passed on in place, as separate frames.
+ * copied once. The buffer for the copy grows with the received bytes. Frame boundaries have no meaning within a body
+ * (§6.1). So large parts of a DATA frame are passed on in place, as separate frames.
  */
 export class FrameReader {
   /** Whether reading has stopped after a connection error. The rest of the current chunk is ignored, too. */
@@ -131,7 +131,7 @@ export class FrameReader {
     frame.from = from;
     frame.length = length;
     this.#receiver.onFrame(frame);
-    // Releases the chunk. Otherwise the frame would keep the chunk in memory until another frame arrives.
+    // Releases the chunk, which the frame would otherwise keep in memory until another frame arrives.
     frame.bytes = noBytes;
   }
 

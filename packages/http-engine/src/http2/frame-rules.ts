@@ -128,7 +128,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     }
   }
 
-  /** §6.1 */
+  /** Handles a DATA frame (§6.1). */
   #handleData(frame: Frame): void {
     const { guard, streams, receiveFlow } = this.parts;
     const { flags, streamId, bytes, from, length } = frame;
@@ -177,7 +177,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.refuse(stream, error.code);
   }
 
-  /** §6.4 */
+  /** Handles a RST_STREAM frame (§6.4). */
   #handleReset({ streamId, bytes, from, length }: Frame): void {
     const { guard, streams } = this.parts;
     if (length !== 4) throw frameSizeError("RST_STREAM");
@@ -194,7 +194,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (this.parts.streams.absenceOf(streamId) === "idle") throw protocolError("the stream is idle");
   }
 
-  /** §6.5 */
+  /** Handles a SETTINGS frame (§6.5). */
   #handleSettings({ flags, streamId, bytes, from, length }: Frame): void {
     const { guard, output, sendFlow, streams } = this.parts;
     if (streamId !== 0) throw protocolError("SETTINGS must be on stream 0");
@@ -213,7 +213,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.settingsApplied();
   }
 
-  /** §6.7 */
+  /** Handles a PING frame (§6.7). */
   #handlePing({ flags, streamId, bytes, from, length }: Frame): void {
     if (streamId !== 0) throw protocolError("PING must be on stream 0");
     if (length !== 8) throw frameSizeError("PING");
@@ -223,7 +223,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     else this.parts.output.frame(FrameType.ping, FrameFlag.ack, 0, payload);
   }
 
-  /** §6.8 */
+  /** Parses a GOAWAY frame (§6.8). */
   #parseGoAway({ streamId, bytes, from, length }: Frame): void {
     if (streamId !== 0) throw protocolError("GOAWAY must be on stream 0");
     if (length < 8) throw frameSizeError("GOAWAY");
@@ -231,7 +231,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.handleGoAway(bytes.readUInt32BE(from) & 0x7fff_ffff, bytes.readUInt32BE(from + 4));
   }
 
-  /** §6.9 */
+  /** Handles a WINDOW_UPDATE frame (§6.9). */
   #handleWindowUpdate({ streamId, bytes, from, length }: Frame): void {
     const { guard, sendFlow, streams } = this.parts;
     if (length !== 4) throw frameSizeError("WINDOW_UPDATE");

@@ -18,7 +18,8 @@ export interface HeaderBlock<Head> {
 /** Assembles field blocks from frames and decodes the blocks (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks<Head> {
   /**
-   * Id of the stream whose header block is incomplete, or 0. Until the block is complete, only CONTINUATION is allowed.
+   * Identifier of the stream with the incomplete header block, or 0. Until the block is complete, only CONTINUATION is
+   * allowed.
    */
   streamId = 0;
   /** Time when the incomplete block started, in `performance.now()` milliseconds. */
@@ -60,7 +61,7 @@ export class HeaderBlocks<Head> {
         start += 5;
       }
       if (start > end) throw protocolError("the padding is longer than the frame payload");
-      // Nearly all blocks consist of one frame. Such a block is decoded in place.
+      // A block in a single frame is decoded in place. Nearly all blocks consist of one frame.
       if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
       this.startedAtMs = performance.now();

@@ -148,8 +148,8 @@ export class Http2Connection
     this.#closeIfDone();
   }
 
-  // Sends a packet, because the peer may have closed its socket completely. In this case, the peer's operating system
-  // resets the connection on our first packet, and the next write fails.
+  // Sends a packet, because the peer may have closed its socket completely. The operating system of a peer with a
+  // closed socket resets the connection on our first packet, and the next write fails.
   #probePeer(): void {
     if (this.isClosing) return;
     this.ping();

@@ -48,8 +48,8 @@ export class Http2Deadlines<Stream> {
     this.parts = parts;
     this.#handshake = handshake;
     this.#callbacks = callbacks;
-    // Checks only after all received bytes were read. Otherwise a process that was blocked would conclude that the peer
-    // was silent.
+    // Checks only after all received bytes were read. A blocked process would otherwise conclude that the peer was
+    // silent.
     const check = (): void => afterTurn(() => this.#check(), undefined);
     this.#clock = setInterval(check, timeoutCheckIntervalMs(parts.limits)).unref();
   }

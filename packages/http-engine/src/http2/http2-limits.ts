@@ -1,4 +1,4 @@
-/** Limits on what a peer may cause a connection to store or do. */
+/** Limits on the memory and work that a peer can cause on a connection. */
 export type Http2Limits = Readonly<typeof defaultHttp2Limits>;
 
 /**

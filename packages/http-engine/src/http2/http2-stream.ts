@@ -19,12 +19,12 @@ export interface StreamReceiver extends FlowReceiver {
 export interface ServerStreamConnection extends FlowConnection {
   /** Records that a receiver has kept the current chunk, so that the chunk must not be freed. */
   keepChunk(): void;
-  /** Called when a response is complete although the peer has not ended its side. */
+  /** Called when a response is complete although the client has not sent END_STREAM. */
   startLingering(): void;
 }
 
 /**
- * Serves a stream whose header has arrived.
+ * Serves a stream after its header has arrived.
  *
  * @param head - the stream does not keep the head, because a response may wait for a window long after the call has
  * ended
@@ -88,8 +88,8 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#connection;
-    // Nearly every response body fits into one frame that the windows allow. Equivalent mutant: without this branch,
-    // the same bytes are sent.
+    // Nearly every response body fits into one frame that the windows allow.
+    // Equivalent mutant: the other way sends the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
       return this.sideEnded();
@@ -135,7 +135,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
       } else if (this.receiver?.body?.onData(piece, last) === true && piece.buffer.byteLength >= freedBytesMin)
         this.#connection.keepChunk();
     } catch (error) {
-      // The receiver may have kept the piece before it threw.
+      // The receiver may have kept the piece before throwing.
       this.#connection.keepChunk();
       this.fault(error);
     }

@@ -64,7 +64,7 @@ export class Output {
     this.#append(bytes);
   }
 
-  /** Adds a frame. A small payload is copied. A large payload must not change before it is sent. */
+  /** Adds a frame. A small payload is copied. A large payload must not change before sending. */
   frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
     if (type === FrameType.data) this.dataFrames++;
     const length = payload.byteLength;
@@ -115,7 +115,7 @@ export class Output {
     if (trailer !== undefined) this.headerBlock(streamId, true, [trailer]);
   }
 
-  /** Adds a frame whose payload consists of 32-bit numbers. */
+  /** Adds a frame with a payload of 32-bit numbers. */
   numbers(type: number, streamId: number, ...values: readonly number[]): void {
     const at = this.#reserve(frameHeaderBytes + values.length * 4);
     writeFrameHeader(this.#scratch, at, values.length * 4, type, 0, streamId);

@@ -8,11 +8,11 @@ export interface Http2RequestHead {
   readonly common: CommonHeaderFields;
   readonly method: string;
   readonly path: string;
-  /** Scheme, authority and path. The authority is `host` if there is no :authority. */
+  /** Scheme, authority and path. The authority is `host` if the client sent no :authority. */
   readonly url: string;
   /** Value of :authority, or `undefined` if the client sent `host` instead. */
   readonly authority: string | undefined;
-  /** `undefined` if it was not sent. */
+  /** Value of Content-Length, or `undefined` if the client sent none. */
   readonly contentLength: number | undefined;
   /** Whether the client waits for 100 Continue before sending the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
@@ -42,7 +42,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
   return toHead(fields, pseudo, found);
 }
 
-/** Values from regular fields. A field that is allowed only once is `undefined` until it is found. */
+/** Values from regular fields. Fields that are allowed only once are `undefined` before their first value. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;
@@ -81,7 +81,7 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   // §8.3.1: "*" as the path is allowed only for OPTIONS.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
   if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
-  // §8.3.1: a request requires :authority or `host`. If the client sends both, the values must agree.
+  // §8.3.1: a request requires :authority or `host`. If the client sends :authority and `host`, the values must agree.
   if (authority === undefined && host === undefined) return undefined;
   const hostDiffers = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   if (hostDiffers) return undefined;
@@ -93,7 +93,7 @@ const requestPseudoHeaderFields: ReadonlySet<string> = new Set([":method", ":sch
 
 // §8.3.1: a path starts with a slash, except in "OPTIONS *". The router validates non-ASCII bytes.
 const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
-// RFC 3986 §3.1.
+// The syntax of a URI scheme (RFC 3986 §3.1).
 const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
 // Allowed characters in an authority (RFC 3986 §3.2). RFC 9113 §8.3.1 forbids userinfo.
 const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;

@@ -31,7 +31,7 @@ export class SendFlow {
    * milliseconds.
    */
   readonly #waiting = new Map<SendingStream, number>();
-  /** The waiting streams whose stream window may be open. Other waiting streams are not visited and cost no time. */
+  /** Waiting streams that may have an open stream window. Other waiting streams are not visited and cost no time. */
   readonly #candidates = new Set<SendingStream>();
   #window: number = windowBytesInitial;
   #final = false;
@@ -146,7 +146,7 @@ export class SendFlow {
     return this.#final && (stream.queuedBytes > stream.sendWindow || this.queuedBytes > this.#window);
   }
 
-  /** Returns the waiting streams whose bytes the peer has not read for longer than the timeout. */
+  /** Returns the waiting streams from which the peer has read no bytes for longer than the timeout. */
   stalled(nowMs: number): readonly SendingStream[] {
     const { blockedTimeoutMs } = this.#limits;
     const stalled = [...this.#waiting].filter(([, progressAtMs]) => nowMs - progressAtMs > blockedTimeoutMs);

@@ -12,7 +12,7 @@ export class ServerDeadlines extends Http2Deadlines<Http2Stream> {
   /** Called when a response is complete and the client may still send for a while. */
   startLingering(): void {
     const { lingerMs } = this.parts.limits;
-    // This short deadline has a separate timer. Otherwise idle connections would be checked too often.
+    // The short linger deadline has a separate timer, so that idle connections are not checked too often.
     this.#lingerTimer ??= setInterval(() => this.#checkLingering(), checkIntervalFor(lingerMs)).unref();
   }
 

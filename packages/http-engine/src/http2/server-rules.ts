@@ -40,7 +40,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   protected handleStreamReset(stream: Http2Stream, code: number): void {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
-    // Late resets are not counted, because their number is limited by the open streams.
+    // Late resets are not counted, because the number of open streams limits late resets.
     if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
       guard.count("resets");
   }

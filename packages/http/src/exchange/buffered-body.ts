@@ -20,7 +20,7 @@ export class BufferedBody {
     for (let at = 0; at < piece.byteLength;) at += this.#fill(piece.subarray(at));
   }
 
-  /** Removes the earliest block and returns it, or `undefined` if nothing is buffered. */
+  /** Removes and returns the earliest block. Returns `undefined` if no bytes are buffered. */
   shift(): Uint8Array | undefined {
     const block = this.#blocks.shift();
     const piece = this.#blocks.length === 0 ? block?.subarray(0, this.#filledBytes) : block;

@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 /** An empty array. */
 export const noBytes: Uint8Array = new Uint8Array(0);
 
-/** Returns an array with `length` arbitrary bytes. The caller must fill it completely. */
+/** Returns an array with `length` arbitrary bytes. The caller must fill the whole array. */
 export const allocateBytes: (length: number) => Uint8Array = nodeBuffer?.allocUnsafe ?? newBytes;
 
 /**

@@ -3,7 +3,7 @@ import type { HttpProblem } from "./http-problem.ts";
 import type { RequestBody } from "./request-body.ts";
 
 /**
- * One HTTP request and its response. This is the interface between RPC and HTTP.
+ * One HTTP request and its response: the interface between RPC and HTTP implementations.
  *
  * An HTTP implementation (`@plantstore/http-engine`, node:http, node:http2, Fetch) handles connections, flow control
  * and unread bodies, and is independent of RPC. Calls are independent of sockets. An exchange gets one response, either
@@ -11,7 +11,7 @@ import type { RequestBody } from "./request-body.ts";
  * client has disconnected, these methods do nothing, so a late response needs no check.
  */
 export interface Exchange extends HeaderReader {
-  /** The HTTP version, or `undefined` over Fetch, which does not expose it. */
+  /** The HTTP version, or `undefined` over Fetch, which does not expose the version. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
   /** Whether the gateway is mounted in the program's server, which has received the request. */
   readonly isMounted: boolean;

@@ -38,7 +38,7 @@ const fieldKinds = {
 /** A field name in {@link fieldKinds}. */
 export type FieldName = keyof typeof fieldKinds;
 
-/** The kind of a header field: what the field describes. */
+/** The kind of a header field, such as `connection` or `date`. */
 export type FieldKind = (typeof fieldKinds)[FieldName];
 
 /** Selects all fields with the given kinds, and single fields by name. */
@@ -86,7 +86,8 @@ export const setByGrpcClient: ReadonlySet<string> = fieldNames({
 });
 
 /**
- * The fields that fetch sets itself. If a program sets such a field, browsers drop the field, and node's fetch fails.
+ * The fields that fetch sets itself. If a program sets one of these fields, browsers drop the field, and node's fetch
+ * fails.
  */
 export const setByFetch: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "request"],
@@ -104,7 +105,9 @@ export const notForwarded: ReadonlySet<string> = fieldNames({
 /** The fields that `Grpc-Metadata-Name` must not set: fields that describe the connection or the request. */
 export const notPrefixed: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
 
-/** The fields that a mounted gateway does not copy from its host's response, because they describe another body. */
+/**
+ * The fields that a mounted gateway does not copy from the host's response, because these fields describe another body.
+ */
 export const notFromHost: ReadonlySet<string> = fieldNames({
   kinds: ["length", "content", "representation"],
   names: ["trailer", "transfer-encoding"],

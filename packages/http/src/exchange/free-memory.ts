@@ -21,7 +21,7 @@ const singleUse = new WeakSet<ArrayBufferLike>();
 
 /**
  * Marks bytes that belong to a single response, and returns these bytes. Only the connection that sends the bytes reads
- * them, and so the connection may free the bytes.
+ * the bytes, and so the connection may free the buffer.
  */
 export function markSingleUse(bytes: Uint8Array): Uint8Array {
   if (bytes.byteLength >= freedBytesMin && fillsBuffer(bytes)) singleUse.add(bytes.buffer);

@@ -45,7 +45,7 @@ export function requireFields(fields: HeaderFields): void {
   for (let i = 0; i < fields.length; i += 2) requireField(fields[i] ?? "", fields[i + 1] ?? "");
 }
 
-// Characters above U+00FF are not allowed. Truncated to a byte, such a character might be a line break.
+// Characters above U+00FF are not allowed. Truncated to a byte, a character above U+00FF might be a line break.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Header fields that many responses share. The fields are encoded only once. */
@@ -89,7 +89,7 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
  */
 export class CommonHeaderFields {
   /**
-   * The field list's size in bytes, with 32 additional bytes per field (RFC 9113 §6.5.2). The addition also limits many
+   * The field list's size in bytes, with 32 additional bytes per field (RFC 9113 §6.5.2). The 32 bytes also limit many
    * small fields, which take more memory than their text. All HTTP versions use the same size.
    */
   listBytes = 0;

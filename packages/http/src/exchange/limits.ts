@@ -68,7 +68,7 @@ export const unreadBodyBytesMax: number = 256 * 1024;
 
 /**
  * Milliseconds for which an HTTP/1.1 connection is read after the last response if the client continues to send. A call
- * also continues for this time if the client has closed its side and cannot be probed.
+ * also continues for 30 seconds if the client has closed its side and cannot be probed.
  */
 // nginx also uses 30 seconds. The time is enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
 export const lingerMsMax: number = 30_000;

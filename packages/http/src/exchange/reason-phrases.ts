@@ -5,7 +5,7 @@ export function reasonPhraseOf(httpStatus: number): string | undefined {
   return reasonPhrases[httpStatus];
 }
 
-// This list exists because loading node's list takes 10 ms.
+// This package has a separate list, because loading node's list takes 10 ms.
 const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",

@@ -34,7 +34,7 @@ export function planBody(limitBytes: number): BodyPlan {
   return { limitBytes, memory: "own", announcedBytes: noAnnouncedLength };
 }
 
-/** Returns 0. Use this function as `announcedBytes` in a {@link BodyPlan} for bodies that announce no length. */
+/** Returns 0, as `announcedBytes` in a {@link BodyPlan} for bodies that announce no length. */
 export function noAnnouncedLength(): number {
   return 0;
 }
@@ -44,8 +44,8 @@ export interface BodyReceiver {
   /** @param body - `undefined` if the body exceeds the limit */
   received(body: Uint8Array | undefined): void;
   /**
-   * Called with the start of an incomplete body, each time more bytes have arrived. Returns whether the receiver reads
-   * the rest itself. If so, `received` is not called.
+   * Called with the start of an incomplete body, each time more bytes have arrived. If the receiver returns `true`, it
+   * reads the rest itself, and `received` is not called.
    *
    * @param start - valid only during the call
    */
@@ -104,7 +104,7 @@ export class RequestBody {
     return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
   }
 
-  /** Whether a call waits for the complete body. If so, the body has a deadline. */
+  /** Whether a call waits for the complete body. A body for which a call waits has a deadline. */
   get isAwaited(): boolean {
     return this.#whole !== undefined || (this.#isTaken && !this.ended);
   }
@@ -239,5 +239,5 @@ export class RequestBody {
   }
 }
 
-/** Number of buffered body bytes at which reading is paused. One read from a socket returns as many bytes. */
+/** Number of buffered body bytes at which reading is paused. One read from a socket also returns up to 64 KiB. */
 const bufferedBytesMax = 64 * 1024;

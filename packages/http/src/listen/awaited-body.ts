@@ -3,7 +3,7 @@ import { type BodyPlan, type BodyReceiver, type HttpProblem, RequestBody } from 
 
 /**
  * A request body that calls the receiver in the async context (`AsyncLocalStorage`) in which the body was requested.
- * Otherwise the receiver would run in the context of the socket read.
+ * Without this class, the receiver would run in the context of the socket read.
  */
 export class AwaitedBody extends RequestBody {
   override read(plan: BodyPlan, receiver: BodyReceiver): void {

@@ -8,7 +8,10 @@ export interface CheckedConnection {
 
 /** Checks the timeouts of all server connections. */
 export interface ConnectionClock {
-  /** Starts the checks, unless they have started. A mounted gateway has no connections and never calls this method. */
+  /**
+   * Starts the checks, unless the checks have started. A mounted gateway has no connections and never calls this
+   * method.
+   */
   start(): void;
   stop(): void;
 }
@@ -22,7 +25,7 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
   return {
     start: () => {
-      // Checks timeouts after pending data was read. Otherwise, after a pause of the process, a client would count as
+      // Checks timeouts after pending data was read. After a pause of the process, a client would otherwise count as
       // silent although its data has arrived.
       timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
     },

@@ -8,8 +8,8 @@ export type FirstProtocol = "http1" | "http2" | "tls";
 /**
  * Waits for the first bytes on a connection, puts the bytes back, and calls `proceed` with the connection's protocol.
  *
- * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; the connection is also
- * closed if the client ends it earlier
+ * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; a connection is also closed
+ * if the client closes its side
  */
 export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
   readFirstBytes(socket, timeoutMs, (bytes) => {

@@ -65,7 +65,7 @@ class Share {
       // Enables half-open mode, which is off when node creates a socket from a received handle.
       socket.allowHalfOpen = true;
       if (isConfirmed) take(socket);
-      // The channel is full, so the confirmation is not sent yet. If this process read from the socket and then exited,
+      // The channel is full, so the confirmation is not sent yet. If this process read from the socket and exited,
       // another process would get the connection without the first bytes, and parse the middle of a request.
       else socket.destroy();
     });

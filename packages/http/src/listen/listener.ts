@@ -64,7 +64,7 @@ export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "cou
 
 /**
  * A port that serves HTTP/1.1 and HTTP/2. The listener detects the HTTP version from the first bytes or, with TLS, from
- * ALPN. Then the listener passes the connection to the server for this HTTP version.
+ * ALPN. The listener passes each connection to the server for its HTTP version.
  */
 export class Listener {
   readonly #options: HttpServerOptions;
@@ -113,9 +113,9 @@ export class Listener {
   }
 
   /**
-   * Starts listening. May be called once. Rejects with errors from `net.Server`, such as EADDRINUSE, a RangeError for a
-   * time that is not above 0, a TypeError for unknown options, or ERR_OPTIONS if `drain` is called before the listener
-   * is ready.
+   * Starts listening. May be called once. Rejects with errors from `net.Server`, such as EADDRINUSE. Also rejects with
+   * a RangeError for a time that is not above 0, a TypeError for unknown options, or ERR_OPTIONS if `drain` is called
+   * before the listener is ready.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");

@@ -21,7 +21,7 @@ export interface ExchangeOwner {
 }
 
 /**
- * An exchange whose request and response are node streams.
+ * An exchange with node streams for request and response.
  *
  * All exchanges share their event listeners, which find the exchange by a symbol property on the stream. Closures would
  * keep each call in memory as long as node keeps the call's stream, which doubles garbage collection time.
@@ -72,8 +72,8 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   protected abstract closeProblem(): HttpProblem;
 
   /**
-   * Whether the response can still be sent. Also checks the stream, because the stream may emit "close" later than it
-   * closes, or the program may have begun another response.
+   * Whether the response can still be sent. Also checks the stream, because a closed stream may not have emitted
+   * "close" yet, or the program may have begun another response.
    */
   protected override get isOpen(): boolean {
     const { destroyed, headersSent } = this.#response;
@@ -122,7 +122,9 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
 
 const key: unique symbol = Symbol("connection");
 
-/** Returns an object that identifies a socket or a session, but gives the program no access to it. */
+/**
+ * Returns an object that identifies a socket or a session without giving the program access to the socket or session.
+ */
 export function keyOf(connection: object & { [key]?: object }): object {
   return (connection[key] ??= {});
 }
@@ -142,8 +144,8 @@ function onData(this: WithExchange<Readable>, piece: Uint8Array): void {
 }
 
 function onEnd(this: WithExchange<Readable>): void {
-  // Ignores "end" on a closed stream. node also emits "end" when a stream is reset or its connection closes, and the
-  // body is then incomplete.
+  // Ignores "end" on a closed stream. node also emits "end" for an incomplete body when a stream is reset or its
+  // connection closes.
   if (!this.closed) this[exchangeKey]?.body?.onEnd();
 }
 

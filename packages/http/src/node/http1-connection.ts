@@ -46,7 +46,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   /** Whether the first request is RTSP or ICE, which node's parser reads as HTTP/1.0. */
   #isOtherProtocol = false;
   #isDraining = false;
-  /** Whether the connection has reached its maximum age. If so, a short idle time closes the connection. */
+  /** Whether the connection has reached its maximum age, after which a short idle time closes the connection. */
   #isRetired = false;
   /** Time when the current wait for the client began, in `performance.now()` milliseconds. */
   #idleSinceMs = performance.now();

@@ -17,7 +17,7 @@ import { requestsUpgrade } from "./upgrade-request.ts";
 
 /**
  * An exchange on node:http, for HTTP/1.0 and HTTP/1.1. Without an owner, the server belongs to the program, such as
- * Express or Fastify. In this case, the program's server handles the connection and its timeouts.
+ * Express or Fastify. The program's server handles the connection and its timeouts.
  */
 export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
@@ -117,7 +117,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     this.#response.writeHead(httpStatus, header);
   }
 
-  /** Returns whether the connection can be reused. If the rest of the body is small, it is read and dropped. */
+  /** Returns whether the connection can be reused, because the rest of the body is small enough to read and drop. */
   #canKeepAlive(): boolean {
     if (this.owner?.isLast === true || requestsUpgrade(this.fields)) return false;
     // Over HTTP/1.0, a body with Transfer-Encoding has no known end (RFC 9112 §6.1).
@@ -138,11 +138,11 @@ export class NodeHttp1Exchange extends NodeExchange {
  */
 const joinedBytesMax = 4096;
 
-/** Responses whose exchange must send 100 (Continue) before reading the body. */
+/** Responses for which 100 (Continue) must be sent before the body is read. */
 const pendingContinue = new WeakSet<object>();
 
 /**
- * Makes the gateway send 100 (Continue) when it begins to read the request body (RFC 9110 §10.1.1). Call this function
+ * Makes the gateway send 100 (Continue) when reading of the request body begins (RFC 9110 §10.1.1). Call this function
  * in listeners for `checkContinue`. If node:http emits `request` instead, node:http has already sent 100 (Continue).
  */
 export function continueWhenRead(response: object): void {

@@ -44,7 +44,7 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
     // Checks the first bytes, because node's parser does not report a request's protocol. Later requests are not
-    // checked. Otherwise node could not read directly from the handle.
+    // checked, so that node can read directly from the handle.
     const firstBytes: Buffer | null = socket.read();
     if (firstBytes !== null) {
       connection.onFirstBytes(firstBytes);

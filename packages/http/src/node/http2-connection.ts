@@ -12,7 +12,7 @@ import type { ExchangeOwner } from "./exchange.ts";
 import { noHost } from "./host-fields.ts";
 import { NodeHttp2Exchange } from "./http2-exchange.ts";
 
-/** A connection whose streams belong to a node:http2 session. */
+/** A connection with a node:http2 session. */
 export class NodeHttp2Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
   /** Always false, because HTTP/2 announces the end of a connection with GOAWAY instead of the last response. */
   readonly isLast = false;
@@ -130,8 +130,8 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
 }
 
 function sessionOptions(limits: Limits): ServerOptions {
-  // Node resets requests whose header is above four times the limit. Between the limit and this size, requests get
-  // status 431.
+  // Node resets requests with a header above four times the limit. Requests with a header above the limit get status
+  // 431.
   const maxHeaderListSize = limits.headerBytes * 4;
   return {
     // Allows as many fields as fit, because node's default of 128 would reset requests within the byte limit.

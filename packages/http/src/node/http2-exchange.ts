@@ -58,7 +58,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     if (this.body === undefined) stream.resume();
   }
 
-  /** Number of response bytes that node buffers because the client has not read them. */
+  /** Number of response bytes that node buffers until the client reads them. */
   get bufferedBytes(): number {
     return this.#stream.bufferSize;
   }
@@ -82,7 +82,7 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   override startBody(): void {
     const stream = this.#stream;
-    // If there is no listener for `checkContinue`, node has already sent 100 (Continue).
+    // Without a listener for `checkContinue`, node has already sent 100 (Continue).
     const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
     const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
     if (isExpected && this.isOpen && this.httpStatus === 0) stream.additionalHeaders(continueHeader);

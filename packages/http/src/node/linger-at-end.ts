@@ -29,7 +29,9 @@ export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): voi
   };
 }
 
-/** Returns whether {@link lingerAtEnd} was called. The last response was then written, but perhaps not sent. */
+/**
+ * Returns whether {@link lingerAtEnd} was called. After this call, the last response was written, but perhaps not sent.
+ */
 export function willEnd(socket: Socket): boolean {
   return lingeringSockets.has(socket);
 }

@@ -7,10 +7,10 @@ import { HttpProblem, toUtf8 } from "../exchange/index.ts";
  * and strings are returned unchanged, and parsed JSON is converted to JSON text. Returns `undefined` if the request has
  * no stored body, or if the parser has not read the whole body.
  *
- * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from the sent integer. Such a number is
- * written with the fraction `.50`. The JSON reader drops this fraction for a double field, and refuses the value for
- * any other field, with the field name in the error. The reader recognizes the fraction by the trailing zero, which
- * JSON.stringify never writes. Numbers beyond a double's range are written so that they stay out of range.
+ * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from the sent integer. Integers beyond
+ * 2^53 are written with the fraction `.50`. The JSON reader drops this fraction for a double field, and refuses the
+ * value for any other field, with the field name in the error. The reader recognizes the fraction by the trailing zero,
+ * which JSON.stringify never writes. Numbers beyond a double's range stay out of range in the JSON text.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
  */

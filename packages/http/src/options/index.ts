@@ -1,7 +1,7 @@
 /**
- * Checks for options. Every function with options rejects unknown names, because a limit with a misspelled name would
- * have no effect, and JavaScript has no compiler that reports the name. This module also rejects promises from
- * callbacks that must be synchronous.
+ * Functions that check options. Every function with options rejects unknown names, because a limit with a misspelled
+ * name would have no effect. JavaScript has no compiler that reports a misspelled name. This module also rejects
+ * promises from callbacks that must be synchronous.
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export {

@@ -2,9 +2,9 @@
 export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
- * Reads up to `elementsMax` elements in a `Forwarded` field (RFC 7239 §4). The last element, which the nearest proxy has
- * added, is read first. Reading stops at the first malformed element, because a client may have written all elements to
- * the left. Reading also stops at the first element that exceeds a limit.
+ * Reads up to `elementsMax` elements in a `Forwarded` field (RFC 7239 §4). Reading starts with the last element, which
+ * the nearest proxy has added. Reading stops at the first malformed element, because a client may have written all
+ * elements to the left. Reading also stops at the first element that exceeds a limit.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )

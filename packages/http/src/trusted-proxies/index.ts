@@ -1,7 +1,7 @@
 /**
  * Finds the client behind proxies.
  *
- * This module decides which proxies are trusted. It reads the client's address from header fields (RFC 7239 and its
+ * This module decides which proxies are trusted. The client's address is read from header fields (RFC 7239 and its
  * predecessors), or from the PROXY header at the start of a connection. The module uses no sockets.
  */
 export { isAddressOrNetwork, unixAddress } from "./address-set.ts";

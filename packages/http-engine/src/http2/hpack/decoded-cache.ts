@@ -8,7 +8,7 @@ const entryBytes = 256;
 const missesMax = 64;
 
 /**
- * Caches decoded values by their encoded bytes.
+ * A cache for decoded values, by encoded bytes.
  *
  * Lookups compare all bytes, either in place with the last two entries, or as a map key. So clients cannot cause false
  * hits. Clients cannot cause hash collisions either, because each process seeds its hash function. The cache is cleared

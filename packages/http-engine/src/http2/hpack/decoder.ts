@@ -28,8 +28,8 @@ export interface DecodedBlock<Head> {
 const blocksBytesMax = 32 * 1024;
 
 /**
- * Maximum size in bytes of the long string cache per connection. The cache holds a few tokens. It helps if other fields
- * differ from call to call, such as a deadline or a trace context.
+ * Maximum size in bytes of the long string cache per connection. The cache holds a few tokens. Strings are found even
+ * if other fields differ from call to call, such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;
 
@@ -107,7 +107,7 @@ export class HpackDecoder<Head = unknown> {
     return { fields, listBytes };
   }
 
-  /** Reads table size updates (§6.3). These updates are allowed only at the start of a block (§4.2). */
+  /** Reads table size updates (§6.3), which are allowed only at the start of a block (§4.2). */
   #readSizeUpdates(): void {
     while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
       this.#table.resize(this.#readTableBytes());
