@@ -234,8 +234,8 @@ class RestTransport implements Transport {
   }
 
   /**
-   * Returns the timeout. As in Connect's transports, 0 or less means no timeout. A timer above the maximum delay would
-   * fire immediately.
+   * Returns the timeout. A timeout of 0 or less means no timeout, as in Connect's transports. A timer above the maximum
+   * delay would fire immediately.
    */
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
     return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);

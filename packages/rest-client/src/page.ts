@@ -1,4 +1,4 @@
-/** Returns the location of the web page or worker, or an empty object outside browsers. */
+/** Returns the location of the web page or worker. Outside browsers, returns an empty object. */
 export function pageLocation(): { readonly href?: string; readonly origin?: string } {
   return Object(Reflect.get(globalThis, "location"));
 }

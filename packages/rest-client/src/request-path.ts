@@ -3,7 +3,7 @@
  *
  * A call must never reach another resource than the resource in its message. Therefore, a variable must have a value
  * that matches the template. Clients and proxies resolve or merge the segments `.`, `..` and empty segments, so these
- * segments are refused. Finally, the path is parsed again with the server's rules.
+ * segments are refused. The written path is parsed again with the server's rules.
  */
 import type { Message } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, loadField } from "@plantstore/protobuf";
@@ -94,9 +94,9 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 /**
- * Checks that a path matches only its rule. By google/api/http.proto, the path must match the rule with these values.
- * Some servers decode slashes, colons or both before splitting a path. On these servers, the path must match the same
- * rule with the same values, or no rule.
+ * Checks that a path matches only its rule. Parsed by google/api/http.proto, the path must match the rule with the
+ * given values. Some servers decode slashes, colons or both before splitting a path. Parsed like by such a server, the
+ * path must match the same rule with the same values, or no rule.
  */
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");

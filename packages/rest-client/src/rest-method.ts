@@ -53,9 +53,9 @@ export class RestMethod {
   }
 
   /**
-   * Returns the request for a message, with the first binding that can represent the message. If no binding can, all
-   * bindings are tried again. The second attempt accepts default values, such as 0, for path variables without
-   * presence.
+   * Returns the request for a message, with the first binding that can represent the message. If no binding can
+   * represent the message, all bindings are tried again. The second attempt accepts default values, such as 0, for path
+   * variables without presence.
    *
    * @throws ConnectError `InvalidArgument` with the names of fields that the bindings cannot represent
    */

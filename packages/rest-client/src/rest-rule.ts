@@ -30,13 +30,13 @@ export interface RuleVariable extends TemplateVariable {
 export interface RestRule {
   readonly method: DescMethod;
   readonly pattern: HttpPattern;
-  /** The HTTP method that is sent, because the pattern may allow any method. */
+  /** The HTTP method that is sent. The pattern may allow any method. */
   readonly httpMethod: string;
   readonly template: PathTemplate;
   readonly variables: readonly RuleVariable[];
   /** The fields in the path or the body. All other fields are in the query. */
   readonly boundByPathOrBody: BoundFields;
-  /** The rules of all RPCs in the proto file, for parsing a path as a server does. */
+  /** The rules of all RPCs in the proto file, with which a path is parsed like on a server. */
   readonly routes: RouteTable<HttpPattern>;
 }
 
@@ -89,7 +89,7 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
   return { patterns, table };
 });
 
-// Fetch §2.2.1 forbids these methods.
+// HTTP methods that fetch forbids (Fetch §2.2.1).
 const forbiddenMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTable<HttpPattern>): RestRule {

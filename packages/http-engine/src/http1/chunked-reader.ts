@@ -23,8 +23,8 @@ export class ChunkedReader {
   /**
    * Consumes the next part of a chunked body.
    *
-   * @returns a piece of the body; "more" after framing; "open" if the part has not arrived completely, in which case
-   * nothing is consumed; "end" after the trailer section; or a problem, after which nothing can be read
+   * @returns a piece of the body; "more" after framing; "open" if the part has not arrived completely and no bytes were
+   * consumed; "end" after the trailer section; or a problem, after which no bytes can be read
    */
   read(incoming: Incoming): Buffer | HttpProblem | "more" | "open" | "end" {
     switch (this.#part) {
@@ -90,7 +90,10 @@ function hasFramingField(trailer: HeaderFields): boolean {
   return contentLength !== null || transferEncoding !== null;
 }
 
-/** Returns whether an octet after a chunk size is a semicolon or white space. Either can start a chunk extension. */
+/**
+ * Returns whether an octet after a chunk size is a semicolon or white space. Semicolons and white space can start a
+ * chunk extension.
+ */
 function startsExtensions(octet: number | undefined): boolean {
   return octet === semicolon || octet === space || octet === tab;
 }
@@ -101,7 +104,7 @@ function endOfExtensions(bytes: Buffer, from: number): number {
   return end < 0 ? bytes.byteLength : end;
 }
 
-/** Consumes everything up to and including a CR LF, which must be at `end`. */
+/** Consumes all bytes up to and including a CR LF, which must be at `end`. */
 function consumeLineEnd(incoming: Incoming, end: number): HttpProblem | "more" | "open" {
   const { bytes } = incoming;
   const available = bytes.byteLength - end;
@@ -111,7 +114,7 @@ function consumeLineEnd(incoming: Incoming, end: number): HttpProblem | "more" |
   return "more";
 }
 
-/** Returns a hexadecimal digit's value; -1 for anything else. */
+/** Returns the value of a hexadecimal digit, or -1 for another octet. */
 function hexDigit(octet = 0): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
   const lower = octet | 0x20;
@@ -129,10 +132,11 @@ const semicolon = 0x3b;
 const space = 0x20;
 const tab = 0x09;
 /**
- * Maximum number of digits in a chunk size, including leading zeros. A number represents 13 hexadecimal digits exactly.
+ * Maximum number of digits in a chunk size, including leading zeros. JavaScript numbers are exact up to 13 hexadecimal
+ * digits.
  */
 const digitsMax = 13;
 
 /** Maximum number of bytes in all chunk extensions of a body. Chunk extensions are ignored (RFC 9112 §7.1.1). */
-// node:http has the same limit. Signatures of chunks fit into 16 KiB.
+// node:http also limits chunk extensions to 16 KiB, which is enough for chunk signatures.
 const extensionBytesMax = 16 * 1024;

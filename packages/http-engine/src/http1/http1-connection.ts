@@ -55,7 +55,7 @@ export interface Http1ConnectionOptions {
    */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
-  /** Called with an error that a bug in the engine has thrown. The connection is closed. */
+  /** Called with an unexpected error, which a bug in the engine has thrown and which closes the connection. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -126,7 +126,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#isDraining = true;
   }
 
-  /** Closes the connection as {@link drain} does, or when the connection was idle for a second. */
+  /** Closes the connection like {@link drain}, or when the connection was idle for a second. */
   retire(): void {
     this.#isDraining = this.#isRetired = true;
   }
@@ -304,7 +304,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   #next(): void {
     this.#reader.stage = "head";
-    // The reader must first report this request's end to the receiver.
+    // A running reader first reports the end of this request, and then reads the next request.
     if (this.#reader.isReading) return;
     if (this.#reader.incoming.unusedBytes > 0 || this.#clientClosed || this.socket.isPaused())
       queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));

@@ -10,7 +10,7 @@ export class Incoming {
   /** The buffer for retained bytes, which grows as needed. `bytes` is either part of this buffer or a chunk. */
   #buffer: Buffer = noBytes;
 
-  /** Adds a chunk. The chunk is copied only if unconsumed bytes precede it. */
+  /** Adds a chunk. The chunk is copied only if unconsumed bytes precede the chunk. */
   add(chunk: Buffer): void {
     if (this.unusedBytes === 0) {
       this.bytes = chunk;
@@ -27,7 +27,7 @@ export class Incoming {
    * Consumes a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
    * @returns the empty line's position; "open" if the empty line has not arrived; "invalid" if a line ends in a lone CR
-   * or LF, which other recipients might accept (§2.2). Without a position, nothing is consumed
+   * or LF, which other recipients might accept (§2.2). Bytes are consumed only if a position is returned
    */
   consumeSection(): number | "open" | "invalid" {
     const end = this.#findSectionEnd();
@@ -52,7 +52,7 @@ export class Incoming {
     return piece;
   }
 
-  /** Marks everything before `end` as consumed. */
+  /** Marks all bytes before `end` as consumed. */
   consume(end: number): void {
     this.at = end;
     this.unusedBytes = this.bytes.byteLength - end;

@@ -31,7 +31,7 @@ export interface FieldSection {
   readonly common: CommonHeaderFields;
   /** Number of bytes in the body, or "chunked" (RFC 9112 §6.3). */
   readonly bodyBytes: number | "chunked";
-  /** Whether the client waits for 100 Continue (RFC 9110 §10.1.1). */
+  /** Whether the client waits for 100 Continue before sending the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   /** Whether the client may send further requests on the connection (RFC 9112 §9.3). */
   readonly persistent: boolean;
@@ -158,7 +158,7 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
   return { httpMethod, target, section, problem };
 }
 
-/** Common methods as shared strings, so that pending requests need no copies. */
+/** Shared strings for common methods, so that pending requests need no copies of the method. */
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
@@ -209,7 +209,7 @@ function hasTabAfterTransferEncoding(transferEncoding: string | null, lines: str
 /**
  * Parses field lines that end in CR LF. Returns name, value, name, value, …
  *
- * @returns `undefined` if a line does not follow RFC 9112 §5. Folded lines are not allowed (§5.2)
+ * @returns `undefined` if a line does not follow RFC 9112 §5. RFC 9112 §5.2 forbids folded lines
  */
 export function readFieldLines(lines: string): HeaderFields | undefined {
   if (!fieldLinesPattern.test(lines)) return undefined;
@@ -307,7 +307,7 @@ const contentLengthPattern = /^[0-9]+$/;
 
 const originLine = /(?<=^|\r\n)origin:[\t ]*[\x21-\x7e]*[\t ]*\r\n/i;
 
-/** The head before the first request and between two requests. */
+/** The request head before the first request and between two requests. */
 export const emptyHead: Http1RequestHead = {
   httpMethod: "",
   target: "/",

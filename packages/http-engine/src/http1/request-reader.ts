@@ -14,8 +14,6 @@ export type Stage = "head" | "body" | "response" | "closed";
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
-   *
-   *
    * @param piece - a view into the received chunk; the receiver may only keep the result of `detachFromChunk`
    * @param last - whether the body is known to end with the piece; if so, {@link onBodyEnd} is not called
    * @returns whether the receiver keeps the piece; otherwise the piece's memory may be freed
@@ -29,7 +27,7 @@ export interface RequestCallbacks {
 /** Reads a connection's requests one at a time. */
 export class RequestReader {
   stage: Stage = "head";
-  /** Whether `read` is running. While `read` runs, a new stage needs no further call. */
+  /** Whether `read` is running. A running `read` continues with a new stage without a further call. */
   isReading = false;
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;

@@ -17,7 +17,7 @@ export type Framing =
   | "chunked"
   /** The server closes the connection after the body, as in HTTP/1.0. */
   | "close"
-  /** The status or the method allows no body. */
+  /** The response has no body, because the status or the method does not allow a body. */
   | "none";
 
 /** Returns the framing for a response with an optional body in one piece. */
@@ -63,7 +63,7 @@ export const connectionCloseLine = "connection: close\r\n";
  *
  * @param httpStatus - an integer between 200 and 599
  * @param fields - arrays of fields, some of which may be prepared; connection and framing fields are omitted
- * @param connectionLines - from {@link keepAliveLines}, or {@link connectionCloseLine}
+ * @param connectionLines - the result of {@link keepAliveLines}, or {@link connectionCloseLine}
  * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */
 export function formatResponseHead(

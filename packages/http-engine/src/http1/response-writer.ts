@@ -53,7 +53,7 @@ export class ResponseWriter {
     const { byteLength } = piece;
     if (byteLength === 0 || this.#framing === "none") return;
     if (this.#framing === "chunked") this.#sendAll([`${byteLength.toString(16)}\r\n`, piece, "\r\n"]);
-    // The client would parse the excess as the next response.
+    // Destroys the connection, because the client would parse excess bytes as the next response.
     else if (typeof this.#framing === "number" && (this.#remainingBytes -= byteLength) < 0) this.#socket.destroy();
     else this.#send(this.#socket.writableLength > 0 ? copyIfPooled(piece) : piece);
   }
@@ -165,8 +165,8 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
 }
 
 /**
- * Maximum number of bytes in one write. A client has 75 s to read a slice and so must read 3.5 KB/s. A megabyte takes
- * four system calls.
+ * Maximum number of bytes in one write. A client must read 3.5 KB/s, because the timeout for a slice is 75 s. A
+ * megabyte takes four system calls.
  */
 const sliceBytes = 256 * 1024;
 

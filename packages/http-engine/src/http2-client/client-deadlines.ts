@@ -20,7 +20,7 @@ export class ClientDeadlines extends Http2Deadlines<ClientStream> {
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;
   /**
-   * Number of PINGs since the server last sent HEADERS or DATA. `#framesBefore` is the number of HEADERS and DATA
+   * Number of PINGs since the server last sent HEADERS or DATA. `#framesAtPing` is the number of HEADERS and DATA
    * frames at the last PING.
    */
   #pings = 0;

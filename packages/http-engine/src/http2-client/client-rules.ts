@@ -10,7 +10,7 @@ import {
 import { type ResponseSection, readResponseSection } from "./response-section.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/** Events that {@link ClientRules} report to a connection. */
+/** Callbacks for the events that {@link ClientRules} report to a connection. */
 export interface ClientCallbacks extends FrameCallbacks {
   /** Called when the server has sent SETTINGS. */
   settingsReceived(): void;

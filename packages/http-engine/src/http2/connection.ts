@@ -41,7 +41,7 @@ export interface ConnectionOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** The bytes with which client or server start a connection (RFC 9113 §3.4). */
+/** The bytes at the start of a connection (RFC 9113 §3.4). */
 export interface Opening {
   /** The bytes that the peer sends before the peer's first frame. */
   readonly peerPreface: Buffer;
@@ -51,7 +51,7 @@ export interface Opening {
   readonly tableUpdate: Uint8Array;
   /** The payload of our SETTINGS. */
   readonly settings: Uint8Array;
-  /** Whether to free chunks after reading, unless a chunk was kept. */
+  /** Whether chunks that no receiver has kept are freed after reading. */
   readonly freesChunks: boolean;
 }
 
@@ -83,7 +83,7 @@ export abstract class FrameConnection<
   readonly #freesChunks: boolean;
   /** Whether a receiver has kept the current chunk. */
   #chunkKept = false;
-  /** Runs the next step when the connection closes. */
+  /** Timer for the next closing step. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(socket: Duplex, options: ConnectionOptions, opening: Opening) {
@@ -121,7 +121,7 @@ export abstract class FrameConnection<
   /** Creates the deadlines. Called by the constructor, before the subclass's fields are set. */
   protected abstract createDeadlines(parts: ConnectionParts<Stream>, rules: Rules, callbacks: DeadlineCallbacks): Clock;
 
-  /** Closes the connection gracefully, after its open streams. */
+  /** Closes the connection gracefully after all open streams have closed. */
   abstract drain(): void;
 
   /** Called when the peer has closed its side of the connection. */
@@ -168,8 +168,8 @@ export abstract class FrameConnection<
     try {
       this.#reader.read(chunk);
       if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-      // Stops reading while much output is buffered, because further responses would have to wait anyway. A peer that
-      // reads only after writing everything is not affected, because the windows allow fewer bytes than this limit.
+      // Stops reading if too much output is buffered, because further responses would have to wait. A peer that reads
+      // only after writing all requests is not affected, because the windows allow fewer bytes than this limit.
       const { output } = this;
       if (output.congested && output.bufferedBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
@@ -219,8 +219,8 @@ export abstract class FrameConnection<
     this.deadlines.stop();
     this.output.close();
     this.startTimer(patienceMs, () => this.#socket.destroy());
-    // Closing a socket with unread bytes resets the connection, and the peer may lose our last frames. So we continue
-    // to read for a while.
+    // Closing a socket with unread bytes resets the connection, and the peer may lose our last frames. The connection
+    // continues to read for a while to prevent a reset.
     this.#socket.resume();
     this.#socket.end(() => this.startTimer(this.#options.limits.lingerMs, () => this.#socket.destroy()));
     this.abortOpenStreams();

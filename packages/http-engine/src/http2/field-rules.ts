@@ -1,6 +1,6 @@
 import { notInHttp2 } from "@plantstore/http";
 
-/** Returns whether a trailer section is well formed, without pseudo-header fields (RFC 9113 §8.1). */
+/** Returns whether a trailer section is well formed and has no pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? "";

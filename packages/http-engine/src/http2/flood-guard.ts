@@ -6,14 +6,15 @@ import type { Output } from "./output.ts";
 /** Events that are cheap for a peer to cause and expensive for us to handle. */
 export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
-// Maximum credit in frames. More frames are never in flight: 65,536 frames with the largest size are a gigabyte.
+// Maximum credit in frames. A connection never has so many frames in flight: 65,536 frames with the largest size are a
+// gigabyte.
 const allowanceMax = 65_536;
 
 // Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built
 // on gRPC's C core enlarge the stream and connection windows with every call.
 const allowedPerStream = 2;
 
-/** Limits how often a peer may cause events per interval. */
+/** Limits how often a peer may cause each event per interval. */
 export class FloodGuard {
   readonly #limits: Http2Limits;
   readonly #output: Pick<Output, "headerBlocks" | "dataFrames">;

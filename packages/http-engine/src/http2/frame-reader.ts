@@ -10,7 +10,7 @@ export interface Frame {
   readonly bytes: Buffer;
   readonly from: number;
   readonly length: number;
-  /** Whether the frame is a later part of a DATA frame that has arrived in several chunks. */
+  /** Whether the frame is the second or a later part of a DATA frame. */
   readonly continued: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface FrameReceiver {
 /**
  * Splits a peer's bytes into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between chunks is
  * copied once. The buffer for the copy grows with the received bytes. Frame boundaries have no meaning within a body
- * (§6.1). So large parts of a DATA frame are passed on in place, as separate frames.
+ * (§6.1). Large parts of a DATA frame are passed on in place, as separate frames.
  */
 export class FrameReader {
   /** Whether reading has stopped after a connection error. The rest of the current chunk is ignored, too. */

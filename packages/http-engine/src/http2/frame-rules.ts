@@ -36,7 +36,7 @@ export interface ConnectionParts<Stream> {
   readonly receiveFlow: ReceiveFlow;
 }
 
-/** Events that {@link FrameRules} report to a connection. */
+/** Callbacks for the events that {@link FrameRules} report to a connection. */
 export interface FrameCallbacks {
   /** Called when the peer has acknowledged our PING. */
   pingAcknowledged(payload: Buffer): void;
@@ -94,7 +94,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (!this.#settingsReceived && (type !== FrameType.settings || (flags & FrameFlag.ack) !== 0)) {
       throw protocolError("the first frame must be SETTINGS");
     }
-    // §4.3: no other frame is allowed between a field block's frames.
+    // §4.3: other frames are not allowed between the frames of a field block.
     if (this.#blocks.streamId !== 0 && type !== FrameType.continuation) {
       throw protocolError("only CONTINUATION may follow an incomplete field block");
     }
@@ -164,7 +164,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.parts.guard.count("resets");
   }
 
-  /** §6.3: has no effect, but must be well formed. */
+  /** §6.3: PRIORITY has no effect, but must be well formed. */
   #handlePriority({ streamId, bytes, from, length }: Frame): void {
     const { guard, streams } = this.parts;
     if (streamId === 0) throw protocolError("PRIORITY must be on a stream");
@@ -248,7 +248,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 }
 
-/** Returns a frame's number of padding bytes, including the length byte (§6.1). */
+/** Returns the number of padding bytes in a frame, including the length byte (§6.1). */
 function paddingOf({ flags, bytes, from, length }: Frame): number {
   if ((flags & FrameFlag.padded) === 0) return 0;
   if (length === 0) throw frameSizeError("DATA");

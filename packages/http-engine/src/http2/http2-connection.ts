@@ -163,7 +163,7 @@ export class Http2Connection
 
 const noPreface = Buffer.alloc(0);
 const drainPing = Buffer.from("draining");
-// One second cancels the calls of a disconnected peer early, and is far above a round trip.
+// Probing every second cancels the calls of a disconnected peer early. One second is far above a round trip.
 const probeIntervalMs = 1000;
 // No usable connection has a round trip above two seconds.
 const drainPingTimeoutMs = 2000;

@@ -8,7 +8,7 @@ export interface DeadlineCallbacks {
   /** Sends a PING to check whether the peer still responds. */
   ping(): void;
   fail(error: ConnectionError): void;
-  /** Closes the connection gracefully, after its open streams. */
+  /** Closes the connection gracefully after all open streams have closed. */
   drain(): void;
   destroy(): void;
 }
@@ -63,7 +63,7 @@ export class Http2Deadlines<Stream> {
   /** Checks the deadlines that only a client or only a server has. */
   protected checkSideTimeouts(_nowMs: number): void {}
 
-  /** Milliseconds without a frame after which the peer is sent a PING. */
+  /** Milliseconds without a frame after which the peer gets a PING. */
   protected get silenceMs(): number {
     return this.parts.limits.idleTimeoutMs;
   }
@@ -144,7 +144,7 @@ function timeoutCheckIntervalMs(limits: Http2Limits): number {
   return Math.min(intervalMs, checkIntervalFor(shortestMs));
 }
 
-/** Returns the check interval for a deadline. At this interval, the deadline is exceeded by at most a quarter. */
+/** Returns the check interval for a deadline. With this interval, a deadline is exceeded by at most a quarter. */
 export function checkIntervalFor(deadlineMs: number): number {
   return Math.max(10, deadlineMs / 4);
 }

@@ -12,7 +12,10 @@ export const defaultHttp2Limits = {
   headerListBytes: 16_384,
   /** Maximum number of bytes in all frames of an encoded field block: 64 KiB, four times the list size. */
   headerBlockBytes: 65_536,
-  /** Maximum number of CONTINUATION frames in a field block. A block with the maximum size requires fewer than 16. */
+  /**
+   * Maximum number of CONTINUATION frames in a field block. A block with the maximum size requires fewer than 16
+   * frames.
+   */
   continuations: 16,
   /** Receive window per stream, in bytes: 256 KiB. A message with this size arrives in one round trip. */
   streamWindowBytes: 262_144,
@@ -26,7 +29,10 @@ export const defaultHttp2Limits = {
    */
   resets: 400,
   resetShare: 0.5,
-  /** Age up to which a stream's reset is early, in milliseconds: 1 s. Later resets are usually client timeouts. */
+  /**
+   * Milliseconds after opening a stream in which a reset counts as early: 1 s. Later resets are usually client
+   * timeouts.
+   */
   rapidResetMs: 1_000,
   /** Maximum number of SETTINGS frames per interval, including acknowledgements. */
   settings: 100,

@@ -6,16 +6,17 @@ import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-n
 const scratchBytes = 4096;
 // Maximum number of bytes in a copied piece of a body. Larger pieces are passed on without a copy.
 const copyBytesMax = 4096;
-// Size in bytes above which the output is written before the event-loop turn ends. Otherwise a handler that never
-// awaits, or a chunk with many requests, would let the output grow without limit. The cost of a write is negligible for
-// 64 KiB.
+// Size in bytes above which the output is written before the event-loop turn ends. A handler that never awaits, or a
+// chunk with many requests, could otherwise let the output grow without limit. The cost of a write is negligible for 64
+// KiB.
 const collectedBytesMax = 64 * 1024;
 
 /**
  * The output of a connection. All frames from one event-loop turn are sent in one write.
  *
  * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests in one chunk
- * are sent together. A message from a worker or a database may also complete several RPCs at the same time.
+ * are sent together. A message from a worker or a database may also complete several RPCs in one turn, and their
+ * responses are sent together.
  */
 export class Output {
   /** Whether the socket's buffer is full. */

@@ -8,7 +8,7 @@ import type { Output } from "./output.ts";
  * The connection's receive window (RFC 9113 §5.2, §6.9).
  *
  * Invariant: bytes taken from the window are held by a stream, pending to be credited, or credited. A stream returns
- * its unused bytes when the stream closes. Otherwise each reset would permanently shrink the window.
+ * its unused bytes when the stream closes. Without these bytes, each reset would permanently shrink the window.
  */
 export class ReceiveFlow {
   readonly #output: Output;

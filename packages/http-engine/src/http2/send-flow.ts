@@ -10,7 +10,7 @@ export interface SendingStream {
   sendWindow: number;
   /** Number of queued bytes in the stream. */
   readonly queuedBytes: number;
-  /** Sends one queued frame, so that the streams take turns. The windows must allow the frame. */
+  /** Sends a single queued frame, so that streams take turns. The windows must allow the frame. */
   sendNext(): void;
   /** Closes the stream immediately, with RST_STREAM. */
   reset(code: ErrorCode): void;
@@ -106,7 +106,7 @@ export class SendFlow {
   }
 
   /**
-   * Called when the peer has closed its side, so that the windows will not grow any more.
+   * Called when the peer has closed its side, after which the windows no longer grow.
    *
    * @returns the streams whose bytes can never be sent
    */

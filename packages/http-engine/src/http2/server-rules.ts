@@ -8,7 +8,7 @@ import type { Http2Stream } from "./http2-stream.ts";
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";
 
-/** Events that {@link ServerRules} report to a connection. */
+/** Callbacks for the events that {@link ServerRules} report to a connection. */
 export interface ServerCallbacks extends FrameCallbacks {
   /** Called with each request's header. `endStream` is true if the request has no body. */
   opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
@@ -62,7 +62,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     // A client that repeats a block gets the cached head, so that each block is parsed once.
     const head = (decoded.head ??= readRequestHead(decoded.fields));
     const endStream = (flags & FrameFlag.endStream) !== 0;
-    // §8.1.1: Content-Length must match the body, and this request has none.
+    // §8.1.1: Content-Length must match the body, and a request with END_STREAM has no body.
     const hasWrongLength = endStream && head?.contentLength !== undefined && head.contentLength > 0;
     if (head === undefined || hasWrongLength || dependsOn === streamId) {
       this.#rejectNew(streamId, ErrorCode.protocolError);

@@ -31,13 +31,13 @@ export const problems = {
   /** The path exists with other methods only, which `Allow` lists. */
   ERR_METHOD_NOT_ALLOWED: {
     code: "Unimplemented",
-    // RFC 9110 §15.5.6.
+    // 405 is the status for an unsupported method (RFC 9110 §15.5.6).
     httpStatus: 405,
   },
   /** No route of the server has the method. */
   ERR_METHOD_UNKNOWN: {
     code: "Unimplemented",
-    // RFC 9110 §9.1.
+    // 501 is the status for an unknown method (RFC 9110 §9.1).
     httpStatus: 501,
   },
   /** The body has a content type that this path does not accept. */

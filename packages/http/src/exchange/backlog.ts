@@ -98,7 +98,7 @@ export class Backlog {
   }
 
   /**
-   * Counts the bytes that the socket buffers. May close connections, as {@link add} does.
+   * Counts the bytes that the socket buffers. May close connections, like {@link add}.
    *
    * @param writtenBytes - the bytes written to the socket since the last call
    * @returns the number of bytes that the socket buffers

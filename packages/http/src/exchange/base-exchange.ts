@@ -53,7 +53,7 @@ export abstract class BaseExchange implements Exchange {
     body: Uint8Array | undefined,
     trailer: HeaderFields | undefined,
   ): void;
-  /** Sends a response header. Throws as {@link sendResponse} does. */
+  /** Sends a response header. Throws like {@link sendResponse}. */
   protected abstract sendHeader(httpStatus: number, fields: HeaderFields): void;
   /** Sends a piece of the body. Returns whether the caller should wait until the client has read some data. */
   protected abstract sendPiece(piece: Uint8Array): boolean;

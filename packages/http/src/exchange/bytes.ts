@@ -44,7 +44,7 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Exclusive maximum number of bytes in a slice from node's pool, which has 64 KiB by default. */
+/** Number of bytes from which node allocates outside the pool: half of the pool, which has 64 KiB by default. */
 const slicesBytesMax = nodeBuffer === undefined ? 0 : nodeBuffer.poolSize / 2;
 
 function newBytes(length: number): Uint8Array {

@@ -5,8 +5,7 @@ import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
  * Collects a body, or one message in a body, in a single buffer.
  *
  * Buffers with megabytes are expensive, because large buffers cause garbage collections. A buffer with the announced
- * length is allocated as soon as an eighth of the bytes has arrived. After that, no bytes are copied to a larger
- * buffer.
+ * length is allocated as soon as an eighth of the bytes has arrived. No bytes are copied after that allocation.
  */
 export class CollectedBytes {
   /** The length in bytes that the client has announced, or 0 if no length is known. The length may be set later. */

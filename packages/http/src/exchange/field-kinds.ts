@@ -4,10 +4,10 @@
  *
  * - `connection`: the connection in HTTP/1.1; not allowed in HTTP/2 (RFC 9113 §8.2.2)
  * - `hop`: hop-by-hop negotiation (RFC 9110 §7.6.1), which HTTP/2 also has
- * - `length`, `content`: one message's body (RFC 9110 §8)
- * - `representation`: other properties of the body, or of what it represents (RFC 9110 §8, RFC 6266, RFC 9530)
+ * - `length`, `content`: the body of a message (RFC 9110 §8)
+ * - `representation`: other properties of the body or the resource (RFC 9110 §8, RFC 6266, RFC 9530)
  * - `date`: when the message was made (RFC 9110 §6.6.1)
- * - `request`: one request's properties, set by the client (RFC 9110 §7.2, §10.1.1)
+ * - `request`: properties of a request, set by the client (RFC 9110 §7.2, §10.1.1)
  */
 const fieldKinds = {
   connection: "connection",

@@ -52,8 +52,8 @@ export function nudgeScavenge(bufferBytes: number): void {
 }
 
 /**
- * Maximum number of 8-byte elements that are allocated for one buffer: 2 MiB. The limit exists because the heap may be
- * small.
+ * Maximum number of 8-byte elements that are allocated for one buffer: 2 MiB. More memory is not allocated, because the
+ * heap may be small.
  */
 const nudgeElementsMax = 256 * 1024;
 

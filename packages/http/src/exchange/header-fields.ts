@@ -90,7 +90,7 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
 export class CommonHeaderFields {
   /**
    * The field list's size in bytes, with 32 additional bytes per field (RFC 9113 §6.5.2). The 32 bytes also limit many
-   * small fields, which take more memory than their text. All HTTP versions use the same size.
+   * small fields, which take more memory than their text. The size of a list is the same in all HTTP versions.
    */
   listBytes = 0;
   host: string | null = null;
@@ -121,7 +121,9 @@ export class CommonHeaderFields {
 
 type CommonName = Exclude<keyof CommonHeaderFields, "listBytes">;
 
-/** The names that {@link CommonHeaderFields} collects and the members for these names, by length of the name. */
+/**
+ * The field names that {@link CommonHeaderFields} collects, with the members for these names, by length of the name.
+ */
 const commonNames: (readonly [name: string, member: CommonName])[][] = [];
 const { listBytes: _, ...withoutAny } = new CommonHeaderFields([]);
 for (const member of Object.keys(withoutAny) as CommonName[]) {

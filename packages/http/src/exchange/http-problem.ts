@@ -87,7 +87,7 @@ export function transferEncodingProblem(transferEncoding: string, httpVersion: s
   // The end of the body is unknown unless `chunked` is the last coding and occurs once (RFC 9112 §6.3).
   if (!codingsBeforeChunked.test(encoding))
     return new HttpProblem("ERR_HTTP_INVALID", "the Transfer-Encoding header is not valid");
-  // RFC 9112 §6.1.
+  // 501 is the status for an unsupported transfer coding (RFC 9112 §6.1).
   const reason = "the transfer encoding is not supported";
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", reason, { httpStatus: 501, code: "Unimplemented" });
 }

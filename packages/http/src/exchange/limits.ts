@@ -60,8 +60,9 @@ export const defaultLimits: Limits = {
 };
 
 /**
- * Maximum number of bytes from an unread body that are received and dropped. After that, the connection can be reused.
- * Dropping the bytes also prevents a close from losing the response to a client that is still sending (RFC 9112 §9.6).
+ * Maximum number of bytes from an unread body that are received and dropped. Dropping the rest of a body allows the
+ * connection to be reused. Dropping the bytes also prevents a close from losing the response to a client that is still
+ * sending (RFC 9112 §9.6).
  */
 // Go's server also uses 256 KiB. Clients that read only after sending commonly send up to 256 KiB.
 export const unreadBodyBytesMax: number = 256 * 1024;
@@ -70,7 +71,7 @@ export const unreadBodyBytesMax: number = 256 * 1024;
  * Milliseconds for which an HTTP/1.1 connection is read after the last response if the client continues to send. A call
  * also continues for 30 seconds if the client has closed its side and cannot be probed.
  */
-// nginx also uses 30 seconds. The time is enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
+// nginx also uses 30 seconds. 30 seconds are enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
 export const lingerMsMax: number = 30_000;
 
 /** Maximum number of bytes that are received and dropped after the last response on an HTTP/1.1 connection. */

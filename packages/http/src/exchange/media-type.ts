@@ -1,4 +1,4 @@
-/** A media type (RFC 9110 §8.3.1). Type and subtype, and the parameter names, are in lower case. */
+/** A media type (RFC 9110 §8.3.1). Type, subtype and parameter names are in lower case. */
 export interface MediaType {
   readonly type: string;
   readonly parameters: readonly (readonly [name: string, value: string])[];

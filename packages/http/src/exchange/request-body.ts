@@ -3,7 +3,7 @@ import { CollectedBytes } from "./collected-bytes.ts";
 import { type BodyMemory, BufferedBody, detachFromChunk } from "./buffered-body.ts";
 import { clientGone, type HttpProblem } from "./http-problem.ts";
 
-/** The HTTP exchange that a {@link RequestBody} belongs to. */
+/** The HTTP exchange to which a {@link RequestBody} belongs. */
 export interface BodySource {
   /**
    * Called when the body is first read, unless part of the body has arrived. Sends 100 (Continue) if the client waits

@@ -21,12 +21,12 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
 
 /** A timer that calls a function at regular intervals until the timer is stopped. */
 export interface Interval {
-  /** Starts the current interval again. */
+  /** Restarts the current interval. */
   restart(): void;
   stop(): void;
 }
 
-/** Calls `run` whenever `everyMs` have passed without a restart. Does not keep the process alive. */
+/** Calls `run` whenever `everyMs` milliseconds have passed without a restart. Does not keep the process alive. */
 export function startInterval(everyMs: number, run: () => void): Interval {
   let timer = setInterval(run, everyMs);
   // Only node's timers are objects.

@@ -1,2 +1,2 @@
-/** Exchanges that consist of a Fetch `Request` and `Response`. Loads no node modules. */
+/** Exchanges that consist of a Fetch `Request` and `Response`. The module loads no node modules. */
 export { FetchExchange } from "./fetch-exchange.ts";

@@ -15,8 +15,8 @@ export function hasSubscribers(): boolean {
  * Publishes a request on `http.server.request.start`, and on `http.server.response.finish` after the complete response
  * was passed to the operating system. As with node:http, a response never finishes if the client has disconnected.
  *
- * The messages on both channels have the members `request`, `response`, `socket` and `server`. The server is a
- * `node:net` server.
+ * The messages on both channels have the members `request`, `response`, `socket` and `server`. The `server` in a
+ * message is a `node:net` server.
  */
 export function announce(exchange: BaseExchange, socket: Socket, server: Server | undefined): void {
   const message = {
@@ -73,7 +73,7 @@ class AnnouncedRequest {
   }
 }
 
-/** A response with the descriptive members of node's `ServerResponse`. The response cannot be written to. */
+/** A response with the descriptive members of node's `ServerResponse`. Subscribers cannot write to the response. */
 class AnnouncedResponse {
   readonly #exchange: BaseExchange;
 

@@ -7,7 +7,7 @@ import type { OptionNames } from "../options/index.ts";
 
 /** Options for the address to listen on: a TCP port, or a Unix socket if `path` is set. */
 export interface BindOptions {
-  /** The address to bind. Default 127.0.0.1, which only this machine can reach. */
+  /** The address to bind. Default 127.0.0.1, which only the local machine can reach. */
   readonly host?: string;
   /** The TCP port. Default 0, which selects a free port. */
   readonly port?: number;
@@ -31,7 +31,7 @@ export const bindOptionNames: OptionNames<BindOptions> = {
   socketMode: true,
 };
 
-/** The address that a server listens on. */
+/** The address on which a server listens. */
 export interface BoundAddress {
   /** The IP address to which the host was resolved, or the path of a Unix socket. */
   readonly address: string;
@@ -41,7 +41,7 @@ export interface BoundAddress {
 
 const socketModeDefault = 0o660;
 
-/** Makes a server listen. Rejects with the `net.Server` errors, such as EADDRINUSE. */
+/** Makes a server listen. Rejects with errors from `net.Server`, such as EADDRINUSE. */
 export async function bind(server: Server, options: BindOptions): Promise<BoundAddress> {
   const { host = "127.0.0.1", port = 0, reusePort = false, path, socketMode = socketModeDefault } = options;
   if (path !== undefined) return await bindPath(server, path, socketMode);

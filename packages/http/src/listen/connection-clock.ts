@@ -38,6 +38,6 @@ export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }
 
-// A client that has closed its side is probed every second, as on the engine's HTTP/2.
+// The engine probes a client that has closed its side every second, also over HTTP/2.
 const intervalMsMax = 1000;
 const checksPerTimeout = 4;

@@ -32,13 +32,13 @@ export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
   readonly allowCleartext?: boolean;
   /**
    * Whether connections from the `trustedProxies` begin with a PROXY protocol header (version 1 or 2), which precedes
-   * TLS. From other peers, a PROXY header is refused as invalid HTTP. This option does not support TLS on a Unix
-   * socket. Default false.
+   * TLS. From other peers, a PROXY header is refused as invalid HTTP. PROXY headers are not supported with TLS on a
+   * Unix socket. Default false.
    */
   readonly proxyProtocol?: boolean;
   /**
    * Whether to serve the connections that the parent process hands over (`shareConnections`) instead of listening on
-   * `host` and `port`, or `path`. Only one gateway per process can use this option. Default false.
+   * `host` and `port`, or `path`. Only one gateway per process can set `handedOver`. Default false.
    */
   readonly handedOver?: boolean;
 }
@@ -113,9 +113,9 @@ export class Listener {
   }
 
   /**
-   * Starts listening. May be called once. Rejects with errors from `net.Server`, such as EADDRINUSE. Also rejects with
-   * a RangeError for a time that is not above 0, a TypeError for unknown options, or ERR_OPTIONS if `drain` is called
-   * before the listener is ready.
+   * Starts listening. The method may be called once. Rejects with errors from `net.Server`, such as EADDRINUSE. Also
+   * rejects with a RangeError for a time that is not above 0, a TypeError for unknown options, or ERR_OPTIONS if
+   * `drain` is called before the listener is ready.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");

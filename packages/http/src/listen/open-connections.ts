@@ -18,8 +18,8 @@ export class OpenConnections {
   readonly #limit: number;
   readonly #sockets = new Set<Socket>();
   /**
-   * The sockets of the connections beyond the limit, starting with the oldest. The value is the connection object, if
-   * known.
+   * The sockets of the connections beyond the limit, starting with the oldest. The value in the map is the connection
+   * object, if known.
    */
   readonly #beyondLimit = new Map<Socket, ServedConnection | undefined>();
 
@@ -35,7 +35,7 @@ export class OpenConnections {
     return this.#sockets.values();
   }
 
-  /** Counts a new connection until it closes. */
+  /** Counts a new connection until the connection closes. */
   add(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on("close", () => this.#remove(socket));

@@ -45,7 +45,7 @@ interface Worker {
 }
 
 /**
- * Listens, and hands over each connection to the process with the fewest connections. So calls are distributed even if
+ * Listens, and hands over each connection to the process with the fewest connections. Calls are distributed even if
  * clients keep a few connections open for a long time. This process reads no bytes from the connections. The gateway
  * that accepts a connection handles TLS, the PROXY header and HTTP.
  *

@@ -39,8 +39,7 @@ export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOpti
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return {
     accept: (socket) => {
-      // Disables half-open mode during the handshake. Otherwise node:tls would not report that the client has closed
-      // its side.
+      // Disables half-open mode during the handshake, so that node:tls reports that the client has closed its side.
       socket.allowHalfOpen = false;
       server.emit("connection", socket);
     },

@@ -60,7 +60,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#socket = socket;
     this.#options = options;
     this.#backlog = options.budget.open(socket, () => socket.destroy());
-    // Subtracts the bytes that were read to detect the protocol and put back, because these bytes start a head.
+    // Subtracts the bytes that were put back after protocol detection, because these bytes start a request head.
     this.#bytesRead = socket.bytesRead - socket.readableLength;
     socket.on("close", () => this.#backlog.close());
   }
@@ -147,7 +147,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#refuseRest();
   }
 
-  /** Stops reading while many requests are queued. */
+  /** Stops reading if many requests are queued. */
   pauseIfFull(): void {
     if (this.#waiting >= waitingToPause) this.#socket.pause();
   }
@@ -250,8 +250,8 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
 }
 
 /**
- * Number of queued heads that pauses reading. Clients pipeline fewer than 64 requests, so reading is not paused for
- * them.
+ * Number of queued heads that pauses reading. Reading is not paused for usual clients, because clients pipeline fewer
+ * than 64 requests.
  */
 const waitingToPause = 64;
 /**

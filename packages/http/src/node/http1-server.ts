@@ -100,7 +100,7 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
   return server;
 }
 
-/** An error from node's parser, or from a socket. */
+/** An error from node's parser or from a socket. */
 type ParseError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
 /** Returns the problem for a request that node's parser has rejected. */

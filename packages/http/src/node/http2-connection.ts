@@ -21,7 +21,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   readonly #session: ServerHttp2Session;
   readonly #options: HttpServerOptions;
   readonly #backlog: Backlog;
-  /** The open streams. The value is the time when the stream was opened, in `performance.now()` milliseconds. */
+  /** The open streams, with the time when each stream was opened, in `performance.now()` milliseconds. */
   readonly #open = new Map<NodeHttp2Exchange, number>();
   /** Time when the last stream was closed, in `performance.now()` milliseconds. */
   #idleSinceMs = performance.now();
@@ -153,7 +153,7 @@ function ignore(): void {}
 const lingerMs = 1000;
 /** Size in bytes of the smallest header field (RFC 9113 §6.5.2). */
 const fieldBytesMin = 33;
-/** The default for node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
+/** Node's default for `maxSessionMemory`, in megabytes (1,000,000 bytes). The memory for headers also counts. */
 const sessionMegabytesMin = 10;
 /** Receive window per stream, in bytes: 256 KiB. A message with this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;

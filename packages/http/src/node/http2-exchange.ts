@@ -134,7 +134,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     this.#stream.respond([":status", String(httpStatus), ...header], options);
   }
 
-  /** Also stops a request body that continues long after the response was sent (RFC 9113 §8.1). */
+  /** Also stops a request body if the client still sends long after the response (RFC 9113 §8.1). */
   protected override complete(): void {
     super.complete();
     if (this.body?.ended === false) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();

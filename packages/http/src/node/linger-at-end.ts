@@ -7,8 +7,8 @@ const lingeringSockets = new WeakSet<Socket>();
  * Makes a node:http connection read and drop the rest of its last request after the response.
  *
  * Closing a socket with unread bytes resets the connection. A client that reads its response only after sending the
- * whole request would lose the response. So only the server's side is closed first. The socket is closed when the
- * client closes its side (RFC 9112 §9.6) or reaches the time or byte limit.
+ * whole request would lose the response. To keep the response, only the server's side is closed first. The socket is
+ * closed when the client closes its side (RFC 9112 §9.6) or reaches the time or byte limit.
  *
  * @param lingerMs - the time limit in milliseconds
  */

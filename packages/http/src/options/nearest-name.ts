@@ -71,8 +71,8 @@ function sharedLength(one: string, other: string): number {
 
 /**
  * Returns the number of edits that turn one name into another (optimal string alignment). An edit adds, removes or
- * replaces a letter, or swaps two neighbouring letters. After the shared start, each letter beyond {@link
- * comparedLengthMax} counts as an edit.
+ * replaces a letter, or swaps two neighbouring letters. After the shared start, each letter beyond
+ * {@link comparedLengthMax} counts as an edit.
  */
 function editsBetween(one: string, other: string): number {
   const shared = sharedLength(one, other);

@@ -72,7 +72,7 @@ function parseElement(text: string): ForwardedElement | undefined {
     const [, name, bare, quoted] = match;
     if (name === undefined) continue;
     const key = name.toLowerCase();
-    // No parameter occurs twice in an element (RFC 7239 §4).
+    // A parameter must not occur twice in an element (RFC 7239 §4).
     if (element.has(key) || element.size === parametersMax) return undefined;
     element.set(key, bare ?? (quoted ?? "").replaceAll(/\\(.)/g, "$1"));
   }

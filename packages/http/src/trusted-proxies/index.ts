@@ -1,5 +1,5 @@
 /**
- * Finds the client behind proxies.
+ * Functions that find the client behind proxies.
  *
  * This module decides which proxies are trusted. The client's address is read from header fields (RFC 7239 and its
  * predecessors), or from the PROXY header at the start of a connection. The module uses no sockets.

@@ -60,7 +60,7 @@ const proxyCommand = 0x21;
 const tcpOverIpv4 = 0x11;
 const tcpOverIpv6 = 0x21;
 
-/** Reads version 2 (§2.2): signature, version and command, family and protocol, length, addresses. Skips TLVs. */
+/** Reads version 2 (§2.2): signature, version and command, family and protocol, length, addresses. TLVs are skipped. */
 function readBinary(bytes: Buffer): ProxyHeader {
   if (bytes.byteLength < binaryHeadBytes) return needsMoreBytes;
   const command = bytes.readUInt8(signature.byteLength);

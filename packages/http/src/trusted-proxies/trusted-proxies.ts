@@ -12,9 +12,9 @@ export interface TrustedProxiesOptions {
   readonly addresses: readonly string[];
   /**
    * The header fields that the proxies write. "x-forwarded" means `X-Forwarded-For`, `-Proto` and `-Host`. "forwarded"
-   * means `Forwarded` (RFC 7239). "none" is for proxies that use the PROXY protocol. Default "x-forwarded". The kinds
-   * cannot be combined. A proxy passes on fields that the proxy does not write, and a client may have forged such a
-   * field.
+   * means `Forwarded` (RFC 7239). "none" is for proxies that use the PROXY protocol. Default "x-forwarded". Only one
+   * kind of field can be set. A proxy passes on fields that the proxy does not write, and a client may have forged such
+   * a field.
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }

@@ -83,12 +83,12 @@ export class HpackDecoder<Head = unknown> {
       let name: string;
       let value: string;
       if (first >= 0x80) {
-        // §6.1 Indexed Header Field Representation.
+        // Reads an Indexed Header Field Representation (§6.1).
         const index = this.#readInteger(7);
         name = this.#nameAt(index);
         value = this.#table.valueAt(index) ?? "";
       } else if (first >= 0x40) {
-        // §6.2.1 Literal Header Field with Incremental Indexing.
+        // Reads a Literal Header Field with Incremental Indexing (§6.2.1).
         name = this.#readName(6);
         value = this.#readString();
         this.#table.add(name, value);
@@ -96,7 +96,7 @@ export class HpackDecoder<Head = unknown> {
       } else if (first >= 0x20) {
         throw compressionError("a dynamic table size update must be at the start of a field block");
       } else {
-        // §6.2.2 Literal Header Field without Indexing, and §6.2.3 Literal Header Field Never Indexed.
+        // Reads a Literal Header Field without Indexing (§6.2.2) or Never Indexed (§6.2.3).
         name = this.#readName(4);
         value = this.#readString();
       }
@@ -133,7 +133,7 @@ export class HpackDecoder<Head = unknown> {
     return index === 0 ? this.#readString() : this.#nameAt(index);
   }
 
-  /** §5.1 Integer Representation. */
+  /** Reads an integer (§5.1). */
   #readInteger(prefixBits: number): number {
     const mask = (1 << prefixBits) - 1;
     let value = this.#nextByte() & mask;
@@ -147,7 +147,7 @@ export class HpackDecoder<Head = unknown> {
     throw compressionError("an integer is too large");
   }
 
-  /** §5.2 String Literal Representation. */
+  /** Reads a string literal (§5.2). */
   #readString(): string {
     const huffman = ((this.#bytes[this.#at] ?? 0) & 0x80) !== 0;
     const length = this.#readInteger(7);

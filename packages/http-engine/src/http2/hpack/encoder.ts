@@ -30,7 +30,7 @@ export function encodeChecked(field: string, value: string, hidesCredentials: bo
 
 const credentialFields: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization"]);
 
-/** Converts an encoded string to bytes. Concatenating many short strings is much faster than buffers. */
+/** Converts an encoded string to bytes. Concatenating many short strings is much faster than concatenating buffers. */
 export function toBytes(encoded: string): Buffer {
   return Buffer.from(encoded, "latin1");
 }
