@@ -50,8 +50,8 @@ export interface Exchange extends HeaderReader {
    * @param httpStatus - an integer between 200 and 599
    * @param body - absent if the status or the method does not allow a body; an empty array is an empty body
    * @param trailer - absent if the response has no trailer section
-   * @throws RangeError for an invalid status, TypeError for a field that HTTP does not allow; after an error, nothing
-   * was sent and another response can follow
+   * @throws RangeError for an invalid status, TypeError for a field that HTTP does not allow. Another response can
+   * follow, because nothing was sent
    */
   respond(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
 

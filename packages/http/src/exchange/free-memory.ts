@@ -39,7 +39,7 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
 }
 
 /**
- * Makes V8 run its next scavenge (the young object collection) earlier, for a new buffer that only the garbage
+ * Makes V8 run its next scavenge (the young object collection) earlier. Called for a new buffer that only the garbage
  * collector can free.
  *
  * A scavenge frees new buffers in a millisecond. V8 starts a scavenge only after 64 MiB in buffers, but marks the whole

@@ -27,8 +27,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Checks that HTTP allows a field. Each character in the value represents one byte.
  *
- * @throws TypeError for a name that is not a token (RFC 9110 §5.1), or a value with a forbidden character (§5.5), which
- * might begin another field or response
+ * @throws TypeError for a name that is not a token (RFC 9110 §5.1), or a value with a forbidden character (§5.5).
+ * Forbidden characters might begin another field or response
  */
 export function requireField(name: string, value: string): void {
   if (!isToken(name)) throw withCode(new TypeError(`header name "${name}" is not valid`), "ERR_HEADER_FIELD");

@@ -7,8 +7,7 @@ import type { Limits } from "./limits.ts";
  *
  * @param target - the request target as sent
  * @param authority - Host or :authority; `null` if absent
- * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes}), because many small fields take
- * more memory than their bytes
+ * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes})
  * @returns the target in origin form, or the problem
  */
 export function readRequestTarget(

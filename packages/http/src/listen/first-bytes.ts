@@ -37,7 +37,7 @@ const tlsHandshake = 22;
 
 /**
  * Waits for the PROXY header at the start of a trusted proxy's connection, and removes the header. Calls `proceed` with
- * the peer that connected to the proxy, or with `undefined` if the header contains no IP address, such as for the
+ * the peer that connected to the proxy. The peer is `undefined` if the header contains no IP address, such as for the
  * proxy's own connections. Closes the connection if the header is malformed, or incomplete after `timeoutMs`
  * milliseconds.
  */

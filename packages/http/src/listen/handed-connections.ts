@@ -66,7 +66,8 @@ class Share {
       socket.allowHalfOpen = true;
       if (isConfirmed) take(socket);
       // The channel is full, so the confirmation is not sent yet. If this process read from the socket and exited,
-      // another process would get the connection without the first bytes, and parse the middle of a request.
+      // another process would get the connection without the first bytes. That process would parse the middle of a
+      // request.
       else socket.destroy();
     });
   }

@@ -114,8 +114,8 @@ export class Listener {
 
   /**
    * Starts listening. The method may be called once. Rejects with errors from `net.Server`, such as EADDRINUSE. Also
-   * rejects with a RangeError for a time that is not above 0, a TypeError for unknown options, or ERR_OPTIONS if
-   * `drain` is called before the listener is ready.
+   * rejects with a RangeError for a time that is not above 0, or a TypeError for unknown options. Rejects with
+   * ERR_OPTIONS if `drain` is called before the listener is ready.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");

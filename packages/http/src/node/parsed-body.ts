@@ -8,9 +8,9 @@ import { HttpProblem, toUtf8 } from "../exchange/index.ts";
  * no stored body, or if the parser has not read the whole body.
  *
  * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from the sent integer. Integers beyond
- * 2^53 are written with the fraction `.50`. The JSON reader drops this fraction for a double field, and refuses the
- * value for any other field, with the field name in the error. The reader recognizes the fraction by the trailing zero,
- * which JSON.stringify never writes. Numbers beyond a double's range stay out of range in the JSON text.
+ * 2^53 are written with the fraction `.50`. The JSON reader drops this fraction for a double field. For any other
+ * field, the reader refuses the value with an error that names the field. The reader recognizes the fraction by the
+ * trailing zero, which JSON.stringify never writes. Numbers beyond a double's range stay out of range in the JSON text.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
  */

@@ -48,8 +48,9 @@ export function stringOr(names: object): OptionCheck {
 
 /**
  * The option names of an options type. TypeScript reports an option that is in the type but not in the names. The value
- * is {@link required} for a required option, a nested object with names for an option that has options itself, the
- * result of {@link arrayOf} or {@link arrayOfStrings} for an array, and `true` or the default for all other options.
+ * is {@link required} for a required option, and a nested object with names for an option that has options itself. For
+ * an array, the value is the result of {@link arrayOf} or {@link arrayOfStrings}. For all other options, the value is
+ * `true` or the default.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionCheck;
@@ -59,9 +60,9 @@ export type OptionNames<Options> = {
  * Rejects unknown options and missing required options. JavaScript programs have no compiler that checks options.
  *
  * @param owner - the function with these options, such as `createGateway`, for the error message
- * @throws TypeError with the code ERR_OPTIONS that has a line for each unknown name (`unknown option "readMaxByte", did
- * you mean "readMaxBytes"?`, or all known names if none is similar), for each missing option, and for each option that
- * must be an object or an array but is not; or if `options` is not an object
+ * @throws TypeError with the code ERR_OPTIONS if `options` is not an object or contains problems. The message has a
+ * line for each unknown name (`unknown option "readMaxByte", did you mean "readMaxBytes"?`, or all known names if no
+ * name is similar). Missing options, and options that must be an object or an array but are not, have a line each
  */
 export function refuseUnknownOptions<Options extends object>(
   options: Options,

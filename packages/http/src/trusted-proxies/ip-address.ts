@@ -3,8 +3,8 @@ import type { Peer } from "../exchange/index.ts";
 
 /**
  * Returns an IP address in canonical form (RFC 5952). IPv4 addresses that are mapped into IPv6 (RFC 4291 §2.5.5.2) are
- * returned as IPv4. Returns `undefined` for other strings, and for an address with a zone, because a zone is valid only
- * on one machine.
+ * returned as IPv4. Returns `undefined` for other strings. An address with a zone is also refused, because a zone is
+ * valid only on one machine.
  */
 export function toIpAddress(text: string): string | undefined {
   if (isIP(text) === 4) return text;

@@ -22,8 +22,8 @@ export interface DecodedBlock<Head> {
  * Maximum size in bytes of the field block cache per connection: encoded bytes and field lists (RFC 9113 §6.5.2).
  *
  * Once a client's dynamic table is filled, most repeated blocks are short. Clients such as curl, Envoy and node:http2
- * never index credentials (RFC 7541 §7.1.3), and repeat a one-kilobyte token in each block. 32 KiB hold thirty short
- * blocks, or a dozen blocks with a token.
+ * never index credentials (RFC 7541 §7.1.3), and repeat a one-kilobyte token in each block. The cache has 32 KiB, which
+ * hold thirty short blocks or a dozen blocks with a token.
  */
 const blocksBytesMax = 32 * 1024;
 
