@@ -10,8 +10,8 @@ import { definitionMaxBytes } from "./read-definition.ts";
 const run = promisify(execFile);
 
 /**
- * Compiles a revision in the current folder's git repository with buf, as `buf build` would in the current folder. The
- * `node_modules` folders are the current ones, because modules in `buf.yaml` may be npm packages.
+ * Compiles a git revision of the current folder with `buf build`. The build uses the current `node_modules` folders,
+ * because modules in `buf.yaml` may be npm packages.
  *
  * @throws InputError if git or buf fails
  */
@@ -29,7 +29,7 @@ export async function buildRevision(revision: string): Promise<Uint8Array> {
       const tree = join(temporary, "tree");
       mkdirSync(tree);
       const args = ["--git-dir", repository, "--work-tree", tree, "read-tree", "--reset", "-u", commit];
-      // Another index than the repository's, whose files stay as they are.
+      // A separate git index leaves the index of the repository unchanged.
       const env = { ...process.env, GIT_INDEX_FILE: join(temporary, "index") };
       await runProgram("git", args, `cannot read ${revision}`, { cwd: tree, env, signal });
       const folder = join(tree, ...subfolders);
@@ -42,7 +42,7 @@ export async function buildRevision(revision: string): Promise<Uint8Array> {
   });
 }
 
-/** Links the `node_modules` folders of the current folder and its parents in the repository. */
+/** Creates links to the `node_modules` folders of the current folder and its parents up to the repository's root. */
 function linkPackages(tree: string, subfolders: readonly string[]): void {
   for (let depth = 0; depth <= subfolders.length; depth++) {
     const parents = Array.from({ length: subfolders.length - depth }, () => "..");
@@ -55,7 +55,7 @@ function linkPackages(tree: string, subfolders: readonly string[]): void {
 
 const endingSignals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 
-/** Runs an action. A signal aborts it, so that it can remove its files, and then ends the process. */
+/** Runs an action. A signal aborts the action, and ends the process when the action has removed its files. */
 async function untilSignal<Result>(action: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const stopping = new AbortController();
   let received: NodeJS.Signals | undefined;

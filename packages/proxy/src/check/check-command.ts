@@ -80,7 +80,7 @@ export const checkCommand: CommandOf<CommandOutput> = {
     try {
       return await check(file, flags, terminal);
     } catch (error) {
-      // Unexpected errors are printed as a message too. A stack trace does not help users who check a definition.
+      // Unexpected errors are printed as messages, because a stack trace does not help users who check a definition.
       terminal.err(error instanceof InputError ? error.message : `cannot check the definition: ${messageOf(error)}`);
       return 2;
     }

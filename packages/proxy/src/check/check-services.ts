@@ -11,13 +11,13 @@ export interface CheckResult {
   readonly bindings: readonly RestBinding[];
   /** The problems for which `createGateway` would throw. Empty if the gateway would start. */
   readonly problems: readonly string[];
-  /** The `openapiv2_*` fields that descriptions do not use, each with the descriptors that set it. */
+  /** The `openapiv2_*` fields that OpenAPI documents do not use, each with the descriptors that set the field. */
   readonly unreadOptions: ReadonlyMap<string, readonly string[]>;
-  /** `undefined` without tool selectors. */
+  /** Undefined if no tool selectors are given. */
   readonly tools: CheckedTools | undefined;
 }
 
-/** Checks services with these options. @param selectors - for the RPCs that are tools for AI agents */
+/** Checks services with REST options. @param selectors - select the RPCs that are tools for AI agents */
 export async function checkServices(
   services: readonly DescService[],
   rest: RestOptions,
@@ -32,13 +32,13 @@ export async function checkServices(
 
 /** Returns the problems that the gateway itself reports. */
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {
-  // A dynamic import. A static one would make the bundler split the package's main entry into several files.
+  // A static import would make the bundler split the package's main entry into several files.
   const { createGateway } = await import("@plantstore/gateway");
   try {
     createGateway({ routes: (router) => services.forEach((service) => router.service(service, {})), rest });
     return [];
   } catch (error) {
-    // If there are several lines, the first one is a heading.
+    // The first line of a message with several lines is a heading.
     const [first = "", ...others] = messageOf(error).split("\n");
     return others.length === 0 ? [first] : others;
   }

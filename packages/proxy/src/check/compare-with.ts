@@ -18,17 +18,17 @@ const acceptedMaxBytes = 1024 * 1024;
 /** A comparison's options. */
 export interface ComparisonOptions {
   readonly rest: RestOptions;
-  /** Whether both versions contain only what callers with some visibility labels see. */
+  /** Whether both versions contain only elements that are visible with some labels. */
   readonly isRestricted: boolean;
   /** The file with accepted changes. */
   readonly accept: string | undefined;
   /** The folder that contains the definition's files, for reports. */
   readonly sourceRoot: string;
-  /** Called with what is not compared. */
+  /** Called with a warning if some rules are not compared. */
   readonly warn: (text: string) => void;
 }
 
-/** Compares services with an older definition's. @param name - the older one's name, for messages @throws InputError */
+/** Compares services with an older definition. @param name - the definition's name, for messages @throws InputError */
 export async function compareWith(
   before: readonly DescService[],
   now: readonly DescService[],
@@ -43,7 +43,7 @@ export async function compareWith(
   });
   const root = sourceRoot === "" ? "" : `${sourceRoot.replace(/\/+$/, "")}/`;
   try {
-    // With labels, both versions contain only what is visible. What is hidden now is reported as removed.
+    // With labels, both versions contain only visible elements, and newly hidden elements are reported as removed.
     const changes = compareServices(before, now, rest, openRules).filter(
       ({ rule }) => !isRestricted || rule !== "visibility-narrowed",
     );

@@ -7,14 +7,14 @@ import { lettersPerEdit } from "./unused-names.ts";
 export interface SelectableRpcs {
   /** The services that are served, by full name. */
   readonly services: readonly string[];
-  /** The RPCs in the descriptors, also those that are not served, as `package.Service.Method`. */
+  /** All RPCs in the descriptors, served or not, as `package.Service.Method`. */
   readonly rpcs: readonly string[];
 }
 
 /**
- * Returns a problem with its place for each selector in a file of HTTP rules that names an unknown service or RPC of a
- * served package. Unknown names of other packages are not mistakes: a service config of Google also has rules for
- * mixins, such as google.longrunning.Operations, which some server of the API implements.
+ * Returns one problem per HTTP rule selector that names an unknown service or RPC in a served package. Each problem has
+ * the selector's line and column. Unknown names in other packages are accepted, because a service config of Google also
+ * has rules for mixins, such as google.longrunning.Operations.
  */
 export async function findUnknownSelectors(
   path: string,
@@ -34,7 +34,7 @@ export async function findUnknownSelectors(
   });
 }
 
-/** Returns how a message about an unknown name ends: with the name, and the nearest known one. */
+/** Returns the end of an error message, with the unknown name and the nearest known name. */
 export function describeGot(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, [...new Set(known)], lettersPerEdit);
   return `got "${toShortLine(name)}"${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;

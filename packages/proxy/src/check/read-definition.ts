@@ -1,7 +1,7 @@
 import { InputError } from "./input-error.ts";
 
 /**
- * Maximum definition size in bytes. 200 MiB, because the descriptors for all Google APIs together take 30 MB.
+ * Maximum definition size in bytes. 200 MiB is ample, because the descriptors for all Google APIs together take 30 MB.
  */
 export const definitionMaxBytes: number = 200 * 1024 * 1024;
 
@@ -9,7 +9,7 @@ export const definitionMaxBytes: number = 200 * 1024 * 1024;
  * Reads a definition's bytes.
  *
  * @param name - what is read, for messages
- * @throws InputError if there are more than {@link definitionMaxBytes}
+ * @throws InputError if the definition has more than {@link definitionMaxBytes} bytes
  */
 export async function readDefinition(input: AsyncIterable<Uint8Array>, name: string): Promise<Buffer> {
   const pieces: Uint8Array[] = [];

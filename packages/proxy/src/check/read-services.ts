@@ -14,14 +14,16 @@ import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 /**
  * Reads the services in a binary google.protobuf.FileDescriptorSet from a file. Buf images have the same format.
  *
- * @param labels - the visibility labels that are allowed, or `undefined` for everything
+ * @param labels - the allowed visibility labels, or `undefined` if all elements are visible
  * @throws InputError for any other file, or if every service lacks a type
  */
 export async function readServices(path: string, labels?: readonly string[]): Promise<ReadServices> {
   return servicesOf(path, await readBytes(path), labels);
 }
 
-/** Returns a set's services. @param path - where it is from, for messages @throws as {@link readServices} does */
+/**
+ * Returns a descriptor set's services. @param path - the set's path, for messages @throws as {@link readServices} does
+ */
 export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly string[]): ReadServices {
   const { services, omitted, missingFiles, hiddenRpcs, labels: used } = describe(path, bytes, labels);
   const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));
@@ -35,9 +37,9 @@ export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly st
 /** A file's services. */
 export interface ReadServices {
   readonly services: readonly DescService[];
-  /** All RPCs in the file, also those of omitted services and hidden ones, as `package.Service.Method`. */
+  /** All RPCs in the file, including omitted and hidden RPCs, as `package.Service.Method`. */
   readonly declaredRpcs: readonly string[];
-  /** The services and RPCs that visibility hides, by full name. */
+  /** Full names of the services and RPCs that visibility rules hide. */
   readonly hiddenRpcs: ReadonlySet<string>;
   /** One message for each service that lacks a type, and for each label that is not used. */
   readonly warnings: readonly string[];
@@ -50,15 +52,14 @@ const googleApis =
   'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"';
 
 /**
- * Reads a file or a pipe. A pipe is accepted because only the command `check` uses this function, which an interrupt
- * ends.
+ * Reads a file or a pipe. Pipes are accepted, because an interrupt stops the command `check`, which is the only caller.
  *
- * @throws InputError if it cannot be read, is empty, or is larger than {@link definitionMaxBytes}
+ * @throws InputError if the file cannot be read, is empty, or is larger than {@link definitionMaxBytes}
  */
 async function readBytes(path: string): Promise<Uint8Array> {
   let bytes: Uint8Array;
   try {
-    // `end` is inclusive. One byte more than allowed is read, so that a file that is too large is detected.
+    // `end` is inclusive. A file that is too large is detected by reading one byte more than the limit.
     bytes = await readDefinition(createReadStream(path, { end: definitionMaxBytes }), path);
   } catch (error) {
     throw error instanceof InputError ? error : new InputError(`cannot read ${path}: ${messageOf(error)}`);

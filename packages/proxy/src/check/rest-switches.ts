@@ -6,9 +6,7 @@ type BooleansOf<Options> = {
   [Name in keyof Options]-?: NonNullable<Options[Name]> extends boolean ? Name : never;
 }[keyof Options];
 
-/**
- * An option that `--rest` enables: a member of `rest`, or of the object that `rest.service` returns for each service.
- */
+/** Name of an option that `--rest` enables, in `rest` or in the object that `rest.service` returns. */
 export type SwitchName = BooleansOf<RestServiceOptions> | "fullyDecodeReservedExpansion";
 
 const switches: Readonly<Record<SwitchName, true>> = {
@@ -31,14 +29,16 @@ const switches: Readonly<Record<SwitchName, true>> = {
   fullyDecodeReservedExpansion: true,
 };
 
-/** The names of all switches. */
+/** All option names that `--rest` accepts. */
 export const switchNames: readonly SwitchName[] = Object.keys(switches).filter(isSwitchName);
 
 function isSwitchName(name: string): name is SwitchName {
   return Object.hasOwn(switches, name);
 }
 
-/** Parses switch names. A value may contain several, separated by commas. @throws InputError that lists all names */
+/**
+ * Parses switch names. A value may contain several names, separated by commas. @throws InputError that lists all names
+ */
 export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName> {
   const names = values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
   return new Set(
@@ -49,7 +49,7 @@ export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName
   );
 }
 
-/** Returns options that enable these switches for every service, in addition to a profile's options. */
+/** Returns a profile's REST options, with some switches enabled for every service. */
 export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfile = "strict"): RestOptions {
   const { fullyDecodeReservedExpansion = false, ...ofServices } = Object.fromEntries(
     [...names].map((name) => [name, true]),
@@ -68,7 +68,7 @@ export function parseProfile(name: string): RestProfile {
 /** The names of all profiles. */
 export const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];
 
-/** Parses the status for a google.protobuf.Empty response. @throws InputError for another one */
+/** Parses the status for a google.protobuf.Empty response. @throws InputError for any other text */
 export function parseEmptyResponse(text: string): 200 | 204 {
   if (text === "200") return 200;
   if (text === "204") return 204;

@@ -1,10 +1,12 @@
 import { nearestName } from "@plantstore/http";
 import type { ExternalHttpRule } from "@plantstore/protocols";
 
-/** The letters per edit in names of RPCs. More than for options, because a package's names have many letters in common. */
+/**
+ * Letters of an RPC name per edit in a suggestion. Options need fewer, because names in a package share many letters.
+ */
 export const lettersPerEdit = 10;
 
-/** Returns a line for each unused name. @param reason - why it is unused, unless visibility hides it */
+/** Returns a line for each unused name. @param reason - why a name is unused, unless visibility hides the RPC */
 type DescribeUnused = (
   unused: readonly string[],
   served: readonly string[],
@@ -12,11 +14,11 @@ type DescribeUnused = (
   reason: string,
 ) => readonly string[];
 
-/** Creates a function that describes names without an effect. @param hiddenRpcs - what visibility hides, by full name */
+/** Creates a function that describes names without an effect. @param hiddenRpcs - full names */
 export function createDescriber(hiddenRpcs: ReadonlySet<string>): DescribeUnused {
   return (unused, served, toSubject, reason) =>
     unused.map((name) => {
-      // Open RPCs are paths.
+      // The names in `authentication.open` are paths.
       const isHidden = hiddenRpcs.has(name.replace(/^\//, "").replace("/", "."));
       if (isHidden) return `${toSubject(name)}: it is hidden by visibility`;
       const nearest = nearestName(name, served, lettersPerEdit);

@@ -7,7 +7,7 @@ export const visibilityFlag: Flag = {
   multiple: true,
 };
 
-/** Returns the labels that the flag allows, or `undefined` if everything is visible. */
+/** Returns the labels that the flag allows, or `undefined` if all elements are visible. */
 export function labelsOf({ visibility }: ParsedFlags): readonly string[] | undefined {
   return visibility === undefined ? undefined : textsOf(visibility);
 }

@@ -9,7 +9,7 @@ import { LazyHeaders } from "@plantstore/protocols";
  * Reads a call status from its trailer, or from the header of a "Trailers-Only" response.
  *
  * @param header - fields that are added to the error metadata
- * @returns `undefined` for success
+ * @returns the call error, or `undefined` for success
  */
 export function readStatus(trailer: HeaderFields, header: HeaderFields): ConnectError | undefined {
   const text = readHeaderField(trailer, "grpc-status");
@@ -38,7 +38,7 @@ function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefine
 
 function withoutDetails(trailer: HeaderFields, code: Code): ConnectError {
   const message = percentDecoded(readHeaderField(trailer, "grpc-message") ?? "");
-  // With this property, Connect does not forward an error's metadata that came from another server.
+  // With `isWireError`, Connect does not forward the metadata of another server's error.
   return Object.assign(new ConnectError(message, code, new LazyHeaders(trailer)), { isWireError: true });
 }
 
@@ -70,7 +70,7 @@ const httpStatusCodes: ReadonlyMap<number, Code> = new Map([
 /**
  * Returns the error for a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors".
  *
- * @param lossReason - why its connection was lost, if that is known
+ * @param lossReason - why the stream's connection was lost, if known
  */
 export function resetError(code: number, lossReason?: string): ConnectError {
   if (code === connectionLost) {
@@ -103,7 +103,7 @@ const errorsByResetCode: ReadonlyMap<number, readonly [text: string, code: Code]
 
 /**
  * Converts an error that was thrown while a response was parsed. The parsers are shared with servers and throw
- * InvalidArgument. Here it becomes Internal without an identifier, because the server caused it.
+ * InvalidArgument. A client reports Internal without an identifier, because the server caused the error.
  */
 export function responseError(error: unknown): ConnectError {
   const { code, rawMessage, cause } = ConnectError.from(error, Code.Internal);

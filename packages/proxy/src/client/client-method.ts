@@ -21,17 +21,17 @@ export interface CallSettings {
   readonly readMaxBytes: number;
   readonly writeMaxBytes: number;
   readonly waitsForReady: boolean;
-  /** What receives the responses, for messages. */
+  /** The receiver of responses, as named in error messages. */
   readonly receiver: "client" | "proxy";
   /** Whether code may be generated for messages. Default true. */
   readonly codegen?: boolean;
 }
 
-/** One RPC whose calls are sent, with messages in the form `T`, and the state that its calls share. */
+/** The state that all calls to one RPC share. Response messages are converted to `T`. */
 export abstract class ClientMethod<T> {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
-  /** Each header section's first fields, including `user-agent`. */
+  /** The header fields that are equal for all calls, including `user-agent`. */
   readonly stableFields: StableFields;
   #stableWithoutUserAgent: StableFields | undefined;
 
@@ -51,18 +51,20 @@ export abstract class ClientMethod<T> {
     return "own";
   }
 
-  /** Converts a part of a large message. `undefined` if messages must be complete. */
+  /** Converts one part of a large message. Undefined if the RPC requires complete messages. */
   get openPart(): ((part: Uint8Array) => T) | undefined {
     return undefined;
   }
 
-  /** Returns a request message in its envelope. A promise if it is compressed. Throws a ConnectError. */
+  /** Returns a request message in its envelope, or a promise if the message is compressed. Throws a ConnectError. */
   abstract envelop(message: unknown): Uint8Array | Promise<Uint8Array>;
 
   /** Converts a response message, which is not compressed. Throws a ConnectError. */
   protected abstract read(envelope: Envelope): T;
 
-  /** Converts a response message. Returns a promise if it is compressed. Throws, or rejects with, a ConnectError. */
+  /**
+   * Converts a response message. Returns a promise for a compressed message. Throws, or rejects with, a ConnectError.
+   */
   open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
     if (!envelope.compressed) return this.read(envelope);
     if (coding === undefined) {
@@ -80,7 +82,7 @@ export abstract class ClientMethod<T> {
     const { scheme, authority, sendCompression, acceptCompression, offersCompression } = this.settings;
     const path = procedureOf(this.desc);
     const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
-    // gRPC over HTTP/2 requires `te`, by which servers detect proxies that do not forward trailers.
+    // gRPC over HTTP/2 requires `te`. Servers use the field to detect proxies that do not forward trailers.
     const type = ["te", "trailers", "content-type", "application/grpc+proto"];
     const encodingFields = sendCompression === undefined ? [] : ["grpc-encoding", sendCompression.name];
     const accepted = acceptCompression.map(({ name }) => name).join(",");

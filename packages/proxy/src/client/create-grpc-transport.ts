@@ -46,7 +46,8 @@ import { PromisedCall, type UnaryCallResponse } from "./unary-call.ts";
 export interface GrpcTransportOptions {
   /**
    * The server's address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to
-   * one or more servers. All use HTTP/2. Alternatively an upstream, which stays open when the transport is disposed of.
+   * one or more servers. All addresses use HTTP/2. An upstream is also accepted, and stays open when the transport is
+   * disposed of.
    */
   readonly baseUrl: string | Upstream;
   /** Connect's interceptors. The first one is called first. */
@@ -55,24 +56,29 @@ export interface GrpcTransportOptions {
    * For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`).
    */
   readonly tls?: UpstreamTls;
-  /** Maximum connections, from 1 to 1,000. One is opened when all streams on the open ones are in use. Default 100. */
+  /** Maximum connections, from 1 to 1,000. A connection is opened when no other has a free stream. Default 100. */
   readonly connections?: number;
-  /** Compression for messages with at least {@link compressMinBytes}. None by default. */
+  /** Compression for messages with at least {@link compressMinBytes}. Messages are not compressed by default. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
   /** Size in bytes from which messages are compressed. Default 1,024. */
   readonly compressMinBytes?: number;
   /**
-   * Maximum bytes in a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default 4 MiB.
+   * Maximum bytes in a response message, both compressed and uncompressed. A call with a larger message fails with
+   * `ResourceExhausted`. Default 4 MiB.
    */
   readonly readMaxBytes?: number;
-  /** Maximum bytes in a request message before compression. Above: `ResourceExhausted`. Default 4 MiB. */
+  /**
+   * Maximum bytes in a request message before compression. A call with a larger message fails with `ResourceExhausted`.
+   * Default 4 MiB.
+   */
   readonly writeMaxBytes?: number;
   /** Timeout in milliseconds for calls without `timeoutMs`. Default 0: no timeout. */
   readonly defaultTimeoutMs?: number;
   /**
    * If no data is received for this many milliseconds while calls are in flight, the client sends a PING. The
    * connection is closed if the PING is not acknowledged within the same time, at most 20 s. Default 20 s. After two
-   * PINGs without a response in between, at least 310 s, because gRPC servers close connections that send more.
+   * PINGs without a response in between, the interval is at least 310 s, because gRPC servers close connections that
+   * send more PINGs.
    */
   readonly keepaliveMs?: number;
   /**
@@ -81,8 +87,9 @@ export interface GrpcTransportOptions {
    */
   readonly waitForReady?: boolean;
   /**
-   * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
-   * `"off"`: none. A policy also retries calls that may have been processed, until the response begins.
+   * Which failed calls are retried. `"transparent"`, the default, retries a call once if it was certainly not
+   * processed. `"off"` retries no calls. A policy also retries calls that may have been processed, until the response
+   * begins.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
   /** Whether code that encodes and decodes messages may be generated at run time. Default true. */
@@ -109,14 +116,14 @@ const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
 export interface GrpcTransport extends Transport, AsyncDisposable {}
 
 /**
- * Creates a transport that calls a gRPC server over HTTP/2 with `@plantstore/http-engine`. Connects at the first
- * call.
+ * Creates a transport that calls a gRPC server over HTTP/2 with `@plantstore/http-engine`. The transport connects at
+ * the first call.
  *
- * A call that was certainly not processed is retried once: the server refused its stream, or sent a GOAWAY that
- * excludes it. Other calls are retried only if {@link GrpcTransportOptions.retry} is a policy.
+ * A call is retried once if the server refused its stream, or sent a GOAWAY that excludes the stream. Other calls are
+ * retried only if {@link GrpcTransportOptions.retry} is a policy.
  *
- * `await using`, or `[Symbol.asyncDispose]()`, closes the transport. Queued calls fail with `Unavailable`, calls in
- * flight may finish.
+ * `await using`, or `[Symbol.asyncDispose]()`, closes the transport. Queued calls then fail with `Unavailable`, and
+ * calls in flight may finish.
  *
  * @throws TypeError for an unknown option or an invalid `baseUrl`; RangeError for a number out of range; Error if a
  * certificate or key cannot be parsed
@@ -250,7 +257,7 @@ class Http2GrpcTransport implements GrpcTransport {
     return {
       interceptors: this.#interceptors,
       ...(signal && { signal }),
-      // Connect passes this value to setTimeout, which fires after 1 ms if the value is above its maximum.
+      // Connect passes the timeout to setTimeout, which fires after 1 ms for values above the timer's maximum.
       ...(timeoutMs !== undefined && { timeoutMs: Math.min(timeoutMs, timerMsMax) }),
     };
   }
@@ -288,7 +295,7 @@ function callStream(init: CallInit<Message>, input: AsyncIterable<unknown>): Pro
   return new Promise((resolve, reject) => new PromisedStream(init, input, resolve, reject).start());
 }
 
-/** The compressions that responses may use, the preferred one first. */
+/** The compressions that responses may use. The first compression is preferred. */
 const compressions: readonly Compression[] = [gzip, brotli, zstd];
 
 function findCompression(name: string | undefined): Compression | undefined {

@@ -1,9 +1,9 @@
 /**
- * How does Node call a gRPC service? With a transport for Connect's clients, whose entry is `entry.ts`, or with single
- * calls, as the proxy does.
+ * How does Node call a gRPC service? Connect's clients use a transport, which `entry.ts` exports. The proxy starts
+ * single calls.
  *
- * `create-grpc-transport.ts` starts a call for each client request. A call (`outgoing-call.ts`) gets a stream from
- * an upstream, sends its messages and completes once.
+ * `create-grpc-transport.ts` starts a call for each client request. A call (`outgoing-call.ts`) gets a stream from an
+ * upstream, sends its messages and completes once.
  */
 export { type CallSettings, cannotEncode, ClientMethod } from "./client-method.ts";
 export type { CallEnd, CallInit } from "./outgoing-call.ts";

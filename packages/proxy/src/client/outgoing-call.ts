@@ -17,7 +17,7 @@ import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import type { ResponseMessages } from "./response-messages.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
 
-/** Signals that the caller cancelled: an AbortSignal, or a cheaper equivalent. */
+/** A signal that the caller cancelled. Either an AbortSignal or a cheaper equivalent. */
 export interface CancelSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -31,21 +31,21 @@ export interface CallInit<T> {
   readonly method: ClientMethod<T>;
   readonly fields: RequestFields;
   readonly signal: CancelSignal | undefined;
-  /** Milliseconds, or `undefined` for no deadline. */
+  /** Timeout in milliseconds, or `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
-  /** Decides about retries. By default, one retry if the call was certainly not processed. */
+  /** Decides about retries. By default, a call is retried once if it was certainly not processed. */
   readonly retries?: Retries;
   /** Whether large response messages are read in parts, if the method allows it. */
   readonly streamsLargeMessages?: boolean;
-  /** Gets the response header, unless the response is trailers-only, and a complete response's trailer. */
+  /** Gets the header of a response that is not trailers-only, and the trailer of a complete response. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once when the call ends. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
 }
 
-/** How a call ends, after its last attempt. */
+/** The outcome of a call after its last attempt. */
 export interface CallEnd {
-  /** The call error, or `undefined` if its status is success. */
+  /** The call error, or `undefined` if the call succeeded. */
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
   /** Milliseconds for which the call waited for a connection or a stream, or 0 if it was sent immediately. */
@@ -55,13 +55,13 @@ export interface CallEnd {
 }
 
 /**
- * A call. Waits for a stream, sends the request, and completes once, by a response, deadline, cancellation or failure.
+ * A call that waits for a stream, sends the request, and ends once, by a response, deadline, cancellation or failure.
  */
 export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod<T>;
   protected stream: ClientStream | undefined;
   protected coding: ResponseCoding;
-  /** The response header, or `undefined` before it arrives, and for a trailers-only response. */
+  /** The response header. Undefined before the header arrives, and for a trailers-only response. */
   protected head: HeaderFields | undefined;
   protected isDone = false;
   readonly #init: CallInit<T>;
@@ -69,16 +69,17 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   #connection: ClientConnection | undefined;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
-  /** How many attempts were made: in total, and since a server's last pushback. */
+  /** Number of attempts in total, and since the server's last pushback. */
   #attempts = 1;
   #attemptsSincePushback = 1;
   /**
-   * Whether this attempt is a transparent retry. Only one is made, so that retries do not add to an overload (gRFC A6).
+   * Whether this attempt is a transparent retry. A call gets one transparent retry, so that retries do not add to an
+   * overload (gRFC A6).
    */
   #isTransparentRetry = false;
-  /** Attempts after the first one, including transparent ones. */
+  /** Number of attempts after the first, including transparent retries. */
   #retried = 0;
-  /** Since when this attempt is queued, or `undefined` if it is not. Measured only for `onEnd`, like the two below. */
+  /** Time at which this attempt was queued, or `undefined` if it is not queued. Measured only for `onEnd`. */
   #queuedSinceMs: number | undefined;
   #queuedMs = 0;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -121,7 +122,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
       return this.fail(ConnectError.from(error));
     }
     const stable = fields.hasUserAgent ? method.stableWithoutUserAgent : method.stableFields;
-    // Some servers would close the connection, and with it fail other calls.
+    // Some servers close the connection for a header above the limit, and so fail other calls.
     const { headerBytesMax } = connection;
     const isLimited = headerBytesMax < Number.POSITIVE_INFINITY;
     if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > headerBytesMax) {
@@ -152,7 +153,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   /**
    * Called once when the response is complete and its status is success.
    *
-   * @returns the call error, if its message is not valid
+   * @returns the call error, if the response message is not valid
    */
   protected abstract completed(trailer: HeaderFields): ConnectError | undefined;
 
@@ -195,8 +196,8 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
 
   onReset(code: number): void {
     this.stream = undefined;
-    // REFUSED_STREAM is the only code that guarantees that nothing was processed (RFC 9113 §8.7). Streams excluded by a
-    // GOAWAY are reported with it too. A server that already sent a response header did process the request.
+    // REFUSED_STREAM is the only code that guarantees that the request was not processed (RFC 9113 §8.7). Streams
+    // excluded by a GOAWAY have this code too. A server that already sent a response header did process the request.
     const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
     if (this.#isDeadlineReset(code)) return this.fail(deadlineExceeded());
     if (!isUnprocessed || !this.isRepeatable || this.#isTransparentRetry || !this.#retries.retriesUnprocessed) {
@@ -213,7 +214,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     this.#requestStream();
   }
 
-  /** Returns why the caller cancelled, or `undefined` if it did not. */
+  /** The error for a cancelled call, or `undefined` if the caller did not cancel. */
   get cancellation(): ConnectError | undefined {
     const { signal } = this.#init;
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
@@ -299,18 +300,14 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   }
 
   /**
-   * Returns whether the server reset the call because its deadline passed, which the server may detect before the
-   * client.
+   * Returns whether the server reset the call after the deadline. The server may detect the deadline before the client.
    */
   #isDeadlineReset(code: number): boolean {
     const { timeoutMs } = this.#init;
     return code === ErrorCode.cancel && timeoutMs !== undefined && this.#remainingMs(timeoutMs) === remainingMsMin;
   }
 
-  /**
-   * Returns the milliseconds until the deadline, which is the timeout minus the time since the start, queueing
-   * included.
-   */
+  /** Returns the milliseconds until the deadline. The time in the queue counts towards the timeout. */
   #remainingMs(timeoutMs: number): number {
     const spentMs = Math.trunc(performance.now() - this.#startedAtMs);
     return Math.max(remainingMsMin, timeoutMs - spentMs);
@@ -319,7 +316,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
 
 const noFields: HeaderFields = [];
 
-/** The maximum bytes in the fields that each attempt adds: the deadline and how many attempts were made before. */
+/** Maximum bytes in the fields that each attempt adds: the deadline and the number of earlier attempts. */
 const addedFieldsBytes = 128;
 
 /** Resets a stream whose response is no longer needed. */

@@ -3,16 +3,16 @@ import { noBytes, setByGrpcClient, copyIfPooled } from "@plantstore/http";
 import { encodeVarying } from "@plantstore/http-engine/client";
 import { formatGrpcTimeout } from "@plantstore/protocols";
 
-/** Fields in any form that `new Headers()` accepts. */
+/** Header fields in any type that `new Headers()` accepts. */
 export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 
 /** The fields that a caller added to one call. */
 export interface RequestFields {
   /** Names in lower case, alternating with values. */
   readonly fields: readonly string[];
-  /** Whether `user-agent` is among them. */
+  /** Whether the fields include `user-agent`. */
   readonly hasUserAgent: boolean;
-  /** Whether several calls share the fields. {@link block} is then cached. */
+  /** Whether several calls share the fields, so that {@link block} is cached. */
   isShared?: boolean;
   /** The encoded field block. */
   block?: Uint8Array;
@@ -21,13 +21,13 @@ export interface RequestFields {
 /** No fields. Most calls add none. */
 export const noFields: RequestFields = { fields: [], hasUserAgent: false };
 
-/** Returns the fields that a caller added, without those that the protocol sets. */
+/** Returns the caller's header fields, without the fields that gRPC sets. */
 export function readRequestFields(header: HeadersInit | undefined): RequestFields {
   if (header === undefined) return noFields;
   const fields: string[] = [];
   let hasUserAgent = false;
   for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
-    // OpenCensus's trace context is metadata.
+    // `grpc-trace-bin`, the trace context of OpenCensus, is metadata.
     const isReserved = name.startsWith("grpc-") && name !== "grpc-trace-bin";
     if (setByGrpcClient.has(name) || isReserved) continue;
     if (name === "user-agent") hasUserAgent = true;
@@ -37,7 +37,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
 }
 
 /**
- * Encodes a call's fields, its deadline, and how many attempts preceded (gRFC A6).
+ * Encodes a call's fields, its deadline, and the number of earlier attempts (gRFC A6).
  *
  * @throws ConnectError `InvalidArgument` if HTTP does not allow a field
  */

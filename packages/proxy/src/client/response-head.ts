@@ -4,14 +4,13 @@ import { readHeaderField } from "@plantstore/http";
 import type { ResponseSection } from "@plantstore/http-engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
-/** How a response's messages are compressed, or `undefined` if they are not. */
+/** The compression of response messages, or `undefined` if messages are not compressed. */
 export type ResponseCoding = Compression | undefined;
 
 /**
  * Reads a response's header section.
  *
- * @returns the messages' compression, or an error if this is not a gRPC response. The error never contains header
- * values
+ * @returns the messages' compression, or an error if the response is not gRPC. The error never contains header values
  */
 export function readResponseHead(
   { fields, httpStatus }: ResponseSection,
@@ -19,7 +18,7 @@ export function readResponseHead(
 ): ResponseCoding | ConnectError {
   const contentType = readHeaderField(fields, "content-type") ?? "";
   const isGrpc = grpcType.test(contentType);
-  // The mapping applies only to responses without a grpc-status.
+  // The mapping from HTTP status codes applies only to responses without a grpc-status.
   if (httpStatus !== 200 && !(isGrpc && readHeaderField(fields, "grpc-status") !== null)) {
     return new ConnectError(`HTTP ${httpStatus}`, codeOfHttpStatus(httpStatus));
   }
@@ -33,5 +32,5 @@ export function readResponseHead(
   return coding ?? new ConnectError("the grpc-encoding of the response is not supported", Code.Internal);
 }
 
-// gRPC over HTTP/2, "Content-Type". Parameters are ignored.
+// gRPC over HTTP/2, "Content-Type". Media type parameters are ignored.
 const grpcType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;

@@ -5,7 +5,7 @@ import { responseError } from "./call-status.ts";
 
 /** The call whose response is read. */
 export interface ReadCall {
-  /** Returns why the caller cancelled, or `undefined` if it did not. */
+  /** The error for a cancelled call, or `undefined` if the caller did not cancel. */
   readonly cancellation: ConnectError | undefined;
   /** Fails the call and resets its stream. */
   fail(error: ConnectError): void;
@@ -16,10 +16,10 @@ export interface ReadCall {
 /** A response's messages, which the server sends as fast as they are read. */
 export class ResponseMessages {
   readonly #body: RequestBody;
-  /** Why the call failed. */
+  /** The error of a failed call. */
   #error: ConnectError | undefined;
 
-  /** @param consumed - called with a byte count when the server may send as many more */
+  /** @param consumed - called with the number of bytes that the server may send in addition */
   constructor(consumed: (bytes: number) => void) {
     this.#body = new RequestBody({ startBody: () => undefined, consumed }, 0);
   }
@@ -29,7 +29,7 @@ export class ResponseMessages {
     this.#body.onData(piece, false);
   }
 
-  /** Called when the response is complete. Messages that arrived before can still be read, and then the error. */
+  /** Called when the response is complete. The reader gets the messages that arrived before, and then the error. */
   end(error: ConnectError | undefined): void {
     this.#error = error;
     this.#body.onEnd();
@@ -41,7 +41,7 @@ export class ResponseMessages {
     this.#body.close();
   }
 
-  /** Returns the messages. May be called once. */
+  /** Returns the response messages. Can be called only once. */
   read<T>(call: ReadCall, reader: EnvelopeReader<T>): AsyncIterable<T> {
     const messages = readMessages(this.#body.pieces(), reader)[Symbol.asyncIterator]();
     const iterator: AsyncIterator<T> = {

@@ -5,29 +5,29 @@ import { requireRange } from "../upstreams/index.ts";
 
 const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };
 
-/** Which failed calls are retried although their server may have processed them, and when (gRFC A6). */
+/** A policy for retries of failed calls that the server may have processed (gRFC A6). */
 export interface RetryPolicy {
-  /** Maximum attempts for a call, including the first: from 2 to 5. */
+  /** Maximum attempts for a call, from 2 to 5. The first attempt counts. */
   readonly maxAttempts: number;
   /** Milliseconds before the second attempt, ±20 %. */
   readonly initialBackoffMs: number;
-  /** Maximum milliseconds before an attempt. */
+  /** Maximum delay before an attempt in milliseconds. */
   readonly maxBackoffMs: number;
   /** Factor above 0 by which the wait changes with each attempt. */
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
-  /** Returns whether a method's calls may be processed twice. By default, all methods. */
+  /** Returns whether a method's calls may be processed twice. By default, the calls of all methods may be. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
-   * Limits retries for all calls together. Each failure removes one token, each success adds `tokenRatio` up to
-   * `maxTokens`, and no call is retried while at most half of `maxTokens` remain. Default 100 and 0.1. If most calls
-   * fail, ten successes allow one retry.
+   * Limits retries for all calls together. Each failure removes one token, and each success adds `tokenRatio`, up to
+   * `maxTokens`. No call is retried while at most half of `maxTokens` remain. By default, `maxTokens` is 100 and
+   * `tokenRatio` is 0.1. If most calls fail, ten successes allow one retry.
    */
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };
 }
 
-/** The {@link RetryPolicy} names. */
+/** The names of the {@link RetryPolicy} members. */
 export const retryPolicyNames: OptionNames<RetryPolicy> = {
   maxAttempts: required,
   initialBackoffMs: required,
@@ -44,13 +44,13 @@ export interface FailedCall {
   readonly error: ConnectError;
   /** The field `grpc-retry-pushback-ms`, by which a server delays or forbids a retry, or `null` if absent. */
   readonly pushback: string | null;
-  /** How many attempts were made so far. */
+  /** Number of attempts so far. */
   readonly attempts: number;
-  /** How many attempts were made since a server's last pushback. */
+  /** Number of attempts since the server's last pushback. */
   readonly attemptsSincePushback: number;
 }
 
-/** Waits vary randomly by this fraction, so that callers do not retry at the same time. */
+/** Fraction by which delays vary randomly, so that callers do not retry at the same time. */
 const jitter = 0.2;
 
 /** Decides when a transport's calls are retried, with or without a policy. */
@@ -93,7 +93,7 @@ export class Retries {
   }
 }
 
-/** Returns whether a method's calls may be processed twice. `methods` must return `true`. A promise does not count. */
+/** Returns whether a method's calls may be processed twice. A promise from `methods` does not count as true. */
 function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   if (methods === undefined) return true;
   const isAllowed: unknown = methods(method);

@@ -11,29 +11,29 @@ import { ResponseMessages } from "./response-messages.ts";
 export interface StreamCallResponse {
   readonly header: Headers;
   readonly message: AsyncIterable<Message>;
-  /** Empty until the messages have ended. */
+  /** The trailer fields. Empty until the response messages have ended. */
   readonly trailer: Headers;
 }
 
 /**
- * Maximum sent message bytes that are kept until the response header arrives, so that a refused call can be
- * retried. 96 KiB, after which a call is not retried: HTTP/2's initial window, which is full when a server refuses
- * a large message, and two frames that are queued.
+ * Maximum bytes of sent messages that are kept for a retry until the response header arrives. A call that sends more is
+ * not retried. 96 KiB is HTTP/2's initial window, which is full when a server refuses a large message, and two queued
+ * frames.
  */
 const keptBytesMax = 96 * 1024;
 
 /** A call with a message stream in one or both directions. */
 export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   /**
-   * The caller's async context, in which its messages are read. Socket events run in the context of the call that
-   * opened the connection.
+   * The caller's async context, in which the request messages are read. Socket events run in the context of the call
+   * that opened the connection.
    */
   readonly #context = new AsyncResource("OutgoingStream");
   readonly #input: AsyncIterator<unknown>;
   readonly #received = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
-  /** The response messages as they arrive. Throw if the call fails. */
+  /** The response messages as they arrive. The iterator throws if the call fails. */
   readonly messages: AsyncIterable<T>;
-  /** The envelopes that were sent, for a retry. `undefined` once the response has begun or they exceed the limit. */
+  /** The sent envelopes, for a retry. Undefined once the response has begun, or above {@link keptBytesMax}. */
   #retryMessages: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #inputState: "unread" | "reading" | "ended" = "unread";
@@ -104,10 +104,10 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
 
   #keepForRetry(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
-    // While there is no stream, the envelopes must be kept. The next attempt sends them, and no more input is read
-    // until then.
+    // The envelopes must be kept while no stream is open. The next attempt sends the kept envelopes before more input
+    // is read.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
-    // Copied, because a forwarded envelope is a slice from the received chunk, which would stay in memory.
+    // A forwarded envelope is copied, because a slice would keep the entire received chunk in memory.
     this.#retryMessages?.push(copyIfPooled(envelope));
   }
 

@@ -15,7 +15,7 @@ import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
 import type { Output } from "./terminal.ts";
 
-/** The MCP path. */
+/** Path of the MCP endpoint. */
 export const mcpPath = "/mcp";
 
 const schemeName = "bearerAuth";
@@ -25,11 +25,11 @@ const securitySchemes = { [schemeName]: { type: "http", scheme: "bearer" } } as 
 export interface Admission {
   /** Admits or refuses a request. Returns `undefined` if all requests are admitted. */
   readonly admit: Admit | undefined;
-  /** Returns whether a procedure needs no credential. `undefined` if callers need none. */
+  /** Returns whether a procedure needs no credential. Undefined if no procedure needs a credential. */
   readonly isOpen: ((procedure: string) => boolean) | undefined;
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
-  /** The RPC credentials, for the description. Empty if callers need none. */
+  /** The RPC credentials for the OpenAPI document. Empty if no RPC needs a credential. */
   readonly described: Pick<OpenApiOptions, "describeSecurity" | "securitySchemes">;
   /** Reads the watched files again. */
   readonly reload: () => void;
@@ -69,7 +69,7 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
   };
 }
 
-/** Returns the paths whose metadata differs from that of the base URL. */
+/** Returns the paths whose resource metadata differs from the base URL's. */
 export function challengedPathsOf({ tools }: ProxySettings): readonly string[] {
   return tools === undefined ? [] : [mcpPath];
 }

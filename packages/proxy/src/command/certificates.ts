@@ -7,11 +7,11 @@ import type { ProxySettings } from "./proxy-settings.ts";
 /** The certificate that is served, until a reload replaces it. */
 export class ServedCertificate {
   readonly path: string;
-  /** When the files were last loaded, in ms since 1970. */
+  /** Time at which the files were last loaded, in ms since 1970. */
   lastSuccessMs: number = Date.now();
   current: CertificatePair;
   readonly #files: CertificateFiles;
-  /** Why the last reload failed. The previous certificate then stays in use. */
+  /** Why the last reload failed. After a failed reload, the previous certificate stays in use. */
   #reloadProblem: string | undefined;
 
   /** @throws InputError for files that cannot be read */
@@ -55,14 +55,14 @@ export class ServedCertificate {
   }
 }
 
-/** Returns the leaf certificate: the first one in the chain, to which the key belongs. */
+/** Returns the leaf certificate, which is the first in the chain and belongs to the key. */
 function leafOf({ cert }: CertificatePair): X509Certificate {
   return new X509Certificate(cert);
 }
 
 /**
- * Returns why a certificate is not valid now (RFC 5280 §4.1.2.5), worded to follow "the certificate", or `undefined` if
- * it is valid.
+ * Returns why a certificate is not valid now (RFC 5280 §4.1.2.5), or `undefined` if it is valid. The text continues a
+ * sentence that starts with "the certificate".
  */
 function validityProblem({ validFromDate, validToDate }: X509Certificate): string | undefined {
   const nowMs = Date.now();
@@ -94,7 +94,7 @@ export function requireCertificates({ tls: files, upstreams, problemAt }: ProxyS
       throw problemAt(path, `has a certificate that cannot be read: ${messageOf(error)}`);
     }
   };
-  // Only a chain's first certificate must be valid now, and at least one authority.
+  // The first certificate in a chain and at least one authority must be valid now.
   requireValid("listen.tls.cert", certificatesOf("listen.tls.cert", tls?.cert).slice(0, 1));
   for (const [at, { connection }] of upstreams.entries()) {
     const path = `upstreams[${at}].tls`;

@@ -6,7 +6,7 @@ import type { Admission } from "./admission.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
-/** Formats what a proxy would serve, for `--check`. @param json - whether as JSON */
+/** Formats the report for `--check`. @param json - whether the report is JSON */
 export function writeCheckReport(
   { services, rest }: ProxyGateway,
   settings: ProxySettings,

@@ -2,25 +2,25 @@ import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@plantstore/http";
 import type { ProxySettings } from "./proxy-settings.ts";
 
-/** The configuration file in use, for its reloads' metrics. */
+/** The configuration file in use. Metrics report its reloads. */
 export class ConfigurationFile {
   readonly path: string;
-  /** When the file was last used, in ms since 1970. */
+  /** Time of the last successful load, in ms since 1970. */
   lastSuccessMs: number = Date.now();
-  /** Why the last reload failed. The previous configuration then stays in use. */
+  /** Why the last reload failed. After a failed reload, the previous configuration stays in use. */
   problem: string | undefined;
   readonly #read: () => Promise<ProxySettings>;
   #running: Promise<unknown> = Promise.resolve();
 
-  /** @param read - reads the settings. Rejects if they are not valid */
+  /** @param read - reads the settings, and rejects if they are not valid */
   constructor(path: string, read: () => Promise<ProxySettings>) {
     this.path = path;
     this.#read = read;
   }
 
   /**
-   * Reads the settings again and uses them, after the running reload if there is one. Never rejects. {@link problem}
-   * has the reason if they cannot be used.
+   * Reads the settings again and uses them. Waits for a running reload first. Never rejects. {@link problem} has the
+   * reason if the settings cannot be used.
    */
   reload(current: () => ProxySettings, use: (settings: ProxySettings) => Promise<void>): Promise<void> {
     const reloaded = this.#running.then(async () => {

@@ -2,10 +2,7 @@ import type { CompletedRequest } from "@plantstore/gateway";
 import { toOneLine } from "@plantstore/http";
 import type { Terminal } from "./terminal.ts";
 
-/**
- * A repeated failure is logged at most once in this many milliseconds. 10 s, because an unreachable upstream fails
- * thousands of calls.
- */
+/** Minimum milliseconds between two logs of the same failure. An unreachable upstream may fail thousands of calls. */
 const repeatAfterMs = 10_000;
 /** Maximum distinct failures that are logged within {@link repeatAfterMs}. */
 const failuresMax = 100;
@@ -41,7 +38,7 @@ export class FailureLog {
 /** Returns an error's messages and its causes, on one line. */
 export function describeCauses(error: unknown): string {
   let text = "";
-  // At most five levels, which is more than any code here creates.
+  // Reads at most five nested errors, which is more than any code in this package creates.
   for (let each = error, left = 5; each instanceof Error && left > 0; each = each.cause, left--) {
     if (!text.includes(each.message)) text += text === "" ? each.message : `: ${each.message}`;
   }

@@ -9,10 +9,11 @@ import type { ProxySettings } from "./proxy-settings.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /**
- * Checks the names of services and RPCs in the settings against the descriptor files. An upstream with reflection may
- * add services later, so its `services` are not checked, and rules only if all upstreams have descriptor files.
+ * Checks the names of services and RPCs in the settings against the descriptor files. `services` is not checked for an
+ * upstream with reflection, because the upstream may add services later. Rules are checked only if all upstreams have
+ * descriptor files.
  *
- * @param sets - the descriptor set of each upstream, as it is served. Empty if it is not known
+ * @param sets - the served descriptor set of each upstream, or an empty array if the set is not known
  * @throws SettingsProblem that lists the names that no descriptor declares, with their places
  */
 export async function requireKnownNames(
@@ -43,18 +44,18 @@ export async function requireKnownNames(
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** Checks the names in settings that no proxy serves yet, for which it reads the files. @throws SettingsProblem */
+/** Reads the descriptor files, and checks the names in settings that no proxy serves yet. @throws SettingsProblem */
 export async function requireNamesInFiles(settings: ProxySettings): Promise<void> {
   await requireKnownNames(settings, await Promise.all(settings.upstreams.map(readSet)));
 }
 
-/** @throws SettingsProblem for unknown names, which may have caused an error, or otherwise the error */
+/** @throws SettingsProblem for unknown names in the settings, or otherwise the given error */
 export async function failByNames({ settings }: { readonly settings: ProxySettings }, error: unknown): Promise<never> {
   await requireNamesInFiles(settings);
   throw error;
 }
 
-/** Returns the content of an upstream's descriptor file. Empty for reflection, and for a file that cannot be read. */
+/** Returns the content of an upstream's descriptor file. Returns no bytes for reflection or an unreadable file. */
 async function readSet({ forwarding: { descriptors } }: UpstreamSettings): Promise<Uint8Array> {
   if (!(descriptors instanceof URL)) return noBytes;
   return await readRegularFile(fileURLToPath(descriptors), definitionMaxBytes).catch(() => noBytes);
@@ -64,7 +65,7 @@ function isOfFile({ forwarding: { descriptors } }: UpstreamSettings): boolean {
   return descriptors !== "reflection";
 }
 
-/** Returns the names in a descriptor set, or `undefined` if it is not known or `createProxy` reports that it is invalid. */
+/** Returns the names in a descriptor set, or `undefined` for an unknown or invalid set. */
 function namesIn(set: Uint8Array = noBytes): DeclaredNames | undefined {
   if (set.length === 0) return undefined;
   try {

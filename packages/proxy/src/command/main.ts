@@ -2,7 +2,7 @@
 import { queueHangups } from "@plantstore/command-line/queue-hangups";
 
 const words = process.argv.slice(2);
-// Commands that end by themselves are not included. SIGHUP terminates them, as it does when their terminal is closed.
+// Only servers handle SIGHUP. Other commands end by themselves, and SIGHUP terminates them.
 const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !words.includes("--check");
 const onHangup = isServer ? queueHangups() : () => undefined;
 

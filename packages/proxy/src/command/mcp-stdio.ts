@@ -2,10 +2,10 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { FetchHandler } from "@plantstore/gateway";
 
-/** The streams for a client that has started this process, and its credential. */
+/** The streams and the credential of a client that has started this process. */
 export interface StdioClient {
   readonly input: Readable;
-  /** Gets nothing but protocol messages. */
+  /** The output stream, which gets only protocol messages. */
   readonly output: Writable;
   /** The bearer token for all calls, or `undefined` for none. */
   readonly token: string | undefined;
@@ -13,16 +13,16 @@ export interface StdioClient {
   readonly printError: (text: string) => void;
 }
 
-/** Maximum characters in a line. 8 MiB: twice the default message limit. */
+/** Maximum characters in a line. The limit is twice the default message limit of 4 MiB. */
 const lineLengthMax = 8 * 1024 * 1024;
 
-/** Maximum requests that run at the same time. 32: agents call a few tools concurrently. Other requests are queued. */
+/** Maximum number of concurrent requests. Further requests are queued. Agents call only a few tools concurrently. */
 const runningMax = 32;
 
-/** Maximum characters in queued requests. Further requests are refused. 16 Mi: two of the longest lines. */
+/** Maximum characters in queued requests, enough for two of the longest lines. Further requests are refused. */
 const queuedLengthMax = 2 * lineLengthMax;
 
-/** When a server on standard input stops before its input ends, and how long it waits for calls. */
+/** The signal that stops a server on standard input, and the timeout for its calls. */
 export interface StdioStop {
   /** Resolves when a signal requests the stop. */
   readonly requested: Promise<unknown>;
@@ -30,7 +30,7 @@ export interface StdioStop {
   readonly timeoutMs: number;
 }
 
-/** The message parts that this transport needs. */
+/** The message members that the stdio transport reads. */
 interface StdioMessage {
   readonly id?: unknown;
   readonly method?: unknown;
@@ -41,7 +41,7 @@ interface StdioMessage {
   } | null;
 }
 
-/** A line with a request, which waits until one of the {@link runningMax} has ended. */
+/** A request line that waits until a running request has ended. */
 interface QueuedRequest {
   readonly message: StdioMessage;
   readonly line: string;
@@ -49,8 +49,8 @@ interface QueuedRequest {
 
 /**
  * Serves MCP on a process's streams. Each line is one message. When the input ends or a stop is requested, no more
- * messages are read, and calls in progress and queued calls get their results. Resolves when these are written. After
- * the timeout, calls are cancelled, and results that the client does not read are dropped.
+ * messages are read, but running and queued calls get their results. Resolves when all results are written. After the
+ * timeout, calls are cancelled, and results that the client does not read are dropped.
  */
 export async function serveStdio(serve: FetchHandler, client: StdioClient, stop: StdioStop): Promise<void> {
   await new StdioServer(serve, client, stop).run();
@@ -64,9 +64,9 @@ class StdioServer {
   readonly #calls = new Set<Promise<void>>();
   readonly #queue: QueuedRequest[] = [];
   #queuedLength = 0;
-  /** Shared by all calls that wait for the client to read, or `undefined` if none does. */
+  /** A promise for all calls that wait for the client to read. Undefined if no call waits. */
   #drained: Promise<unknown> | undefined;
-  /** Aborted when nothing more is written. */
+  /** Aborted when the server writes no more messages. */
   readonly #closed = new AbortController();
 
   constructor(serve: FetchHandler, client: StdioClient, stop: StdioStop) {
@@ -77,19 +77,19 @@ class StdioServer {
 
   async run(): Promise<void> {
     const { input, output } = this.#client;
-    // The client has closed its end.
+    // The client has closed its end of the stream.
     output.on("error", () => {
       input.destroy();
       this.#close();
     });
     void this.#stop.requested.then(() => input.destroy());
     await this.#readRequests();
-    // Responses may never be read, and calls may never end.
+    // The client may never read its responses, and calls may never end.
     const timer = setTimeout(() => this.#close(), this.#stop.timeoutMs);
     while (this.#calls.size > 0) await Promise.race(this.#calls);
     await this.#flush();
     clearTimeout(timer);
-    // Releases its signal's listeners.
+    // Releases the listeners of the signal `closed`.
     this.#closed.abort();
   }
 
@@ -98,7 +98,7 @@ class StdioServer {
     for await (const line of linesOf(input, printError)) {
       if (line.trim() === "") continue;
       const message = parse(line);
-      // Not queued, because requests may wait for the calls that it cancels.
+      // A cancellation is not queued, because queued requests may wait for the cancelled call.
       if (message.method === "notifications/cancelled") this.#cancel(message);
       else if (this.#calls.size < runningMax) this.#start({ message, line });
       else if (this.#queuedLength + line.length <= queuedLengthMax) this.#enqueue({ message, line });
@@ -107,7 +107,7 @@ class StdioServer {
     }
   }
 
-  /** Cancels all calls, and drops what the client has not read. */
+  /** Cancels all calls, and drops results that the client has not read. */
   #close(): void {
     this.#queue.length = 0;
     for (const controller of this.#running.values()) controller.abort();
@@ -115,7 +115,8 @@ class StdioServer {
   }
 
   /**
-   * Waits until the client reads the refusal. Meanwhile, no messages are read, so the end of the input is not noticed.
+   * Waits until the client reads the refusal. No messages are read until the client reads, so the end of the input is
+   * not noticed.
    */
   async #refuse(message: StdioMessage): Promise<void> {
     const timer = setTimeout(() => {
@@ -163,7 +164,7 @@ class StdioServer {
         await this.#write(withId(text, message.id));
       }
     } catch {
-      // The client would wait for the response.
+      // Without an error message, the client would wait for the response.
       if (!controller.signal.aborted) await this.#writeError(message, -32_603, "the response was interrupted");
     } finally {
       // Releases the listener that the request has added to the signal.
@@ -210,7 +211,7 @@ function parse(line: string): StdioMessage {
     const message: StdioMessage | null = JSON.parse(line);
     return message ?? {};
   } catch {
-    // The gateway reports what is wrong.
+    // The gateway reports the syntax error in the line.
     return {};
   }
 }
@@ -231,13 +232,13 @@ function headersOf({ method, params }: StdioMessage, token: string | undefined):
   return headers;
 }
 
-/** MCP, "Value Encoding". */
+/** Encodes a header value (MCP, "Value Encoding"). */
 function encodeValue(value: string): string {
   const isPlain = /^[\x21-\x7e]{1,1024}$/.test(value) && !value.startsWith("=?base64?");
   return isPlain ? value : `=?base64?${Buffer.from(value.slice(0, 1024)).toString("base64")}?=`;
 }
 
-/** Adds a request id to a refusal, which has none because the body was not read. */
+/** Adds the request id to an error response that was sent before the body was read. */
 function withId(text: string, id: unknown): string {
   return isId(id) && text.startsWith('{"jsonrpc":"2.0","error":')
     ? `{"id":${JSON.stringify(id)},${text.slice(1)}`
@@ -248,7 +249,7 @@ function isId(id: unknown): id is string | number {
   return typeof id === "string" || typeof id === "number";
 }
 
-/** Yields a response's messages: a stream's events, or its body. */
+/** Yields the messages in a response's event stream, or its body. */
 async function* messagesOf(response: Response): AsyncGenerator<string, void> {
   const { headers, body } = response;
   if (body === null || headers.get("content-type") !== "text/event-stream") {
@@ -261,14 +262,14 @@ async function* messagesOf(response: Response): AsyncGenerator<string, void> {
     text += piece;
     const events = text.split("\n\n");
     text = events.pop() ?? "";
-    // The others are heartbeats.
+    // Events without data are heartbeats.
     for (const event of events) if (event.startsWith("data: ")) yield event.slice("data: ".length);
   }
 }
 
 /**
- * Yields a stream's lines. The last one may lack its line feed, unless the stream is destroyed. Ends after a line that
- * is too long, and reports it.
+ * Yields a stream's lines. The last line may lack its line feed, unless the stream is destroyed. A line that is too
+ * long is reported, and ends the iteration.
  */
 async function* linesOf(input: Readable, printError: StdioClient["printError"]): AsyncGenerator<string, void> {
   let rest = "";

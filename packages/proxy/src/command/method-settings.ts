@@ -3,8 +3,8 @@ import type { MethodSettings } from "../create-proxy.ts";
 import type { MethodConfigFile } from "../settings/index.ts";
 
 /**
- * Returns a function that finds a method's settings as gRPC's service config does: those in the item that names the
- * method, otherwise its service, otherwise all services.
+ * Returns a function that finds a method's settings, as in gRPC's service config. An item for the method takes
+ * precedence over an item for its service, which takes precedence over an item for all services.
  */
 export function toMethodSettings(
   items: readonly MethodConfigFile[],

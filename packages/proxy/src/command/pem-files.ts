@@ -2,26 +2,26 @@ import { messageOf } from "@plantstore/http";
 import { readRegularFileSync } from "@plantstore/command-line";
 import { InputError } from "../check/index.ts";
 
-/** A certificate chain's PEM files and its private key. */
+/** The PEM files of a certificate chain and its private key. */
 export interface CertificateFiles {
-  /** Both paths, for messages. */
+  /** Paths of both files, for error messages. */
   readonly path: string;
   /** Reads both files. @throws InputError */
   read(): CertificatePair;
 }
 
-/** What {@link CertificateFiles} contain. */
+/** The content of {@link CertificateFiles}. */
 export interface CertificatePair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Returns a certificate's files and its key. */
+/** Returns the files for a certificate path and a key path. */
 export function toCertificateFiles(cert: string, key: string): CertificateFiles {
   return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
 }
 
-/** Maximum bytes in a PEM file. 1 MiB: more than all system authorities. */
+/** Maximum bytes in a PEM file. 1 MiB is more than all system authorities take. */
 const pemBytesMax = 1024 * 1024;
 
 /** Reads a PEM file. @throws InputError if it cannot be read or is not PEM */
@@ -32,7 +32,7 @@ export function readPem(path: string): string {
   } catch (error) {
     throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }
-  // Node ignores an empty string, and would then trust the system's certificates or serve without a certificate.
+  // For an empty string, Node would trust the system's certificates or serve without a certificate.
   if (!text.includes("-----BEGIN ")) throw new InputError(`${path} does not contain a PEM certificate or key`);
   return text;
 }

@@ -15,7 +15,7 @@ import { packageVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What the proxy's commands get. */
+/** The terminal that the proxy's commands use. */
 type ProxyTerminal = Terminal & CommandOutput;
 
 /** Serves until a signal stops the process. */
@@ -38,7 +38,7 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     "closed, and running calls have --drain-timeout-ms. A second signal stops the process immediately.",
   ],
   run: async (flags, _operands, terminal) => {
-    // Loaded here, because other commands do not need it.
+    // The server is loaded here, because other commands do not need it.
     const { serveProxy } = await import("./proxy-server.ts");
     const path = textOf(flags["config"]);
     const read = (): ReturnType<typeof readSettings> => readSettings(flags);
@@ -50,13 +50,13 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     const { printError } = terminal;
     const client = { input: process.stdin, output: process.stdout, token: readToken(), printError };
     const exitCode = await serveProxy(settings, { ...terminal, print: printError }, report, file, client);
-    // What the client does not read would keep the process alive.
+    // Output that the client does not read would keep the process alive.
     if (client.output.writableLength > 0) process.exit(exitCode);
     return exitCode;
   },
 };
 
-/** Returns the MCP client's token. @throws InputError if it is not a bearer token, without its value */
+/** Returns the MCP client's token. @throws InputError without the token if it is malformed */
 function readToken(): string | undefined {
   const token = process.env["MCP_TOKEN"];
   // RFC 6750 §2.1, "b64token".

@@ -6,14 +6,14 @@ import { describeServices } from "../openapi/index.ts";
 /** The API description's endpoints. */
 export interface ProxyDocs {
   readonly endpoints: readonly Endpoint[];
-  /** Discards the description. The next request creates a new one. */
+  /** Discards the description. The next request creates a new description. */
   renew(): void;
 }
 
 /**
  * Creates a proxy's description.
  *
- * @param getServed - returns what is served. Called at the first request
+ * @param getServed - returns the served services and REST options. Called at the first request
  */
 export function createProxyDocs(
   getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,
