@@ -15,7 +15,7 @@ import {
 } from "./forward/index.ts";
 import type { ServiceOwners } from "./upstreams/index.ts";
 
-/** What does not change while a proxy serves by the same options. */
+/** The input for {@link compileProxy} that stays the same until the options change. */
 interface Compiler {
   readonly upstreams: readonly ProxiedUpstream[];
   readonly owners: ServiceOwners;
@@ -26,7 +26,7 @@ interface Compiler {
   readonly report: FaultReporter;
 }
 
-/** Creates all RPCs' handlers and routes, with a few steps per RPC. */
+/** Creates the handlers and routes for all RPCs. The generator yields a few times per RPC. */
 export function* compileProxy(
   { upstreams, owners, localMethods, local, options, report }: Compiler,
   descriptors: readonly UpstreamDescriptors[],
@@ -64,7 +64,7 @@ export function* compileProxy(
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = registerLocal?.(router);
     for (const registerUpstream of registrations) registerUpstream(router);
-    // Returned so that the router can refuse a promise.
+    // The result is returned so that the router can refuse a promise.
     return registered;
   };
   const routes = yield* compileNodeRoutes(
@@ -85,7 +85,7 @@ export function* compileProxy(
   };
 }
 
-/** Returns the REST options, and the routes that each upstream offers and that belong to another. */
+/** Returns the REST options, and the routes of each upstream that belong to another upstream. */
 function* restOf(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
   claims: Parameters<typeof shareRoutes>[0],
@@ -95,7 +95,7 @@ function* restOf(
   const { endpoints = [], mcp } = options;
   const methods = [...localMethods, ...claims.flatMap((claim) => claim.methods)];
   const selectors = new Set(methods.map(selectorOf));
-  // An upstream that does not offer an RPC now must not make a selector invalid, which would stop all upstreams.
+  // A selector stays valid while no upstream offers its RPC, because an invalid selector would stop all upstreams.
   const isLoose = claims.length > 1;
   const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
   const { conflicts, ...shared } = yield* shareRoutes(claims, {

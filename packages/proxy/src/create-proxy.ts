@@ -56,10 +56,10 @@ export {
 } from "./upstreams/index.ts";
 
 /**
- * Options for {@link createProxy}: those of a gateway, with upstreams instead of handlers. By default,
- * `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. `validation` decodes each request to check
- * it, and forwards the original bytes. Rules that an upstream sends by reflection could take long to evaluate, so they
- * require `openValidation({ untrusted: true })`.
+ * Options for {@link createProxy}. A proxy has the options of a gateway, with upstreams instead of handlers. By
+ * default, `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. With `validation`, each request is
+ * decoded and checked, and its original bytes are forwarded. Rules that an upstream sends by reflection could take long
+ * to evaluate, so they require `openValidation({ untrusted: true })`.
  */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
   readonly upstreams: readonly ProxiedUpstreamOptions[];
@@ -68,18 +68,18 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   /** The HTTP engine for `listen`. Defaults to `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
-   * Which elements with a `google.api.visibility` rule exist for callers, as in `createGateway`. Others are also left
-   * out of {@link ProxyGateway.services}.
+   * Selects the elements with a `google.api.visibility` rule that callers see, as in `createGateway`. Hidden elements
+   * are also missing in {@link ProxyGateway.services}.
    */
   readonly visibility?: VisibilityOptions;
   /**
-   * Called after each reload, including automatic ones, that changed something, found problems, or found that earlier
-   * problems are gone.
+   * Called after each manual or automatic reload that changed something, found problems, or found that earlier problems
+   * are gone.
    */
   readonly onReload?: (report: ReloadReport) => void;
   /**
-   * Called when a call to an upstream starts, before its header fields are set. May return a function that is called
-   * once when the call ends, with its error, duration, time in the queue and retries. For metrics and traces.
+   * Called when a call to an upstream starts, before its header fields are set. May return a function for metrics and
+   * traces. The function is called once with the error, duration, queue time and retries when the call ends.
    */
   readonly onUpstreamCall?: UpstreamCallObserver;
 }
@@ -92,10 +92,10 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   onUpstreamCall: true,
 };
 
-/** What new options would serve. */
+/** The services that new options would serve. */
 type NextServices = Pick<ProxyGateway, "services" | "descriptorReloads" | "descriptorSets">;
 
-/** Refuses services that new options would serve by throwing an error, or by returning a promise that rejects. */
+/** Refuses the services for new options by throwing an error, or by returning a promise that rejects. */
 type AcceptServices = (next: NextServices) => void | Promise<void>;
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
@@ -111,50 +111,51 @@ export interface ProxyGateway extends Gateway {
   /** The descriptor sets in use, including comments, in upstream order. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
-   * The last reload of each upstream's descriptors, in upstream order. Until all were read once, calls to
-   * unknown paths fail with `Unavailable`.
+   * The last reload of each upstream's descriptors, in upstream order. Calls to unknown paths fail with `Unavailable`
+   * until all descriptors were read once.
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * The REST options in use: the given options, without the routes that belong to another upstream. For `createOpenApi`
-   * and other descriptions of {@link services}. A reload may replace the object.
+   * The REST options in use, which are the given options without the routes that belong to another upstream.
+   * `createOpenApi` accepts these options for a description of {@link services}. A reload may replace the object.
    */
   readonly rest: RestOptions;
   /**
-   * Reads the descriptors again, and validates them as at the start. Calls in flight keep the old ones. Never rejects.
-   * Upstreams are independent: one whose descriptors cannot be read or are invalid keeps its previous ones, and the
-   * others use their new ones. Conflicts are resolved as at the start.
+   * Reads the descriptors again, and validates them as at the start. Calls in flight keep the old descriptors. Never
+   * rejects. An upstream whose descriptors cannot be read or are invalid keeps its previous descriptors. All other
+   * upstreams use their new descriptors. Conflicts are resolved as at the start.
    */
   reload(): Promise<ReloadReport>;
   /**
-   * Serves by other options, without closing the port. Calls in flight keep the old ones. An upstream whose new
-   * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the
-   * errors of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no
-   * upstream has descriptors. Nothing changes then. Concurrent calls are applied in their order. The engine,
+   * Applies other options without closing the port. Calls in flight keep the old options. An upstream whose new
+   * descriptors cannot be read or are invalid keeps the descriptors that were read from the same address. Rejects, with
+   * the errors of {@link createProxy}, if the options are not valid, alone or with the kept descriptors, or if no
+   * upstream has descriptors. A rejected call changes nothing. Concurrent calls are applied in their order. The engine,
    * `trustedProxies`, and the connection limits stay as they were at the start.
    *
-   * @param accept - called with what the options would serve, before it is served. If it throws or rejects, the options
-   * are not valid
+   * @param accept - called with the new services before they are served. If `accept` throws or rejects, the options are
+   * not valid
    */
   reconfigure(options: ProxyOptions, accept?: AcceptServices): Promise<void>;
 }
 
 /**
- * Creates a gateway in front of gRPC services. Callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
+ * Creates a gateway in front of gRPC services. Callers use gRPC, gRPC-Web, Connect or REST. Upstreams use gRPC over
+ * HTTP/2.
  *
- * Binary messages are forwarded as bytes. Only JSON is converted, by the descriptors. Uncompressed gRPC messages above
- * 64 KiB are forwarded in the parts in which they arrive, without compression, unless there are `validation` or
+ * Binary messages are forwarded as bytes. Only JSON is converted, with the descriptors. Uncompressed gRPC messages
+ * above 64 KiB are forwarded in parts as they arrive, without compression, unless the options have `validation` or
  * interceptors. A message or a stream is decoded when an interceptor reads it. The remaining time of the caller's
  * deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been processed
  * are never retried.
  *
- * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send
- * descriptors that are not valid: it retries them, and serves them once their descriptors are read.
+ * With several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send invalid
+ * descriptors. The proxy retries these upstreams, and serves them once their descriptors are read.
  *
- * What an upstream offers cannot get it another one's calls. A service belongs to the upstream that names it in
- * `services`, even while that upstream is unavailable. A REST route from an annotation is left out if it overlaps one
- * from an earlier upstream, a rule or `routes`, and is listed in {@link ProxyGateway.descriptorReloads}. An upstream
- * with reflection serves REST by annotations once all earlier upstreams were reached.
+ * An upstream cannot take over another upstream's calls by offering the same names. A service belongs to the upstream
+ * that names it in `services`, even while that upstream is unavailable. An annotated REST route is omitted if it
+ * overlaps a route from an earlier upstream, a rule or `routes`. {@link ProxyGateway.descriptorReloads} lists the
+ * omitted routes. An upstream with reflection serves annotated REST routes once all earlier upstreams were reached.
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *
@@ -165,19 +166,19 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return openProxy(await openServing(given), given);
 }
 
-/** Limits for callers with other defaults than a gateway's. */
+/** Default limits for callers that differ from a gateway's defaults. */
 const proxyLimits = {
-  // Header fields that an upstream may send can also be sent to it.
+  // Callers may send header fields as large as upstreams may send.
   headerBytes: upstreamLimits.headerBytes,
   // 64 MiB for 256 streams of 256 KiB each. Uploads that an upstream does not read must not stall other calls on the
   // connection.
   connectionWindowBytes: 64 * 1024 * 1024,
 };
 
-/** Milliseconds for which replaced upstreams serve the calls that hold them. 20 s, like the command's drain timeout. */
+/** Milliseconds for which replaced upstreams serve the calls in flight. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
 
-/** What a proxy opens from its options, and opens again at a reload. */
+/** The objects that a proxy opens from its options. `reconfigure` opens new objects. */
 interface Serving {
   readonly table: ProxyTable;
   readonly server: Server;
@@ -188,7 +189,7 @@ interface Serving {
 /**
  * Reads the descriptors for options, and compiles their routes. Rejects as {@link createProxy} does.
  *
- * @param previous - has the descriptors for upstreams that cannot be reached
+ * @param previous - the previous table, whose descriptors are used for upstreams that cannot be reached
  */
 async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<Serving> {
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
@@ -243,10 +244,10 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
 }
 
 /**
- * Returns a function that returns the descriptors that a previous table has for an upstream when it is called.
+ * Returns a function that looks up an upstream's descriptors in a previous table.
  *
- * A separate function, because `openServing` must not use `previous` in a closure. All closures in a function share its
- * variables, and routes hold some closures, so that each table would keep all tables before it in memory.
+ * This function is separate because `openServing` must not use `previous` in a closure. All closures in a function
+ * share its variables. Routes hold some closures, so each table would keep all earlier tables in memory.
  */
 function knownDescriptorsOf(
   upstreams: readonly ProxiedUpstream[],
@@ -276,7 +277,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
   const { server } = first;
-  // For the PROXY protocol, the listener also keeps the proxies that it started with.
+  // The listener keeps its first trusted proxies for the PROXY protocol, too.
   const { trustedProxies } = server;
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
   const stop = (stopGateway: () => Promise<void>): Promise<void> => {
@@ -339,13 +340,16 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
   await closeAll(serving.upstreams);
 }
 
-/** Changes the server of a proxy. The listener and the handlers hold this object. Calls in flight hold their routes. */
+/**
+ * Replaces the members of a proxy's server, because the listener and the handlers hold the object. Calls in flight hold
+ * their routes.
+ */
 function serveBy({ server: opened, table }: Serving, server: Server, trustedProxies: Server["trustedProxies"]): void {
   Object.assign(server, opened, { trustedProxies });
   table.server = server;
 }
 
-/** Returns a function that makes one call of `apply` after the other. A call that rejects does not affect others. */
+/** Returns a function that runs the calls of `apply` one after another. A rejected call does not affect other calls. */
 function inOrder<Given extends unknown[]>(apply: (...given: Given) => Promise<void>): typeof apply {
   let last: Promise<unknown> = Promise.resolve();
   return (...given) => {
@@ -355,7 +359,7 @@ function inOrder<Given extends unknown[]>(apply: (...given: Given) => Promise<vo
   };
 }
 
-/** Discards what `reconfigure` has opened if `accept` refuses it. @throws the error that `accept` throws */
+/** Discards the new objects if `accept` refuses the new services. @throws the error that `accept` throws */
 async function requireAccepted(opened: Serving, accept: AcceptServices | undefined): Promise<void> {
   try {
     const { services, reloads, descriptorSets } = opened.table;
@@ -365,7 +369,7 @@ async function requireAccepted(opened: Serving, accept: AcceptServices | undefin
   }
 }
 
-/** Closes what `reconfigure` has opened and does not use. @throws the reason */
+/** Closes the new objects that `reconfigure` does not use. @throws the given reason */
 async function discard(opened: Serving, reason: unknown): Promise<never> {
   stopReading(opened);
   await closeAll(opened.upstreams);

@@ -37,7 +37,9 @@ function isSwitchName(name: string): name is SwitchName {
 }
 
 /**
- * Parses switch names. A value may contain several names, separated by commas. @throws InputError that lists all names
+ * Parses switch names. A value may contain several names, separated by commas.
+ *
+ * @throws InputError that lists all names
  */
 export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName> {
   const names = values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));

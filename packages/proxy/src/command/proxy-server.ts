@@ -39,7 +39,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 const retryEveryMs = 1_000;
 
 /**
- * How the message for a failed reload ends. The word "these" excludes other upstreams, which may use new descriptors.
+ * The end of the message for a failed reload. The word "these" excludes other upstreams, which may use new descriptors.
  */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
@@ -47,9 +47,9 @@ const previousInUse = "the previous descriptors of these upstreams stay in use";
 export type ReportFormat = "none" | "text" | "json";
 
 /**
- * Serves by settings until a stop is requested, or prints what would be served.
+ * Runs a proxy with some settings until a stop is requested, or prints a report.
  *
- * @param file - the configuration file, which SIGHUP reloads, or `undefined` if only flags have settings
+ * @param file - the configuration file, which SIGHUP reloads, or `undefined` if all settings are flags
  * @param client - the MCP client to serve instead of a port
  * @returns the exit code
  * @throws SettingsProblem or InputError for settings that are not valid
@@ -74,7 +74,7 @@ class ProxyServer {
   readonly #file: ConfigurationFile | undefined;
   readonly #client: StdioClient | undefined;
   readonly #metrics = new Metrics();
-  /** Shared by all attempts to open the proxy, because the same metrics must not be registered twice. */
+  /** The request metrics for all attempts to open the proxy, because metrics must not be registered twice. */
   readonly #count = createRequestMetrics(this.#metrics);
   readonly #onUpstreamCall: CallObserver;
   readonly #readiness: Readiness;
@@ -83,7 +83,7 @@ class ProxyServer {
   readonly #reloads: ReloadLog;
   readonly #certificateReloads: ReloadLog;
   readonly #configurationReloads: ReloadLog;
-  /** The upstreams in use, whose load is measured, and their names. */
+  /** The upstreams whose load is measured, and their names. */
   readonly #measured: NamedUpstream[] = [];
   readonly #names: string[] = [];
   #parts: ServingParts;
@@ -117,13 +117,13 @@ class ProxyServer {
     return this.#parts.settings;
   }
 
-  /** Measures the upstreams of these parts instead of the previous ones. */
+  /** Measures the load of new upstreams instead of the previous upstreams. */
   #measure({ upstreams }: ServingParts): void {
     this.#measured.splice(0, Infinity, ...upstreams);
     this.#names.splice(0, Infinity, ...upstreams.map(({ name }) => name));
   }
 
-  /** What is served, or `undefined` before the descriptors are loaded. */
+  /** The services and REST options in use, or `undefined` before the descriptors are loaded. */
   get served(): Pick<ProxyGateway, "services" | "rest"> | undefined {
     return this.#proxy;
   }
@@ -151,7 +151,7 @@ class ProxyServer {
       this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
       await this.#serve(this.#proxy, stopped);
-      // The delay is for load balancers.
+      // Only load balancers need the delay.
       const delayMs = this.#client === undefined ? this.#settings.drain.delayMs : 0;
       await drainGracefully(this.#proxy, this.#readiness, { ...this.#settings.drain, delayMs });
       return 0;
@@ -177,17 +177,17 @@ class ProxyServer {
     return admin;
   }
 
-  /** Opens the proxy, unless a stop is requested before there are descriptors. */
+  /** Opens the proxy, unless a stop is requested before descriptors are available. */
   async #open(stopped: Promise<unknown>): Promise<void> {
     const stop = stopped.then(() => undefined);
-    // A dynamic import. A static one would make the bundler split the package's entries into several files.
+    // A static import would make the bundler split the package's entries into several files.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const parts = this.#parts;
       const opening = createProxy(this.#options(parts)).catch((error: unknown) => failByNames(parts, error));
       try {
         const proxy = await Promise.race([opening, stop]);
-        // Reading the descriptors may never finish. If it finishes after the stop, only this code can close the proxy.
+        // Reading the descriptors may never finish. Only this code can close a proxy that opens after the stop.
         if (proxy === undefined) return void opening.then((late) => late.close()).catch(() => undefined);
         if (parts === this.#parts) {
           this.#proxy = proxy;
@@ -206,7 +206,7 @@ class ProxyServer {
     }
   }
 
-  /** Returns whether an error is a mistake in the configuration, which another attempt does not correct. */
+  /** Returns whether a mistake in the configuration caused an error, so that another attempt would fail too. */
   #isMistake(error: unknown): boolean {
     if ([TypeError, RangeError, SettingsProblem].some((type) => error instanceof type)) return true;
     const code = error instanceof Error && "code" in error ? error.code : undefined;
@@ -247,7 +247,7 @@ class ProxyServer {
     };
   }
 
-  /** Listens until a stop is requested, or serves the MCP client, whose input may end before. */
+  /** Listens until a stop is requested, or serves the MCP client until its input ends or a stop is requested. */
   async #serve(proxy: ProxyGateway, stopped: Promise<unknown>): Promise<void> {
     const { timeoutMs } = this.#settings.drain;
     if (this.#client !== undefined) {
@@ -284,12 +284,13 @@ class ProxyServer {
     await this.#file?.reload(
       () => this.#settings,
       async (settings) => {
-        // Before a proxy serves the settings, which checks them.
+        // A proxy checks the names in new settings itself.
         if (this.#proxy === undefined) await requireNamesInFiles(settings);
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
-          // Without a proxy, nothing is awaited. The start would serve by the previous parts, which are closed below.
+          // Without a proxy, nothing is awaited here. Otherwise the start would use the previous parts, which are
+          // closed below.
           await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
@@ -309,7 +310,7 @@ class ProxyServer {
       },
     );
     this.#configurationReloads.record(this.#file?.problem);
-    // A new configuration has just read its descriptors.
+    // A successful configuration reload has just read the descriptors.
     if (this.#file !== undefined && this.#file.problem === undefined) return;
     this.#parts.admission.reload();
     await this.#proxy?.reload();
@@ -342,13 +343,13 @@ class ProxyServer {
     }
   }
 
-  /** Logs what upstreams offer although it belongs to another one. */
+  /** Logs services and routes of an upstream that belong to another upstream. */
   #reportConflicts({ descriptorReloads }: ProxyGateway): void {
     const names = this.#settings.upstreams.map(({ name }) => name);
     this.#conflicts.record(names, descriptorReloads);
   }
 
-  /** Logs the services that are not served, and why. */
+  /** Logs the reason for each service that is not served. */
   #reportOmittedServices({ omitted }: ProxyGateway): void {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
   }
@@ -361,7 +362,7 @@ class ProxyServer {
 
   /** Prints why REST has no routes. Some servers, such as grpc-js, omit annotations from their reflection. */
   #reportMissingRoutes({ services, rest }: ProxyGateway): void {
-    // Unused rules are reported by name.
+    // #reportIneffectiveNames reports unused rules.
     if (this.#client !== undefined || (rest.rules ?? []).length > 0) return;
     const methods = services.flatMap((service) => service.methods);
     if (methods.some((method) => surveyRestRoutes([method], rest).routes.bindings.length > 0)) return;
@@ -371,7 +372,7 @@ class ProxyServer {
     );
   }
 
-  /** Prints what would be served, and returns the exit code. */
+  /** Prints the report, and returns the exit code. */
   #printReport(proxy: ProxyGateway): number {
     this.#terminal.print(
       writeCheckReport(proxy, this.#settings, this.#parts.admission.isOpen, this.#report === "json"),
@@ -380,7 +381,7 @@ class ProxyServer {
   }
 }
 
-/** Adds the token of the MCP client that has started this process. The client's user has set it. */
+/** Adds the MCP client's token to calls of an upstream. The client's user has set the token. */
 function withToken(
   forwarding: UpstreamSettings["forwarding"],
   token: string | undefined,

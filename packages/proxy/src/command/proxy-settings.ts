@@ -25,7 +25,7 @@ export interface RuleFile {
 export interface ProxySettings {
   readonly upstreams: readonly UpstreamSettings[];
   readonly rest: RestOptions;
-  /** The files of `rest.rules`. */
+  /** The files that `rest.rules` names. */
   readonly ruleFiles: readonly RuleFile[];
   /** How responses are written as JSON. */
   readonly json: JsonOptions;
@@ -49,19 +49,19 @@ export interface ProxySettings {
   /** The tool selectors for AI agents. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
-  /** Whose definitions have the rules by which requests are checked. */
+  /** The source of validation rules for requests: no source, only descriptor files, or all upstreams. */
   readonly validates: "none" | "files" | "upstreams";
   readonly admin: { readonly host: string; readonly port: number } | undefined;
-  /** Whether the proxy is ready only if all upstreams are ready, rather than any. */
+  /** Whether readiness requires all upstreams instead of any upstream. */
   readonly requiresAll: boolean;
   readonly drain: DrainTimes;
   readonly waitsForDescriptors: boolean;
-  /** Where each setting was set, for problems that are found later. */
+  /** Returns a problem with the place where a setting was set. */
   readonly problemAt: ReadSettings["problemAt"];
 }
 
 /**
- * Returns the command settings, with the contents of the files that they name.
+ * Returns the proxy command's settings, with the content of the files that the settings name.
  *
  * @throws SettingsProblem for contradictions, InputError for an invalid file
  */
@@ -105,7 +105,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   };
 }
 
-/** Returns the service or RPC name in a service config, or none for all services' default. */
+/** Returns the service or RPC that a name in `methodConfig` selects, or nothing for the default of all services. */
 function namesOf({ service, method }: MethodNameFile): readonly string[] {
   return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }

@@ -12,7 +12,7 @@ import { readInput } from "../check/index.ts";
 import { flagsOfSettings, parseServiceFlag, type ProxyConfiguration, readProxyFile } from "../settings/index.ts";
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
 
-/** Maximum configuration file size in bytes. 1 MiB: several thousand upstreams. */
+/** Maximum configuration file size in bytes. 1 MiB is enough for several thousand upstreams. */
 const configurationMaxBytes = 1024 * 1024;
 
 const flagTexts: Readonly<Record<string, Flag>> = Object.fromEntries(
@@ -26,7 +26,7 @@ const flagTexts: Readonly<Record<string, Flag>> = Object.fromEntries(
   ]),
 );
 
-/** The setting flags, with the table texts. */
+/** The flags for settings, with descriptions from the setting table. */
 export const settingFlags: SettingFlags = {
   flags: flagTexts,
   help: [
@@ -36,7 +36,7 @@ export const settingFlags: SettingFlags = {
   ],
 };
 
-/** Whether a default is shown. Numbers and names are, but not that a switch is off. */
+/** Returns whether the help shows a default. Numbers and names are shown, but not `false`. */
 function hasDefault(fallback: unknown): boolean {
   return typeof fallback === "number" || typeof fallback === "string";
 }
@@ -44,7 +44,7 @@ function hasDefault(fallback: unknown): boolean {
 /**
  * Reads the settings from the flags, and from the file that `--config` names.
  *
- * @throws UsageError, SettingsProblem or InputError that names what is wrong
+ * @throws UsageError, SettingsProblem or InputError with the reason
  */
 export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   const path = textOf(flags["config"]);

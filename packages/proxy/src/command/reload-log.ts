@@ -1,12 +1,15 @@
 import type { Output } from "./terminal.ts";
 
-/** Milliseconds after which a persistent problem is logged again. Ten minutes, so that each hour's log includes it. */
+/**
+ * Milliseconds after which a persistent problem is logged again. Ten minutes, so that the log of each hour includes the
+ * problem.
+ */
 const repeatMs = 600_000;
 
 /**
- * Logs why a reload failed: when the reason changes, and every ten minutes while it persists.
+ * Logs why a reload failed. The reason is logged when it changes, and every ten minutes while it persists.
  *
- * `FailureLog` is not used because it drops lines, so that a new reason could be missing from the log for ten minutes.
+ * `FailureLog` is not used because it drops lines. A new reason could be missing from the log for ten minutes.
  */
 export class ReloadLog {
   readonly #output: Output;
@@ -22,7 +25,7 @@ export class ReloadLog {
     return this.#problem !== undefined;
   }
 
-  /** Records a reload's result. @param problem - why it failed, or `undefined` if it succeeded */
+  /** Records a reload's result. @param problem - why the reload failed, or `undefined` for success */
   record(problem: string | undefined): void {
     if (problem === this.#problem) return;
     this.#problem = problem;

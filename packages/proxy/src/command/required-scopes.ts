@@ -1,9 +1,9 @@
 /**
- * Creates a function that returns the scopes that a procedure (`/package.Service/Method`) requires, all of them, or
- * `undefined` for none.
+ * Creates a function that returns all scopes that a procedure (`/package.Service/Method`) requires, or `undefined` for
+ * none.
  *
- * @param scopes - the scopes, separated by spaces, by selector: full RPC names, or prefixes with `*`. The most specific
- * selector applies: the full name, otherwise the longest prefix
+ * @param scopes - space-separated scopes by selector. A selector is a full RPC name, or a prefix with `*`. A full name
+ * takes precedence over prefixes, and a longer prefix over a shorter prefix
  */
 export function createRequiredScopes(
   scopes: Readonly<Record<string, string>>,

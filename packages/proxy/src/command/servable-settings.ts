@@ -4,8 +4,7 @@ import type { ServingParts } from "./serving-parts.ts";
 import { requireDefinedScopes } from "./unchecked-scopes.ts";
 
 /**
- * Checks settings against the descriptors that a proxy has read for them, so that a file that changes meanwhile is not
- * checked by other content than is served.
+ * Checks settings against the descriptors that a proxy has read. A file may have changed since the proxy has read it.
  *
  * @throws SettingsProblem if the settings have unknown names, or do not require the scopes in the definition
  */

@@ -12,7 +12,7 @@ import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import type { Output } from "./terminal.ts";
 
-/** What a proxy's settings determine, except for the proxy itself. A configuration reload replaces it. */
+/** The objects that are opened from settings before a proxy is created. A configuration reload replaces the objects. */
 export interface ServingParts {
   readonly settings: ProxySettings;
   readonly upstreams: readonly NamedUpstream[];
@@ -29,11 +29,11 @@ export interface NamedUpstream {
 }
 
 /**
- * Opens the parts from settings. Upstreams whose connections are configured as before are shared with the previous
- * parts, and so is the admission if its settings did not change. Its keys, caches and rates stay valid, and its files
- * are read again.
+ * Opens the parts from settings. Upstreams with unchanged connection settings are shared with the previous parts. The
+ * admission is also shared if its settings did not change. A shared admission keeps its keys, caches and rates, and
+ * reads its files again.
  *
- * @param served - returns what is served, for its description
+ * @param served - returns the services and REST options in use, for the OpenAPI document
  * @throws SettingsProblem for an address, a name, credentials or a file that is not valid
  */
 export async function openParts(
@@ -92,7 +92,7 @@ async function openMcp(
   return createMcp({ tools, path: mcpPath, serverInfo, ...(validation && { validation }) });
 }
 
-/** Closes the parts that other parts do not share. Calls to upstreams may take `drainMs` longer. */
+/** Closes the parts that `others` does not share. Calls in flight have `drainMs` milliseconds to finish. */
 export async function closeParts(
   { admission, upstreams }: ServingParts,
   drainMs: number,
@@ -105,7 +105,7 @@ export async function closeParts(
 }
 
 function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): readonly NamedUpstream[] {
-  // Found by the text of their settings, because comparing each upstream with all others takes quadratic time.
+  // Shared upstreams are found by JSON keys, because comparing each upstream with all others takes quadratic time.
   const shareable = Map.groupBy(previous?.upstreams ?? [], (_, at) =>
     JSON.stringify(previous?.settings.upstreams[at]?.connection),
   );
@@ -121,7 +121,7 @@ function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: Servi
   });
 }
 
-/** Returns the readiness parts: descriptors, any upstream, and each upstream if there are several. */
+/** Returns the dependencies that decide about readiness. Several upstreams are also listed one by one. */
 export function readinessOf(
   { settings, upstreams }: ServingParts,
   proxy: ProxyGateway | undefined,

@@ -1,8 +1,6 @@
 import type { ProxyOptions } from "../create-proxy.ts";
 
-/**
- * The settings that refused requests name instead of the gateway's options, or `undefined` if no setting accepts them.
- */
+/** The settings that errors name instead of gateway options. Undefined if no setting accepts the refused request. */
 export const shownNames: Required<Exclude<ProxyOptions["nameOptions"], boolean | undefined>> = {
   acceptCompression: undefined,
   "cors.origins": "cors.origins",

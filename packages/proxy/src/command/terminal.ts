@@ -13,13 +13,13 @@ export interface Terminal extends Output {
    * Resolves at the first SIGTERM or SIGINT, as {@link firstStopSignal} does.
    */
   stopRequested(): Promise<unknown>;
-  /** Calls a function on each SIGHUP, and immediately if one was received before. */
+  /** Calls a function on each SIGHUP, and immediately if a SIGHUP was received before. */
   readonly onHangup: (reload: () => void) => void;
 }
 
 /**
- * Returns this process's terminal. Lines are dropped while 4 MiB are unread. Adds listeners for SIGTERM and SIGINT only
- * when they are requested.
+ * Returns this process's terminal. Lines are dropped while 4 MiB of output are unread. SIGTERM and SIGINT get listeners
+ * only when `stopRequested` is called.
  */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const output = new LineOutput(process.stdout, (lines) => `${lines} lines dropped: they were not read fast enough\n`);

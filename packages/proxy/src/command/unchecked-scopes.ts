@@ -7,20 +7,20 @@ import { SettingsProblem } from "../settings/index.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
 import type { ServingParts } from "./serving-parts.ts";
 
-/** What determines which scopes are checked. */
+/** The settings and the admission that determine which scopes are checked. */
 type CheckedScopes = Pick<ServingParts, "settings" | "admission">;
 
 /** RPCs that the option `plantstore.auth.v1.required_scopes` restricts more than the settings do. */
 interface UncheckedRpcs {
-  /** Their option names scopes that the settings do not require. */
+  /** RPCs whose option names scopes that the settings do not require. */
   readonly restricted: readonly DescMethod[];
-  /** They have neither the option, which other RPCs of their service have, nor scopes in the settings. */
+  /** RPCs with neither the option nor scopes in the settings. Other RPCs in the same service have the option. */
   readonly undefined: readonly DescMethod[];
 }
 
 /**
- * Checks that the settings require the scopes in descriptor files. For upstreams with reflection, which may add RPCs,
- * {@link refuseUncheckedRpcs} fails calls instead.
+ * Checks that the settings require the scopes in descriptor files. Upstreams with reflection may add RPCs, so
+ * {@link refuseUncheckedRpcs} fails their calls instead.
  *
  * @throws SettingsProblem that names the RPCs
  */
@@ -36,7 +36,7 @@ export function requireDefinedScopes(
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** Returns a line for each kind of RPCs whose calls fail, because the settings do not require their scopes. */
+/** Returns a line for each kind of RPC whose calls fail because the settings do not require the RPC's scopes. */
 export function describeUncheckedScopes(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
   return problemsOf(services, parts).map(
     (problem) => `authentication.scopes ${problem}; until then, calls of these RPCs fail`,
@@ -46,7 +46,8 @@ export function describeUncheckedScopes(services: readonly DescService[], parts:
 /**
  * Returns an `admit` that also fails calls of RPCs whose scopes the settings do not require.
  *
- * @param served - returns the services, for each request, so that RPCs in new descriptors are refused too
+ * @param served - returns the current services. Called for each request, so that RPCs in new descriptors are refused
+ * too
  */
 export function refuseUncheckedRpcs(
   admit: Admit,
@@ -84,7 +85,10 @@ export function refuseUncheckedRpcs(
 
 type Admitted = Awaited<ReturnType<Admit>>;
 
-/** Returns what is wrong with the setting `authentication.scopes`, worded to follow its name. */
+/**
+ * Returns the problems with `authentication.scopes`. Each text continues a sentence that starts with the setting's
+ * name.
+ */
 function problemsOf(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
   const option = "the option plantstore.auth.v1.required_scopes";
   const unchecked = findUncheckedRpcs(services, parts);
@@ -96,7 +100,10 @@ function problemsOf(services: readonly DescService[], parts: CheckedScopes): rea
   ];
 }
 
-/** Returns the RPCs whose scopes the settings do not require. None without `authentication`, when callers have none. */
+/**
+ * Returns the RPCs whose scopes the settings do not require. Returns no RPCs without `authentication`, because callers
+ * then have no scopes.
+ */
 function findUncheckedRpcs(
   services: readonly DescService[],
   { settings: { authentication }, admission: { isOpen } }: CheckedScopes,

@@ -6,12 +6,12 @@ import type { ProxySettings } from "./proxy-settings.ts";
 /** The kinds of RPC that can be tools. */
 const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 
-/** What {@link describeUnusedNames} needs of a proxy. */
+/** The proxy members that {@link describeUnusedNames} reads. */
 type ServedNames = Pick<ProxyGateway, "services" | "hiddenRpcs" | "visibilityLabels" | "descriptorReloads">;
 
 /**
- * Returns a line for each service or RPC name in the settings that has no effect, because it is misspelled, no upstream
- * serves it, or visibility hides it.
+ * Returns a line for each service or RPC name in the settings that has no effect. A name has no effect if it is
+ * misspelled, not served, or hidden by visibility.
  */
 export function describeUnusedNames(
   { services, hiddenRpcs, visibilityLabels, descriptorReloads }: ServedNames,
@@ -68,7 +68,7 @@ export function describeUnusedNames(
   ];
 }
 
-/** The names by which settings select what is served. */
+/** The names that settings can select. */
 interface SelectableNames {
   readonly typeNames: readonly string[];
   readonly rpcs: readonly string[];
@@ -87,7 +87,7 @@ function namesOf(services: ServedNames["services"]): SelectableNames {
   };
 }
 
-/** Returns the patterns in `services` of all upstreams whose descriptors are known. */
+/** Returns the `services` patterns for all upstreams with known descriptors. */
 function selectedServices(
   upstreams: ProxySettings["upstreams"],
   reloads: ServedNames["descriptorReloads"],

@@ -13,7 +13,7 @@ import { readPem } from "./pem-files.ts";
 
 /** An upstream's settings. */
 export interface UpstreamSettings {
-  /** The first address, for metrics and messages. The second upstream with the same one is named `ADDRESS#2`. */
+  /** The first address, for metrics and messages. A second upstream with the same address is named `ADDRESS#2`. */
   readonly name: string;
   readonly connection: UpstreamOptions;
   readonly forwarding: Omit<ProxiedUpstreamOptions, "upstream">;
@@ -66,7 +66,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
   });
 }
 
-/** @throws SettingsProblem with the lines to add, if the service patterns do not decide who serves a service */
+/** @throws SettingsProblem with the lines to add, if the patterns do not decide which upstream serves a service */
 function requireServices(upstreams: readonly UpstreamFile[], { problemAt, flagOf }: ReadSettings): void {
   const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) => {
     const path = `upstreams[${at}].services`;
@@ -82,7 +82,7 @@ function requireServices(upstreams: readonly UpstreamFile[], { problemAt, flagOf
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** @throws SettingsProblem for a method without a service, or a name that an earlier item or name has already */
+/** @throws SettingsProblem for a method without a service, or for a name that occurs twice */
 function requireNames(items: ReadSettings["settings"]["methodConfig"], problemAt: ReadSettings["problemAt"]): void {
   const paths = new Map<string, string>();
   const names = items.flatMap(({ name }, at) =>
@@ -97,7 +97,7 @@ function requireNames(items: ReadSettings["settings"]["methodConfig"], problemAt
   }
 }
 
-/** @throws SettingsProblem for a policy without codes, or with more than there are */
+/** @throws SettingsProblem for a policy without codes, or with more than 16 codes */
 function requireCodes(items: ReadSettings["settings"]["methodConfig"], problemAt: ReadSettings["problemAt"]): void {
   for (const [at, { retryPolicy }] of items.entries()) {
     const { length } = retryPolicy?.retryableStatusCodes ?? ["UNAVAILABLE"];

@@ -1,17 +1,17 @@
 import type { Change } from "./change.ts";
 
-/** Changes, apart from those that a file accepts. */
+/** Changes, separated into open and accepted changes. */
 export interface PartitionedChanges {
   readonly open: readonly Change[];
   readonly accepted: readonly Change[];
-  /** The file's lines that accept nothing. */
+  /** The lines in the file that accept no change. */
   readonly unused: readonly string[];
 }
 
 /**
- * Returns the changes that a file accepts.
+ * Separates the changes that a file accepts from all others.
  *
- * @param text - a change per line, as `RULE SUBJECT`. After `#`, a line has a comment
+ * @param text - the file's text, with one change per line as `RULE SUBJECT`, and comments after `#`
  */
 export function partitionAccepted(changes: readonly Change[], text: string): PartitionedChanges {
   const lines = text.split("\n").map((line) => line.replace(/(^|\s)#.*$/, "").trim());

@@ -1,4 +1,6 @@
-/** `error` if a request that worked fails or gets another response. `warning` if that depends on the client. */
+/**
+ * `error` if a request that worked now fails or gets another response. `warning` if the effect depends on the client.
+ */
 export type Severity = "error" | "warning";
 
 /** The name of a kind of change. */

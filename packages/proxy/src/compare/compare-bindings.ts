@@ -8,7 +8,7 @@ export interface RoutePair {
   readonly now: RestBinding;
 }
 
-/** Compares where two routes have their messages' fields, and their responses' status. */
+/** Compares the paths, the bodies and the response status of two routes. */
 export function compareBindings(pair: RoutePair, changes: ChangeList): void {
   comparePaths(pair, changes);
   compareBodies(pair, changes);
@@ -20,7 +20,7 @@ export function requestOf({ pattern }: RestBinding): string {
   return `${pattern.httpMethod} ${pattern.pathTemplate}`;
 }
 
-/** Returns the subject for a route's changes: its RPC and its request. */
+/** Returns the subject for a route's changes, which contains the RPC and the request. */
 export function subjectOf(binding: RestBinding): string {
   return `${selectorOf(binding.method)} ${requestOf(binding)}`;
 }
@@ -84,12 +84,12 @@ function nameBody(body: string): string {
   return body === "*" ? "the message" : `the field ${body}`;
 }
 
-/** Returns the body field's number, so that the field can be renamed. */
+/** Returns the body field's number, because a rename of the field breaks no client. */
 function bodyNumber(type: DescMessage, body: string): number | string {
   return type.fields.find(({ name }) => name === body)?.number ?? body;
 }
 
-/** Returns the fields that a path sets, by their segments, each with its field path's numbers. */
+/** Returns the fields that a path sets, by segment range. Each field has its name and the numbers in its field path. */
 function fieldsOfPath({ method, template }: RestBinding): ReadonlyMap<string, { name: string; numbers: string }> {
   return new Map(
     template.variables.map(({ fieldPath, start, end }) => {

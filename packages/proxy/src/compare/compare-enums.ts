@@ -3,7 +3,7 @@ import type { ChangeList } from "./change.ts";
 import { compareVisibility, compareVisibilityOfType } from "./compare-visibility.ts";
 import type { Usage } from "./usage.ts";
 
-/** Compares two enums, whose values have the same number, or otherwise the same name. */
+/** Compares two enums. Values correspond if they have the same name, or otherwise the same number. */
 export function compareEnums(before: DescEnum, now: DescEnum, usage: Usage, changes: ChangeList): void {
   compareVisibilityOfType(before, now, changes);
   for (const old of before.values) compareValue(old, now, usage, changes);
@@ -29,7 +29,7 @@ function compareValue(old: DescEnumValue, now: DescEnum, { direction, request }:
         before: `${old.number} in ${direction}s to ${request}`,
         now: "another value, or an unknown one",
       });
-    // Responses have a number's first name.
+    // JSON responses have the first name for a number.
     else if (!isRequest && first !== sameName && old === old.parent.values.find(({ number }) => number === old.number))
       changes.add("enum-value-renamed", subject, sameName, {
         change: `${first?.name} is the first name of ${old.number}`,

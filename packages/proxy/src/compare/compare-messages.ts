@@ -8,7 +8,7 @@ import { counterpartOf, hasSpecialJson, isPresenceRequired } from "./field-shape
 import type { CompareRules } from "./compare-rules.ts";
 import { isJsonGuaranteed } from "./json-format.ts";
 
-/** Compares the message types, and their fields' types. Each pair is compared once for each direction. */
+/** Compares message types and the types of their fields. Each pair of types is compared once per direction. */
 export class MessageComparison {
   readonly #changes: ChangeList;
   readonly #compareRules: CompareRules;
@@ -22,14 +22,14 @@ export class MessageComparison {
 
   /** Compares two types. Fields correspond if they have the same number, or otherwise the same name. */
   compare(before: DescMessage, now: DescMessage, usage: Usage): void {
-    // A list instead of recursion, which a chain with thousands of types would make too deep.
+    // Pairs are in a list, because recursion would be too deep for a chain with thousands of types.
     this.#pending.push([before, now, usage]);
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#comparePair(...next);
   }
 
   #comparePair(before: DescMessage, now: DescMessage, usage: Usage): void {
     if (this.#isCompared(before, now, usage)) return;
-    // The callers have compared the special type names.
+    // The callers have compared the names of types with special JSON.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
     compareVisibilityOfType(before, now, this.#changes);
     this.#compareJsonFormats(before, now);

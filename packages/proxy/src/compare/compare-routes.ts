@@ -22,9 +22,9 @@ export interface RoutedMethods {
 }
 
 /**
- * Compares the REST routes by example requests for each old one.
+ * Compares REST routes by example requests for each old route.
  *
- * @param placeOf - returns where an RPC is declared now, or what declared it
+ * @param placeOf - returns the new declaration of an RPC, or of the service or file that declared the RPC
  * @returns the route pairs whose messages are to be compared
  */
 export function compareRoutes(
@@ -43,7 +43,8 @@ export function compareRoutes(
 }
 
 /**
- * Returns the new route for an old one's requests. If some requests have none, reports why, and returns `undefined`.
+ * Returns the new route for an old route's requests. If some requests have no route to the same RPC, reports the
+ * change, and returns `undefined`.
  */
 function findPair(
   binding: RestBinding,
@@ -56,7 +57,7 @@ function findPair(
   const { httpMethod } = binding.pattern;
   for (const path of examplePaths(binding)) {
     const old = before.routes.match(httpMethod, path);
-    // A more specific route had the example.
+    // A more specific route matched the example path.
     if (old.kind !== "binding" || old.binding !== binding) continue;
     const match = now.routes.match(httpMethod, path);
     if (match.kind !== "binding") {
@@ -76,7 +77,7 @@ function findPair(
   return pair;
 }
 
-/** Returns whether a route's two RPCs differ by more than their name. An RPC that was renamed exists once. */
+/** Returns whether a route's old and new RPC are different RPCs, and not one RPC that was renamed. */
 function isOtherMethod(old: DescMethod, method: DescMethod, before: Methods, now: Methods): boolean {
   const [oldName, name] = [selectorOf(old), selectorOf(method)];
   return oldName !== name && (now.has(oldName) || before.has(name));
@@ -91,7 +92,7 @@ function describeRemoved(binding: RestBinding, match: RestMatch, now: RoutedMeth
   };
 }
 
-/** Returns a route's paths, with `**` in several lengths. */
+/** Returns example paths for a route. `**` is replaced by one, two or three segments. */
 function examplePaths({ template }: RestBinding): readonly string[] {
   const lengths = template.segments.some(({ kind }) => kind === "**") ? [1, 2, 3] : [1];
   return lengths.map((length) => {
@@ -102,7 +103,7 @@ function examplePaths({ template }: RestBinding): readonly string[] {
 
 function exampleOf(segment: TemplateSegment, length: number): readonly TemplateSegment[] {
   if (segment.kind === "literal") return [segment];
-  // A value that most types have.
+  // Fields of most types accept the text "1".
   const example = { kind: "literal", text: "1" } as const;
   return Array.from({ length: segment.kind === "**" ? length : 1 }, () => example);
 }

@@ -5,7 +5,7 @@ import type { Usage } from "./usage.ts";
 export interface CompareRules {
   /** Compares the rules of two fields. */
   compareFields(old: DescField, field: DescField, usage: Usage): void;
-  /** Checks the rules on a field that is new. */
+  /** Checks the rules on a new field. */
   checkNewField(field: DescField, usage: Usage): void;
   /** Compares the rules on two messages and on their oneofs. */
   compareMessages(before: DescMessage, now: DescMessage, usage: Usage): void;

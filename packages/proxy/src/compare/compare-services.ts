@@ -10,13 +10,13 @@ import { compareVisibility } from "./compare-visibility.ts";
 import type { CompareRules } from "./compare-rules.ts";
 import { hasSpecialJson } from "./field-shape.ts";
 
-/** Creates what compares rules, which needs protovalidate. */
+/** Creates the comparison of validation rules, which requires protovalidate. */
 export type OpenRules = (changes: ChangeList) => CompareRules;
 
 /**
- * Compares two service versions, with the same REST options.
+ * Compares two versions of services, with the same REST options.
  *
- * @returns what breaks REST, JSON, Connect and gRPC clients
+ * @returns the changes that break REST, JSON, Connect or gRPC clients
  * @throws Error if the versions have no package in common
  */
 export function compareServices(
@@ -119,9 +119,7 @@ function describeKind({ methodKind }: DescMethod): string {
   return methodKind === "unary" ? "unary" : methodKind.replace("_", " ");
 }
 
-/**
- * Returns each RPC that both versions have, and those that were renamed and kept their route, with an example request.
- */
+/** Returns the RPCs in both versions, each with an example request. A renamed RPC is included if it kept its route. */
 function calledMethods(
   before: readonly DescService[],
   now: RoutedMethods,

@@ -6,7 +6,7 @@ import type { Place } from "./source-line.ts";
 /** A part of a definition that can have a `google.api.visibility` rule. */
 type Restrictable = Exclude<Place, { readonly kind: "file" }>;
 
-/** Reports whether fewer callers see an element than before. */
+/** Reports an element that fewer callers see than before. */
 export function compareVisibility(before: Restrictable, now: Restrictable, subject: string, changes: ChangeList): void {
   const [old, labels] = [visibilityLabelsOf(before.proto), visibilityLabelsOf(now.proto)];
   const hidden = old.filter((label) => !labels.includes(label));
@@ -19,7 +19,7 @@ export function compareVisibility(before: Restrictable, now: Restrictable, subje
   });
 }
 
-/** Reports whether fewer callers see a type than before. A hidden message also hides the types that it contains. */
+/** Reports a type that fewer callers see than before. A hidden message also hides the types that it contains. */
 export function compareVisibilityOfType<Type extends DescEnum | DescMessage>(
   before: Type,
   now: Type,

@@ -4,10 +4,10 @@ import type { ChangeRule } from "./change-rules.ts";
 import type { Usage } from "./usage.ts";
 import { cardinalityOf, counterpartOf, hasPresence, typeOf } from "./field-shape.ts";
 
-/** Returns how a field changed, or `undefined` if it did not in this respect. */
+/** Returns the change of one property in a field, or `undefined` if the property did not change. */
 type FieldCheck = (old: DescField, field: DescField, usage: Usage) => ChangeText | undefined;
 
-/** What is compared in two fields. */
+/** The comparisons of two fields, each with the rule for a difference. */
 export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: FieldCheck }[] = [
   {
     rule: "field-number-changed",
@@ -114,7 +114,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
   },
 ];
 
-/** Returns whether two fields have one default. An enum's first value is the default, which may be renamed. */
+/** Returns whether two fields have the same default. An enum's default is its first value, which may be renamed. */
 function hasSameDefault(old: DescField, field: DescField): boolean {
   if (defaultOf(old) === defaultOf(field)) return true;
   if (old.fieldKind !== "enum" || field.fieldKind !== "enum")
@@ -130,7 +130,7 @@ function defaultOf(field: DescField): string {
   return field.proto.defaultValue || first || "empty";
 }
 
-/** Returns whether a field, or another field that was in its oneof, left the oneof. */
+/** Returns whether a field, or another field in its old oneof, left the oneof. */
 function isSeparated(old: DescField, field: DescField): boolean {
   if (field.oneof === undefined) return true;
   const others = (old.oneof?.fields ?? []).map((each) => counterpartOf(each, field.parent));

@@ -2,8 +2,8 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns the field in a type that replaces another type's field: the one with the same number, or otherwise the same
- * name.
+ * Returns the field in a type that corresponds to another type's field. The fields have the same number, or otherwise
+ * the same name.
  */
 export function counterpartOf(field: DescField, type: DescMessage): DescField | undefined {
   return (
@@ -20,14 +20,17 @@ export function cardinalityOf({ fieldKind }: DescField): Cardinality {
   return fieldKind === "map" ? "map" : "singular";
 }
 
-/** Returns the type name for a field or its elements. Messages with fields and enums have one name each. */
+/**
+ * Returns the type name for a field or its elements. All enums have the name `enum`, and all messages without special
+ * JSON have the name `message` or `delimited message`.
+ */
 export function typeOf(field: DescField): string {
   const key = field.fieldKind === "map" ? `map<${scalarName(field.mapKey)}, ` : "";
   const value = field.scalar !== undefined ? scalarName(field.scalar) : namedTypeOf(field);
   return key === "" ? value : `${key}${value}>`;
 }
 
-// Other messages are compared by their fields, and enums by their values.
+// Messages without special JSON are compared by their fields, and enums by their values.
 function namedTypeOf(field: DescField): string {
   const name = field.message?.typeName ?? field.enum?.typeName ?? "";
   if (hasSpecialJson(name)) return name;
@@ -39,7 +42,7 @@ function scalarName(scalar: ScalarType): string {
   return (ScalarType[scalar] ?? "").toLowerCase();
 }
 
-/** Returns whether messages without a field are not valid: proto2's `required`. */
+/** Returns whether a message without the field is invalid, as with `required` in proto2. */
 export function isPresenceRequired({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }
@@ -49,7 +52,7 @@ export function hasPresence({ presence }: DescField): boolean {
   return presence !== FeatureSet_FieldPresence.IMPLICIT;
 }
 
-/** Returns whether a type has a special form in JSON. `Empty` has a message's JSON without fields. */
+/** Returns whether a type has a special JSON representation. `Empty` is written like any message without fields. */
 export function hasSpecialJson(typeName: string): boolean {
   if (typeName === "google.api.HttpBody") return true;
   return typeName.startsWith("google.protobuf.") && typeName !== "google.protobuf.Empty";

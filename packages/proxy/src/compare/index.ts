@@ -3,7 +3,7 @@
  *
  * Flow: two service versions → routes by example requests (compare-routes), messages and their fields by check tables
  * (compare-messages, field-checks), rules (validate-rules) → changes (change) → those that a file accepts
- * (accepted-changes) → a report (write-changes). No sockets.
+ * (accepted-changes) → a report (write-changes). The module opens no sockets.
  */
 export { partitionAccepted, type PartitionedChanges } from "./accepted-changes.ts";
 export { severities } from "./change-rules.ts";

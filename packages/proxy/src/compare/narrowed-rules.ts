@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { comparableOf, type ComparableValue, includesRange, isBound, type RangeRules } from "./value-range.ts";
 
-/** A field's rules as JSON, by paths such as `string.minLen`. Lists are values. */
+/** A field's rules as JSON, by paths such as `string.minLen`. A list is one value. */
 export type RuleValues = ReadonlyMap<string, JsonValue>;
 
 /** Returns the rules in a `buf.validate` message, by their paths. */
@@ -9,13 +9,13 @@ export function flattenRules(rules: JsonValue, prefix = ""): RuleValues {
   if (typeof rules !== "object" || rules === null || Array.isArray(rules)) return new Map([[prefix, rules]]);
   const below = (name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
   const { celExpression = [], ...others } = rules;
-  // An expression has one meaning in both lists.
+  // An expression has the same meaning in `cel` and `cel_expression`.
   const expressions = [...listOf(others["cel"]), ...listOf(celExpression)];
   const merged = expressions.length === 0 ? others : { ...others, cel: expressions };
   return new Map(Object.entries(merged).flatMap(([name, value]) => [...flattenRules(value, below(name))]));
 }
 
-/** Whether a rule that changed accepts all values that it accepted before. */
+/** Returns whether a changed rule accepts all values that it accepted before. */
 type IsWider = (old: JsonValue | undefined, value: JsonValue | undefined) => boolean;
 
 const ifRemoved: IsWider = (_old, value) => value === undefined || value === false;
@@ -41,11 +41,14 @@ const widerIf: Readonly<Record<string, IsWider>> = {
   notIn: ifFewer,
   cel: ifFewer,
   ignore: (old, value) => ignored.indexOf(value) >= ignored.indexOf(old),
-  // A documentation value.
+  // Examples are only documentation.
   example: () => true,
 };
 
-/** The `ignore` values after IGNORE_UNSPECIFIED. Each applies the rules to fewer values than the one before. */
+/**
+ * The `ignore` values after IGNORE_UNSPECIFIED. Each `ignore` value applies the rules to fewer field values than the
+ * `ignore` value before.
+ */
 const ignored: readonly (JsonValue | undefined)[] = ["IGNORE_IF_ZERO_VALUE", "IGNORE_ALWAYS"];
 
 /** Returns the paths to rules that accept fewer values than before. */
@@ -79,7 +82,7 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
-// A CEL expression has an id and a message, which may change.
+// The id and the message of a CEL expression may change.
 function itemsOf(value: JsonValue): readonly string[] {
   return (Array.isArray(value) ? value : [value]).map((item) =>
     JSON.stringify(item instanceof Object && "expression" in item ? item["expression"] : item),

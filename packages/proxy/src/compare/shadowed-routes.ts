@@ -41,7 +41,7 @@ function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOv
   return { httpMethod: pattern.httpMethod, template };
 }
 
-/** Returns whether a path's fields accept these values. No number is "search". */
+/** Returns whether a path's fields accept the captured texts. A number field does not accept "search". */
 function isAcceptable({ method, template }: RestBinding, captures: readonly string[]): boolean {
   return template.variables.every(({ fieldPath }, at) => {
     const path = resolveProtoPath(method.input, fieldPath);
@@ -58,10 +58,10 @@ function accepts(field: DescField, text: string): boolean {
   }
 }
 
-/** A wildcard's text in {@link commonPath}, which is valid for most types. */
+/** Text for a wildcard in {@link commonPath}. Fields of most types accept the text. */
 const wildcardText = "1";
 
-/** Returns a path that both templates match, with each literal in them. */
+/** Returns a path that both templates match. The path contains the literals in both templates. */
 function commonPath(one: PathTemplate, other: PathTemplate): string {
   const [fixed, general] = one.segments.some(({ kind }) => kind === "**") ? [other, one] : [one, other];
   const hasRest = general.segments.some(({ kind }) => kind === "**");

@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 
-/** A part in the new definition that reports point at. For a removed part, they point at what contained it. */
+/** An element in the new definition to which reports point. Reports of a removed element point to its container. */
 export type Place =
   | DescEnum
   | DescEnum["values"][number]
@@ -10,7 +10,7 @@ export type Place =
   | DescMethod
   | DescService;
 
-/** Returns where a part of a definition is declared. */
+/** Returns the file and the line of an element. */
 export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
   const file = fileOf(place);
   const path = pathOf(place);
@@ -29,7 +29,7 @@ function fileOf(place: Place): DescFile {
   return "file" in place ? place.file : place.parent.file;
 }
 
-// The field numbers in descriptor.proto, each with an index in its list.
+// Returns field numbers in descriptor.proto, each followed by an index in the list.
 function pathOf(place: Place): readonly number[] {
   switch (place.kind) {
     case "file":

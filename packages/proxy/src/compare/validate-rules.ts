@@ -16,7 +16,7 @@ import { counterpartOf, hasPresence } from "./field-shape.ts";
 import { flattenRules, narrowedRules, type RuleValues } from "./narrowed-rules.ts";
 
 /**
- * Loads what compares the `buf.validate` rules.
+ * Loads the comparison of `buf.validate` rules.
  *
  * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
  */
@@ -28,7 +28,7 @@ export async function loadRules(): Promise<OpenRules> {
   return (changes) => new RuleComparison(schemas, createValidator(), changes);
 }
 
-/** What compares no rules. */
+/** A comparison that ignores all rules. */
 export const withoutRules: OpenRules = () => ({
   compareFields: () => undefined,
   checkNewField: () => undefined,
@@ -67,7 +67,10 @@ class RuleComparison implements CompareRules {
     this.#addNarrowed(subject, field, others, old.jsonName, request);
   }
 
-  /** Reports a field whose rules refuse a message without it: `required`, or rules that a default value breaks. */
+  /**
+   * Reports a field whose rules refuse messages without the field. Either `required` or a rule for the default refuses
+   * them.
+   */
   checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;
     this.#refuseWithout(field, subject, `the rules of the new field ${field.name} refuse requests without it`, request);
@@ -87,7 +90,7 @@ class RuleComparison implements CompareRules {
   compareMessages(before: DescMessage, now: DescMessage, { request }: Usage): void {
     const narrowed = narrowedRules(this.#ofMessage(before), this.#ofMessage(now));
     this.#addNarrowed(before.typeName, now, narrowed, "some values", request);
-    // In each request, old clients set one of these fields.
+    // Old clients set one field of each group in every request.
     const required = [
       ...before.oneofs.filter((oneof) => this.#isRequired(oneof)).map(({ fields }) => fields),
       ...before.fields.filter((field) => this.#isRequired(field)).map((field) => [field]),

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-/** A number, a duration or a timestamp, the last two in nanoseconds. JavaScript compares both types exactly. */
+/** A number, or a duration or timestamp in nanoseconds. JavaScript compares a bigint exactly with a number. */
 export type ComparableValue = bigint | number;
 
 /** The rules that limit a value: at most one lower limit, `gt` or `gte`, and one upper limit, `lt` or `lte`. */
@@ -11,7 +11,7 @@ export function isBound(name: string): boolean {
   return ["gt", "gte", "lt", "lte"].includes(name);
 }
 
-/** Returns whether some rules accept all values that others accept. */
+/** Returns whether `rules` accepts all values that `others` accepts. */
 export function includesRange(rules: RangeRules, others: RangeRules): boolean {
   const intervals = intervalsOf(rules);
   return intervalsOf(others).every(([start, end]) =>
@@ -19,7 +19,10 @@ export function includesRange(rules: RangeRules, others: RangeRules): boolean {
   );
 }
 
-/** Returns a rule's value. In JSON, 64-bit numbers, durations such as "3.5s", timestamps and NaN are strings. */
+/**
+ * Returns a rule's JSON value as a comparable value. In JSON, 64-bit numbers, durations such as "3.5s", timestamps and
+ * NaN are strings.
+ */
 export function comparableOf(value: JsonValue): ComparableValue {
   if (typeof value !== "string") return Number(value);
   if (/^-?\d+$/.test(value)) return BigInt(value);
@@ -30,12 +33,14 @@ export function comparableOf(value: JsonValue): ComparableValue {
   return BigInt(Date.parse(`${time}Z`)) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
 }
 
-/** A place between values: before (-1), at (0) or after (1) a value. */
+/** A position before (-1), at (0) or after (1) a value. */
 type Position = readonly [value: ComparableValue, side: -1 | 0 | 1];
 
 type Interval = readonly [first: Position, last: Position];
 
-/** Returns the intervals of accepted values: two if the upper limit is below the lower one. */
+/**
+ * Returns the intervals of accepted values. If the upper limit is below the lower limit, two intervals are accepted.
+ */
 function intervalsOf({ gt, gte, lt, lte }: RangeRules): readonly Interval[] {
   const [start, end]: Interval = [
     [-Infinity, -1],

@@ -2,26 +2,24 @@ import type { DescService } from "@bufbuild/protobuf";
 import { withCode } from "@plantstore/http";
 import type { ServiceDescriptors } from "./descriptors.ts";
 
-/** What {@link assignServices} needs of an upstream. */
+/** The data about an upstream that {@link assignServices} needs. */
 interface ServiceOffer {
   readonly descriptors: ServiceDescriptors;
-  /**
-   * Whether the upstream itself decides what it offers, because it uses reflection and no pattern selects its services.
-   */
+  /** Whether the upstream itself decides which services it offers. True for reflection without service patterns. */
   readonly isUnlimited: boolean;
-  /** The name for messages. */
+  /** Name of the upstream in messages. */
   readonly name: string;
 }
 
-/** The services that each upstream serves, and those that it offers although they belong to another. */
+/** The services that each upstream serves, and its services that belong to another upstream. */
 interface AssignedServices {
   readonly services: readonly (readonly DescService[])[];
   readonly conflicts: readonly (readonly string[])[];
 }
 
 /**
- * Assigns services that several upstreams offer, if no pattern decides. This process's services take precedence, and
- * services from an upstream that is not limited by patterns come last.
+ * Assigns services that several upstreams offer, if no pattern decides. Services of this process take precedence.
+ * Upstreams without service patterns come last.
  *
  * @param localNames - the services that the process serves itself
  * @throws Error if two upstreams whose services the operator has selected offer the same service

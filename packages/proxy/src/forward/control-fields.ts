@@ -1,16 +1,16 @@
 import { compileNamePatterns } from "./name-patterns.ts";
 
-/** The fields that control one thing. A name that ends in `*` is a prefix. */
+/** A group of response fields with the same purpose. A name that ends in `*` is a prefix. */
 interface ControlFields {
-  /** What the fields control, as in the documentation. */
+  /** The purpose of the fields, as in the documentation. */
   readonly controls: string;
   readonly names: readonly string[];
 }
 
 /**
- * The response fields that control more than their upstream's response. They are forwarded only if `allow` contains
- * their exact name. The table "Fields that control more than a response" in docs/reference/proxy-configuration.md shows
- * this list.
+ * The response fields that control more than their upstream's response. Such a field is forwarded only if `allow`
+ * contains its exact name. The table "Fields that control more than a response" in
+ * docs/reference/proxy-configuration.md shows this list.
  */
 export const controlFields: readonly ControlFields[] = [
   { controls: "the status of a REST response, and where it leads", names: ["Status", "Location", "Refresh"] },

@@ -4,21 +4,21 @@ import type { ServiceDescriptors } from "./descriptors.ts";
 /** A descriptor set that was read. */
 export interface ReadDescriptors {
   readonly set: Uint8Array;
-  /** Its services, or why they cannot be used, or `undefined` if the set is in use already. */
+  /** The set's services, or an error if the services cannot be used. Undefined if the set is already in use. */
   readonly descriptors: ServiceDescriptors | Error | undefined;
 }
 
-/** How long a caller waits for an upstream's descriptors. */
+/** Time limits for a caller that waits for an upstream's descriptors. */
 export interface ReadLimits {
-  /** Resolves when the set must have been read. */
+  /** Resolves at the time limit for reading the set. */
   readonly read: Promise<unknown>;
-  /** Resolves when the set must have been described. */
+  /** Resolves at the time limit for describing the set. */
   readonly describe: Promise<unknown>;
-  /** The limit for messages. */
+  /** The time limit in milliseconds, for messages. */
   readonly ms: number;
 }
 
-/** A read's two steps, each of which resolves to the error that prevented it. */
+/** The two steps of a read. Each promise resolves to the step's result or to an error. */
 interface Reading {
   readonly read: Promise<Uint8Array | Error>;
   readonly described: Promise<ReadDescriptors | Error>;
@@ -31,10 +31,10 @@ export class DescriptorReader {
   readonly #onLate: () => void;
   /** The read in progress. */
   #reading: Reading | undefined;
-  /** The result from a read that finished after its limit. The next {@link read} returns it. */
+  /** The result of a read that exceeded its time limit. The next {@link read} returns the result. */
   #lateResult: ReadDescriptors | Error | undefined;
 
-  /** @param onLate - called when a read finishes after its limit */
+  /** @param onLate - called when a read finishes after its time limit */
   constructor(
     read: (signal: AbortSignal) => Promise<Uint8Array>,
     describe: (set: Uint8Array) => Promise<ReadDescriptors>,
@@ -63,7 +63,7 @@ export class DescriptorReader {
   }
 
   #start(signal: AbortSignal): Reading {
-    // An async function, because the application's source may throw synchronously.
+    // The function is async because the application's source may throw synchronously.
     const read = (async () => await this.#read(signal))().catch(toError);
     const described = read
       .then(async (set) => (set instanceof Error ? set : await this.#describe(set)))
@@ -88,5 +88,5 @@ export function isUnreachable(error: Error): boolean {
   return false;
 }
 
-/** Maximum nested causes that are checked. 5 is more than any code here creates. */
+/** Maximum number of nested causes that are checked. 5 is more than any code in this package creates. */
 const causesMax = 5;

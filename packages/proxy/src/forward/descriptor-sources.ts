@@ -9,26 +9,21 @@ import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
-/** Maximum descriptor file size in bytes: as much as by reflection. */
+/** Maximum descriptor file size in bytes, equal to the limit for reflection. */
 const fileMaxBytes = reflectionLimits.bytes;
 
-/**
- * Milliseconds between two file checks. 250 ms, because deployments wait for a reload, and a check takes microseconds.
- */
+/** Milliseconds between two file checks. Deployments wait for a reload, and a check takes only microseconds. */
 const fileCheckMsDefault = 250;
 
-/**
- * Milliseconds between two reads by reflection. A minute, because a read costs the server about as much as one call.
- */
+/** Milliseconds between two reads by reflection. A read costs the server about as much as one call. */
 const reflectionReadMsDefault = 60_000;
 
 /**
- * Minimum milliseconds between two reads after server changes. A second: deployments replace several servers in short
- * succession.
+ * Minimum milliseconds between two reads after server changes. Deployments replace several servers in short succession.
  */
 const serverChangeGapMs = 1_000;
 
-/** How an upstream's descriptors are read. */
+/** Options for reading an upstream's descriptors. */
 interface SourceOptions {
   readonly upstream: Upstream;
   /** Returns whether a service is proxied, by its full name. */
@@ -55,7 +50,7 @@ export function toDescriptorSource(
   return descriptors;
 }
 
-/** Reads from the upstream itself, over the connections that calls use. */
+/** Reads descriptors from the upstream itself, over the connections that calls use. */
 function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader }: SourceOptions): DescriptorSource {
   let omitted: ReadonlyMap<string, string> = new Map();
   return {
@@ -83,7 +78,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
   };
 }
 
-/** Encodes a set, with a step per file. A set is encoded as its files one after the other. */
+/** Encodes a descriptor set as its files one after another. The generator yields after each file. */
 function* encode({ file }: FileDescriptorSet): Generator<void, Uint8Array> {
   const encoded: Uint8Array[] = [];
   for (const each of file) {
@@ -112,7 +107,9 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
   };
 }
 
-/** Reads a file. Reads it again once it differs from the last read version and two consecutive checks saw no change. */
+/**
+ * Returns a source that reads a file. A changed file is read again once two consecutive checks saw the same version.
+ */
 function fileSource(path: string, checkMs: number): DescriptorSource {
   let loaded = "";
   return {
@@ -124,8 +121,8 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
       let previous = loaded;
       return repeat(checkMs, async () => {
         const fingerprint = await fingerprintOf(path);
-        // A file may be incomplete while it is written, and missing while it is replaced. Repeated until the file is
-        // read, because a reload may use a read's result that began before the change.
+        // A file may be incomplete while it is written, and missing while it is replaced. `changed` is called until the
+        // file is read, because a reload may use a read that began before the change.
         if (fingerprint !== loaded && fingerprint === previous) changed();
         previous = fingerprint;
       });
@@ -143,7 +140,7 @@ async function fingerprintOf(path: string): Promise<string> {
   }
 }
 
-/** Calls a function repeatedly, with this pause after each call has finished. Returns a function that stops it. */
+/** Calls a function repeatedly, with a pause after each call. Returns a function that stops the calls. */
 function repeat(intervalMs: number, run: () => void | Promise<void>): () => void {
   let isStopped = false;
   const timer = setTimeout(() => {

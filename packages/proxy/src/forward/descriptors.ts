@@ -9,8 +9,8 @@ import { messageOf, withCode } from "@plantstore/http";
 /** A descriptor source that may change. */
 export interface DescriptorSource {
   /**
-   * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. Called at the start and
-   * for each reload. An error is reported unchanged. Services that need a missing type are not proxied.
+   * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. `read` is called at the
+   * start and for each reload. An error is reported unchanged. Services that need a missing type are not proxied.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
   /** Returns the services that the last read could not describe, by full name, each with the reason. */
@@ -29,7 +29,7 @@ export interface ServiceDescriptors extends Pick<
 }
 
 /**
- * Reads a binary google.protobuf.FileDescriptorSet in turns, so that calls are served meanwhile.
+ * Reads a binary google.protobuf.FileDescriptorSet in several event loop turns, so that calls are served in between.
  *
  * @param isProxied - returns whether a service is proxied, by its full name
  * @returns a promise. The promise rejects with an Error if the set is invalid or contains no service to proxy

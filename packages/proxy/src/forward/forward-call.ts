@@ -20,29 +20,27 @@ import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 import { transportError, malformedResponse, responseDoesNotMatchDescriptor } from "./upstream-errors.ts";
 
-/** An RPC, and how its calls are forwarded. */
+/** An RPC with the settings for forwarding its calls. */
 export interface ForwardTarget {
   readonly upstream: Upstream;
   readonly method: ForwardedMethod;
   readonly binaryOptions: ConnectRouterOptions["binaryOptions"];
-  /** What callers and upstream must not exchange, or `undefined` if nothing is hidden. */
+  /** The elements that callers and upstream must not exchange, or `undefined` if no element is hidden. */
   readonly hidden: HiddenParts | undefined;
-  /** Whether the RPC's messages may have a hidden part. */
+  /** Whether messages of the RPC may contain hidden elements. */
   readonly isRestricted: boolean;
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
   readonly responseFields: ForwardedFields;
-  /**
-   * Timeout in milliseconds for unary calls whose caller sets no deadline, or 0 for none, `undefined` for the default.
-   */
+  /** Timeout in milliseconds for unary calls without a deadline. 0 means no timeout, and `undefined` the default. */
   readonly timeoutMs: number | undefined;
-  /** Maximum timeout in milliseconds, and the default unary call timeout, or `undefined` for no maximum. */
+  /** Maximum timeout in milliseconds, or `undefined` for no maximum. Also the default timeout for unary calls. */
   readonly timeoutMaxMs: number | undefined;
-  /** Called for each call. */
+  /** Observer that is called at the start of each call. */
   readonly observe: UpstreamCallObserver | undefined;
 }
 
-/** An RPC whose messages are sent and received in their envelopes. */
+/** An RPC that sends and receives messages as encoded bytes. */
 export class ForwardedMethod extends ClientMethod<ForwardedMessage> {
   readonly #memory: BodyMemory;
 
@@ -134,10 +132,10 @@ export class UpstreamForwarder implements Forwarder {
 /**
  * Yields a response's only message, or its parts.
  *
- * @throws ConnectError `Internal` if there is no message, or when a second one starts
+ * @throws ConnectError `Internal` if the response has no message, or when a second message starts
  */
 async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
-  /** How many message bytes have not arrived, or `undefined` before the message starts. */
+  /** Number of message bytes that have not arrived, or `undefined` before the message starts. */
   let missingBytes: number | undefined;
   for await (const message of messages) {
     const bytes = message instanceof Envelope ? 1 : message.byteLength;
@@ -150,7 +148,7 @@ async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncG
   if (missingBytes === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
 }
 
-/** Yields a response's messages once its status is success. */
+/** Yields a response's messages after its status has arrived and is success. */
 async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
   const complete: ForwardedMessage[] = [];
   for await (const message of messages) complete.push(message);
@@ -160,7 +158,7 @@ async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGe
 function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessage> {
   const { upstream, method, retries, observe } = target;
   const { signal, takesParts: streamsLargeMessages } = caller;
-  // Created before the call, so that an error in the application's `set` is not reported as the upstream's.
+  // Created before the call, so that an error in the application's `set` is not reported as an upstream error.
   const metadata = new ResponseMetadata(caller, target.responseFields);
   const timeoutMs = timeoutOf(target, caller, method.desc);
   const onEnd = observe?.({ upstream, method: method.desc, contextValues: caller.request.contextValues });
@@ -182,15 +180,12 @@ function timeoutOf(
   const defaultMs = timeoutMs ?? timeoutMaxMs ?? (isRest ? defaultRestTimeoutMs : 0);
   const requestedMs = caller.timeoutMs() ?? (methodKind === "unary" ? defaultMs || timeoutMaxMs : undefined);
   if (requestedMs === undefined) return undefined;
-  // At least 1 ms: a deadline that has just passed is reported by the call itself.
+  // The timeout is at least 1 ms, because the call itself reports a deadline that has just passed.
   return Math.max(1, Math.min(requestedMs, timeoutMaxMs ?? requestedMs));
 }
 
 class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
-  /**
-   * Gives the application's AsyncLocalStorage this call's context, instead of the context in which the connection was
-   * opened.
-   */
+  /** Runs callbacks in this call's async context, instead of the context in which the connection was opened. */
   readonly #async = new AsyncResource("ForwardedUnary");
   readonly #target: ForwardTarget;
   readonly #reply: ForwardReply;
@@ -240,7 +235,7 @@ class ForwardedStream extends OutgoingStream<ForwardedMessage> {
   }
 }
 
-/** Returns a call's error for its caller. @param trailer - `undefined` if the upstream has not sent the error */
+/** Returns the error that the caller gets. @param trailer - `undefined` if the upstream has not sent the error */
 function reportedError(
   { hidden }: ForwardTarget,
   error: ConnectError,

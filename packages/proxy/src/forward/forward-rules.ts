@@ -19,8 +19,8 @@ import { problem } from "@plantstore/protobuf";
 /**
  * Which header fields are forwarded in one direction. Names are case-insensitive.
  *
- * Never forwarded: fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields for
- * gRPC, Connect and browsers, and cookies. Request fields that identify a caller, such as `x-real-ip`, are forwarded
+ * Fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields for gRPC, Connect and
+ * browsers, and cookies are never forwarded. Request fields that identify a caller, such as `x-real-ip`, are forwarded
  * only if `allow` contains exactly their name, because anyone can send them. The rule also holds for response fields
  * that control more than their response, such as `location` and `clear-site-data`, because all upstreams share the
  * proxy's origin. docs/reference/proxy-configuration.md lists both.
@@ -28,30 +28,33 @@ import { problem } from "@plantstore/protobuf";
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. An MCP client's
  * token is intended for this server, and must not be passed on (MCP, "Token Handling").
  *
- * X-Forwarded-For is set to the caller's address, and X-Forwarded-Host to the host that it called, as determined by
- * trusted proxies, unless rules exclude the field.
+ * X-Forwarded-For is set to the caller's address, and X-Forwarded-Host to the called host, unless rules exclude the
+ * field. Trusted proxies determine the address and the host.
  */
 export interface ForwardRules {
-  /** The names that are forwarded. A string may end in `*`. By default, all but those in the two lists. */
+  /**
+   * Names of forwarded fields. A string may end in `*`. By default, all fields are forwarded except those in the two
+   * lists.
+   */
   readonly allow?: readonly (string | RegExp)[];
-  /** The names that are not forwarded even if `allow` contains them. */
+  /** Names of fields that are not forwarded, even if `allow` contains the names. */
   readonly deny?: readonly (string | RegExp)[];
   /** New names for forwarded fields. Fields that are received under a new name are not forwarded. */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Returns fields to set. They replace forwarded fields with the same names. Fields for a connection, a message or
+   * Returns fields to set, which replace forwarded fields with the same names. Fields for a connection, a message or
    * gRPC cannot be set. `undefined` removes a field. An error that this function throws is reported as a fault.
    */
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
 
-/** The {@link ForwardRules} names. */
+/** The names of the {@link ForwardRules} members. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
 /** Fields to set, by their names in lower case. `undefined` removes a field. */
 export type AddedFields = ReadonlyMap<string, string | undefined>;
 
-/** {@link ForwardRules}, compiled. */
+/** The compiled {@link ForwardRules}. */
 export interface ForwardedFields {
   /** Whether an MCP client's credential is forwarded. */
   readonly forwardsMcpCredential: boolean;
@@ -71,14 +74,17 @@ const blockedResponseFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|da
 /** Fields that are never forwarded, by direction. */
 const blockedFields = { request: blockedRequestFields, response: blockedResponseFields };
 
-/** Returns whether a field is forwarded only if `allow` contains exactly its name, by direction. */
+/** Functions that return whether `allow` must contain exactly a field's name, by direction. */
 const needsExactName = { request: isIdentityField, response: isControlField };
 
-/** The fields with the client's address and with the host that it called, for the server behind a proxy. */
+/** Names of the fields with the client's address and with the called host, for the server behind a proxy. */
 const clientField = "x-forwarded-for";
 const hostField = "x-forwarded-host";
 
-/** Maximum cached names or addresses. 1,000: more than most servers see, and a bound if a client invents names. */
+/**
+ * Maximum number of cached names or addresses. 1,000 is more than most servers see, and limits a client that invents
+ * names.
+ */
 const cachedMax = 1_000;
 
 /** No fields to set. */
@@ -150,7 +156,7 @@ function exactNames({ allow = [] }: ForwardRules): ReadonlySet<string> {
   return new Set(allow.flatMap((name) => (typeof name === "string" ? [name.toLowerCase()] : [])));
 }
 
-/** Returns a function that returns whether no rule can forward a field under its own name. */
+/** Creates a check for fields that rules cannot forward under the same name. */
 function createBlocker(
   direction: "request" | "response",
   rename: ReadonlyMap<string, string>,
@@ -160,20 +166,21 @@ function createBlocker(
   return (name) => {
     if (isProtocolField(name) || blockedFields[direction].test(name)) return true;
     if (needsExactName[direction](name) && !exactlyAllowed.has(name)) return true;
-    // Otherwise the sender could add a value to a renamed field, or set the field if the original one is missing.
+    // Otherwise the sender could add a value to a renamed field, or set the renamed field if the original field is
+    // missing.
     return newNames.has(name) && !rename.has(name);
   };
 }
 
-/** Returns the names that Connection lists. Their fields are for one connection only (RFC 9110 §7.6.1). */
+/** Returns the field names that Connection lists. Such fields are for one connection only (RFC 9110 §7.6.1). */
 function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
   const value = readHeaderField(fields, "connection");
-  // The value in nearly all HTTP/1.1 requests.
+  // Nearly all HTTP/1.1 requests have no other value.
   if (value === null || value === "keep-alive" || value === "close") return undefined;
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/** The forwarded part of a field list. */
+/** The forwarded fields in a field list. */
 class Forwarded {
   readonly choose: unknown;
   readonly added: AddedFields;
@@ -186,7 +193,7 @@ class Forwarded {
   }
 }
 
-/** Returns a function that caches the chosen fields of a field list with the list. */
+/** Returns a function that caches the chosen fields in the field list itself. */
 function withFieldCache(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
   return (list, added) => {
     const cached = list.derived;
@@ -235,7 +242,7 @@ function addressOf(address: string): string | undefined {
 // gRPC over HTTP/2, "Binary-Header": base64 with or without padding.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
-/** @throws ConnectError `InvalidArgument` for invalid base64, for which gRPC servers return different codes */
+/** @throws ConnectError `InvalidArgument` for invalid base64, because gRPC servers return different codes */
 function requireBase64(name: string, value: string): void {
   // A field value may contain several values, joined by commas.
   if (value.split(",").every((each) => base64.test(each.trim()))) return;
