@@ -4,7 +4,7 @@ import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders } from "@plantstore/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
-/** Returns the fields from a call's header to forward to the upstream. */
+/** Returns the fields in a caller's header that are forwarded to the upstream. */
 export function forwardHeader({ request, headers }: Caller, fields: ForwardedFields): RequestFields {
   const { requestHeader } = headers;
   const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
@@ -13,7 +13,7 @@ export function forwardHeader({ request, headers }: Caller, fields: ForwardedFie
   return fields.of(isHidden ? withoutCredential(fieldList) : fieldList, added);
 }
 
-/** Drops the credential by its received name, so that no rule can rename it. */
+/** Drops the field `authorization` by its received name, so that no rule can rename the credential. */
 function withoutCredential(fields: HeaderFields): HeaderFields {
   return fields.filter((_, at) => fields[at - (at % 2)]?.toLowerCase() !== "authorization");
 }
@@ -34,7 +34,7 @@ export class ResponseMetadata {
     this.#added = fields.added(caller.request);
   }
 
-  /** Forwards the header section. A trailers-only response has none. */
+  /** Forwards the header section. A trailers-only response has no header section. */
   header(fields: HeaderFields): void {
     if (this.#isComplete) return;
     append(this.#caller.headers.responseHeader, this.#fields.of(fields, this.#added).fields);

@@ -2,15 +2,15 @@ import { compileNamePatterns } from "./name-patterns.ts";
 
 /** The fields with which one kind of proxy identifies a caller. A name that ends in `*` is a prefix. */
 interface IdentityFields {
-  /** Who sets the fields, as in the documentation. */
+  /** The proxies that set the fields, as in the documentation. */
   readonly setBy: string;
   readonly names: readonly string[];
 }
 
 /**
  * The request fields in which proxies in front report the caller: its address, user, certificate or token. Anyone can
- * send them, so they are forwarded only if `allow` contains their exact name. The table "Fields that identify a caller"
- * in docs/reference/proxy-configuration.md shows this list.
+ * send these fields, so a field is forwarded only if `allow` contains its exact name. The table "Fields that identify a
+ * caller" in docs/reference/proxy-configuration.md shows this list.
  */
 export const identityFields: readonly IdentityFields[] = [
   {

@@ -4,11 +4,11 @@ import { type FaultReporter, guardCallback } from "@plantstore/serve";
 import type { CallEnd } from "../client/index.ts";
 import type { Upstream } from "../upstreams/index.ts";
 
-/** A call to an upstream that starts. */
+/** A call to an upstream, at its start. */
 export interface UpstreamCall {
   readonly upstream: Upstream;
   readonly method: DescMethod;
-  /** The caller's request's context values. */
+  /** The context values of the caller's request. */
   readonly contextValues: ContextValues;
 }
 
@@ -18,7 +18,7 @@ export interface UpstreamCall {
  */
 export type UpstreamCallObserver = (call: UpstreamCall) => ((end: CallEnd) => void) | undefined;
 
-/** Returns an observer that reports errors from the given one, instead of throwing them. */
+/** Returns an observer that reports the errors of another observer, instead of throwing them. */
 export function guardObserver(
   observer: UpstreamCallObserver | undefined,
   report: FaultReporter,

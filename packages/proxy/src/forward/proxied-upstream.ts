@@ -22,17 +22,17 @@ import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forwar
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 
-/** A gRPC service behind a proxy: its address, its descriptors, and how calls are forwarded to it. */
+/** A gRPC service behind a proxy, with its address, its descriptors, and options for forwarding. */
 export interface ProxiedUpstreamOptions {
   /**
    * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to one or
-   * more servers. Alternatively a `createUpstream` upstream, which has more options, can be shared, and is closed by
-   * the application.
+   * more servers. An upstream from `createUpstream` is also accepted. It has more options, can be shared, and is closed
+   * by the application.
    */
   readonly upstream: string | Upstream;
   /**
-   * Trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). Only with an
-   * address.
+   * Trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). Only allowed
+   * with an address.
    */
   readonly tls?: UpstreamTls;
   /**
@@ -47,33 +47,33 @@ export interface ProxiedUpstreamOptions {
   readonly reloadEveryMs?: number;
   /**
    * The services that the upstream serves, by full name. A name that ends in `*` is a prefix. Among several upstreams,
-   * the most specific name applies, and two upstreams cannot have the same one. Required for `"reflection"` if several
-   * upstreams use it. By default, all that no other upstream names, except grpc.reflection, grpc.health and
-   * grpc.channelz services.
+   * the most specific name applies, and two upstreams cannot have the same name. Required if several upstreams use
+   * `"reflection"`. By default, an upstream serves all services that no other upstream names, except grpc.reflection,
+   * grpc.health and grpc.channelz services.
    */
   readonly services?: readonly string[];
   /** HTTP rules that replace the RPC annotations. */
   readonly rules?: readonly ExternalHttpRule[];
-  /** Which fields from the caller's header are forwarded. */
+  /** Rules for forwarding fields in the caller's header. */
   readonly requestHeader?: ForwardRules;
-  /** Which fields from the upstream's header and trailer are forwarded. */
+  /** Rules for forwarding fields in the upstream's header and trailer. */
   readonly responseHeader?: ForwardRules;
   /**
-   * Maximum bytes in a response message, both compressed and uncompressed. Above the limit: `ResourceExhausted`.
-   * Defaults to the smaller of the proxy's `readMaxBytes` and `writeMaxBytes`.
+   * Maximum bytes in a response message, both compressed and uncompressed. A call with a larger message fails with
+   * `ResourceExhausted`. Defaults to the smaller of the proxy's `readMaxBytes` and `writeMaxBytes`.
    */
   readonly readMaxBytes?: number;
   /**
-   * Timeout in milliseconds for unary calls whose caller sets none, or 0 for no timeout. By default, {@link
-   * timeoutMaxMs}. If that is not set either, 15 s for REST and none for other protocols.
+   * Timeout in milliseconds for unary calls without a deadline, or 0 for no timeout. The default is
+   * {@link timeoutMaxMs}. If neither option is set, the timeout is 15 s for REST, and other protocols have no timeout.
    */
   readonly timeoutMs?: number;
   /** Maximum timeout in milliseconds that callers can set. Streams without a deadline are not limited. */
   readonly timeoutMaxMs?: number;
   /**
-   * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
-   * `"off"`: none. A policy (gRFC A6) also retries calls that may have been processed, which may then run twice. A
-   * request that is forwarded in parts is not retried after its first 96 KiB were sent.
+   * Which failed calls are retried. `"transparent"`, the default, retries a call once if it was certainly not
+   * processed. `"off"` retries no calls. A policy (gRFC A6) also retries calls that may have been processed, so that a
+   * call may run twice. A request that is forwarded in parts is not retried after its first 96 KiB were sent.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
   /** Returns a method's settings that differ from its upstream's. Called once per method. */
@@ -82,15 +82,15 @@ export interface ProxiedUpstreamOptions {
 
 /** A method's settings, which override its {@link ProxiedUpstreamOptions}. */
 export interface MethodSettings {
-  /** Timeout in milliseconds for unary calls whose caller sets none. */
+  /** Timeout in milliseconds for unary calls without a deadline. */
   readonly timeoutMs?: number | undefined;
   /** Maximum timeout in milliseconds that callers can set. */
   readonly timeoutMaxMs?: number | undefined;
-  /** As in {@link ProxiedUpstreamOptions}. Methods with the same object share its budget. */
+  /** The retry option, as in {@link ProxiedUpstreamOptions}. Methods with the same object share its budget. */
   readonly retry?: ProxiedUpstreamOptions["retry"];
 }
 
-/** The {@link ProxiedUpstreamOptions} names. */
+/** The names of the {@link ProxiedUpstreamOptions} members. */
 export const proxiedUpstreamOptionNames: OptionNames<ProxiedUpstreamOptions> = {
   upstream: required,
   tls: true,
@@ -142,7 +142,7 @@ export interface CallOptions extends Pick<
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
 > {
   readonly observe: UpstreamCallObserver | undefined;
-  /** Which part of the descriptors exists, or `undefined` for everything. */
+  /** Selects the visible part of the descriptors. Undefined if all elements are visible. */
   readonly visibility?: VisibilityOptions;
 }
 
@@ -158,7 +158,7 @@ export class ProxiedUpstream {
   readonly #responseFields: ForwardedFields;
   readonly #at: number;
   readonly #owners: ServiceOwners;
-  /** Services of other upstreams that the read in progress, the last read, and the last description have listed. */
+  /** Services of other upstreams that were listed by the read in progress, the last read, and the last description. */
   #listing = new Map<string, number>();
   #listed: ReadonlyMap<string, number> = new Map();
   #described: ReadonlyMap<string, number> = new Map();
@@ -193,7 +193,7 @@ export class ProxiedUpstream {
       reflectionHeader: options.reflectionHeader ?? {},
     });
     this.#call = call;
-    // Created here, so that an invalid policy is reported immediately.
+    // The retries are created here, so that an invalid policy is reported immediately.
     this.#retriesOf(options.retry);
     this.#requestFields = compileForwardRules("request", options.requestHeader);
     this.#responseFields = compileForwardRules("response", options.responseHeader);
@@ -202,7 +202,7 @@ export class ProxiedUpstream {
       authority,
       sendCompression: undefined,
       acceptCompression: [gzip, brotli, zstd],
-      // The proxy would have to decompress each response, and compress it again for callers that accept that.
+      // A compressed response would have to be decompressed, and compressed again for callers that accept compression.
       offersCompression: false,
       compressMinBytes: 0,
       // By default, a response must fit both limits, because it is read from the upstream and written to the caller.
@@ -219,17 +219,17 @@ export class ProxiedUpstream {
     return this.#ownsConnections ? this.connections.close() : Promise.resolve();
   }
 
-  /** Closes the connections as soon as they have no calls, unless the application opened them. */
+  /** Closes the connections as soon as no call uses them, unless the application opened the connections. */
   drain(timeoutMs: number): void {
     if (this.#ownsConnections) void this.connections.drain(timeoutMs);
   }
 
-  /** Whether the upstream sends its descriptors itself, rather than the operator. */
+  /** Whether the upstream itself sends its descriptors. Otherwise the operator has given the descriptors. */
   get isReflected(): boolean {
     return this.options.descriptors === "reflection";
   }
 
-  /** Services of other upstreams that this one offers, with the indexes of their owners. */
+  /** Services of other upstreams that this upstream offers, with the indexes of their owners. */
   get foreignServices(): ReadonlyMap<string, number> {
     return new Map([...this.#listed, ...this.#described]);
   }
@@ -246,7 +246,7 @@ export class ProxiedUpstream {
   watchDescriptors(changed: () => void): () => void {
     let isWatching = true;
     const stop = this.#source.watch?.(() => {
-      // A source may report a change that it has found before it was stopped.
+      // A stopped source may report a change that it has found before.
       if (isWatching) changed();
     });
     return () => {
@@ -255,7 +255,7 @@ export class ProxiedUpstream {
     };
   }
 
-  /** Returns the services in a binary FileDescriptorSet that are proxied. Rejects if the set is invalid. */
+  /** Returns the proxied services in a binary FileDescriptorSet. Rejects if the set is invalid. */
   async describe(descriptorSet: Uint8Array): Promise<ServiceDescriptors> {
     const foreign = new Map<string, number>();
     const isProxied = (name: string): boolean => this.#isProxied(name, foreign);
@@ -263,16 +263,16 @@ export class ProxiedUpstream {
       this.#described = foreign;
     });
     const names = new Set(descriptors.services.map(({ typeName }) => typeName));
-    // The source lists the services that its last read omitted. If that read was rejected, these descriptors are older
-    // and may contain them.
+    // The source lists the services that its last read omitted. If the last read was rejected, the current descriptors
+    // are older and may contain these services.
     const unread = [...(this.#source.omitted?.() ?? [])].filter(([name]) => !names.has(name));
     return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
 
   /**
-   * Creates the service forwarders, with a step per RPC.
+   * Creates the service forwarders. The generator yields after each RPC.
    *
-   * @param definitions - all types that may have hidden parts, those of the services first
+   * @param definitions - all types that may have hidden parts, with the types of the services first
    * @returns a function that registers the RPCs
    */
   *prepare(
@@ -304,7 +304,7 @@ export class ProxiedUpstream {
     return this.#owners.mayServe(this.#at, name);
   }
 
-  /** Returns a policy's retries, which share one budget. */
+  /** Returns the retries for a policy. All methods with the same policy share one budget. */
   #retriesOf(retry: ProxiedUpstreamOptions["retry"] = "transparent"): Retries {
     const retries = this.#retries.get(retry) ?? new Retries(retry);
     this.#retries.set(retry, retries);
@@ -338,7 +338,7 @@ export class ProxiedUpstream {
 
 /**
  * Returns a registry with all types, for Any messages and error details in JSON. If upstreams have different types with
- * the same name, the first upstream's applies. Yields after each type.
+ * the same name, the first upstream's type is used. The generator yields after each type.
  */
 export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<void, Registry> {
   const [only] = descriptors;
@@ -353,10 +353,7 @@ export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<
   return all;
 }
 
-/**
- * Maximum services from others that are reported for one upstream. 1,000, because a list from a server may have
- * millions.
- */
+/** Maximum services of other upstreams that are reported for one upstream. A server may list millions of services. */
 const foreignMax = 1_000;
 
 function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {

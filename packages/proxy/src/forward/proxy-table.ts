@@ -11,7 +11,7 @@ import type { ProxiedUpstream } from "./proxied-upstream.ts";
 import type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 import { UnknownPaths } from "./unknown-paths.ts";
 
-/** An upstream's descriptors, and how they were last read. */
+/** An upstream's descriptors, and the result of their last reload. */
 export interface KnownDescriptors {
   readonly set: Uint8Array;
   readonly reload: DescriptorReload;
@@ -20,21 +20,21 @@ export interface KnownDescriptors {
 /** The routes for some descriptors. */
 export interface CompiledTable {
   readonly routes: Routes;
-  /** The REST options without the routes that belong to others. */
+  /** The REST options without the routes that belong to other upstreams. */
   readonly rest: RestOptions;
   /** The services that each upstream serves. */
   readonly services: readonly (readonly DescService[])[];
   /** The services and RPCs that the option `visibility` hides, by full name. */
   readonly hiddenRpcs: ReadonlySet<string>;
-  /** All labels that visibility rules have, if there are options for them. */
+  /** All labels in visibility rules. Empty without the option `visibility`. */
   readonly visibilityLabels: ReadonlySet<string>;
   /** Each upstream's conflicts, as in {@link DescriptorReload}. */
   readonly conflicts: readonly (readonly string[])[];
 }
 
-/** An upstream's descriptors, as the routes are compiled from them. */
+/** An upstream's descriptors, from which the routes are compiled. */
 export interface UpstreamDescriptors extends ServiceDescriptors {
-  /** Whether the upstream has never been reached, so that its services and routes are not known. */
+  /** Whether the upstream has never been reached, so that its services and routes are unknown. */
   readonly isUnknown: boolean;
 }
 
@@ -43,14 +43,17 @@ interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
 }
 
-/** The services that are proxied, and their {@link Routes}, which a reload replaces atomically. */
+/** The proxied services and their {@link Routes}. A reload replaces the routes atomically. */
 export class ProxyTable {
   /** The server whose routes a reload replaces. Calls in flight are not affected. */
   server: Server | undefined;
   services: readonly DescService[] = [];
-  /** The services that are not proxied because their descriptors lack a type, with upstream and reason. */
+  /**
+   * One message for each service that is not proxied because its descriptors lack a type. The message names the
+   * upstream.
+   */
   omitted: readonly string[] = [];
-  /** Each upstream's descriptor set, or {@link noBytes} if none has been used yet. */
+  /** Each upstream's descriptor set, or {@link noBytes} if no set has been used yet. */
   descriptorSets: readonly Uint8Array[];
   /** Each upstream's last reload. */
   reloads: readonly DescriptorReload[];
@@ -68,7 +71,7 @@ export class ProxyTable {
   readonly #unknownPaths = new UnknownPaths();
   #compiled: CompiledTable | undefined;
   #runningReload: Promise<unknown> = Promise.resolve();
-  /** The reload that starts when the running one is done. */
+  /** The reload that starts when the running reload is done. */
   #nextReload: Promise<ReloadReport> | undefined;
 
   constructor(
@@ -96,13 +99,13 @@ export class ProxyTable {
     this.#options = options;
   }
 
-  /** The routes in use, and what was compiled with them. Throws before the first {@link load}. */
+  /** The compiled table with the routes in use. Throws before the first {@link load}. */
   get inUse(): CompiledTable {
     if (this.#compiled === undefined) throw new TypeError("no descriptors are loaded");
     return this.#compiled;
   }
 
-  /** Whether some upstream's descriptors have not been read yet. An unknown path may then belong to that upstream. */
+  /** Whether some upstream's descriptors have not been read yet. An unknown path may belong to such an upstream. */
   get isIncomplete(): boolean {
     return this.descriptorSets.includes(noBytes);
   }
@@ -115,11 +118,11 @@ export class ProxyTable {
   }
 
   /**
-   * Reads the descriptors of all upstreams for the first time. One upstream with descriptors is enough, but those that
-   * the operator has given must be valid.
+   * Reads the descriptors of all upstreams for the first time. One upstream with descriptors is enough, but descriptors
+   * that the operator has given must be valid.
    *
-   * @param findKnown - returns an earlier upstream's descriptors from the same address, for an upstream whose own
-   * cannot be used
+   * @param findKnown - returns an upstream's earlier descriptors from the same address, if its new descriptors cannot
+   * be used
    * @returns a promise. The promise rejects if no upstream has descriptors, or after {@link close}
    */
   load(findKnown: FindKnown = () => undefined): Promise<unknown> {
@@ -130,11 +133,10 @@ export class ProxyTable {
   }
 
   /**
-   * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
-   * previous ones. An upstream that cannot be reached is retried with a backoff.
+   * Reads the descriptors of all upstreams. Each upstream uses its new descriptors if they are valid, and otherwise
+   * keeps its previous descriptors. An upstream that cannot be reached is retried with a backoff.
    *
-   * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or once it is
-   * closed
+   * @returns whether the descriptors in use have changed. Rejects if the first load fails, or after {@link close}
    */
   async #load(findKnown?: FindKnown): Promise<boolean> {
     const begunAtMs = performance.now();
@@ -154,7 +156,7 @@ export class ProxyTable {
     return this.#compiled !== before;
   }
 
-  /** Reloads, after the running reload if there is one. Never rejects. */
+  /** Reloads the descriptors, after the running reload if there is one. Never rejects. */
   reload(): Promise<ReloadReport> {
     this.#nextReload ??= this.#runningReload.then(() => {
       this.#nextReload = undefined;
@@ -165,7 +167,7 @@ export class ProxyTable {
     return this.#nextReload;
   }
 
-  /** Reloads, at a limited rate, if an unknown path may belong to a new RPC. */
+  /** Reloads the descriptors, at a limited rate, if an unknown path may belong to a new RPC. */
   noteUnknownPath(path: string): void {
     if (this.#unknownPaths.mayBeNew(path)) void this.reload();
   }
@@ -176,7 +178,9 @@ export class ProxyTable {
     this.#closing.abort();
   }
 
-  /** Uses each upstream's new descriptors, or returns why it keeps its previous ones. */
+  /**
+   * Uses each upstream's new descriptors, or returns the error for which the upstream keeps its previous descriptors.
+   */
   async #useEach(read: readonly (ReadDescriptors | Error)[]): Promise<(Error | undefined)[]> {
     const described = new Map<number, Described>();
     const problems = read.map((each, at) => {
@@ -185,12 +189,12 @@ export class ProxyTable {
       this.#setUnknown(described, at, this.descriptorSets[at] === noBytes);
       return each;
     });
-    // Another table may have replaced this one meanwhile, and its routes are in use.
+    // Another table may have replaced this table, so that the routes of the other table are in use.
     this.#closing.signal.throwIfAborted();
     if (described.size === 0 && this.#compiled !== undefined) return problems;
     const problem = await this.#use(described);
     if (problem === undefined) return problems;
-    // What one upstream offers must not prevent another's reload.
+    // An error in one upstream's descriptors must not prevent the reload of another upstream.
     for (const [at, one] of described) {
       const own = described.size === 1 ? problem : await this.#use(new Map([[at, one]]));
       problems[at] ??= own;
@@ -204,7 +208,7 @@ export class ProxyTable {
     if (previous.isUnknown !== isUnknown) described.set(at, { set: noBytes, descriptors: { ...previous, isUnknown } });
   }
 
-  /** Describes a set, unless it is in use. Never rejects. */
+  /** Describes a descriptor set, unless the set is in use. Never rejects. */
   async #describe(at: number, set: Uint8Array): Promise<ReadDescriptors> {
     if (!isDifferent(set, this.descriptorSets[at] ?? noBytes)) return { set, descriptors: undefined };
     try {
@@ -214,7 +218,7 @@ export class ProxyTable {
     }
   }
 
-  /** Adds a set's descriptors to those that can be used, or returns why they cannot. */
+  /** Adds a set's descriptors to the usable descriptors, or returns the error for which they cannot be used. */
   #accept(described: Map<number, Described>, at: number, { set, descriptors }: ReadDescriptors): Error | undefined {
     if (descriptors === undefined) return undefined;
     const problems =
@@ -229,8 +233,8 @@ export class ProxyTable {
   }
 
   /**
-   * Compiles and uses some upstreams' descriptors, or returns why that is not possible. Rejects after {@link
-   * close}. Another table's routes may be in use.
+   * Compiles and uses some upstreams' descriptors, or returns an error. Rejects after {@link close}, because another
+   * table's routes may be in use.
    */
   async #use(described: ReadonlyMap<number, Described>): Promise<Error | undefined> {
     const descriptors = this.#descriptors.map((previous, at) => described.get(at)?.descriptors ?? previous);
@@ -253,10 +257,10 @@ export class ProxyTable {
   }
 
   /**
-   * Uses the known descriptors for upstreams that have none otherwise.
+   * Uses the known descriptors for upstreams that have no other descriptors.
    *
-   * Rejects if known descriptors cannot be used with the present options, if descriptors that the operator has given
-   * cannot be used, or if no upstream has descriptors
+   * Rejects if known descriptors cannot be used with the current options, if descriptors from the operator cannot be
+   * used, or if no upstream has descriptors.
    */
   async #requireStart(problems: readonly (Error | undefined)[], findKnown: FindKnown): Promise<void> {
     const fatal = problems.filter((problem, at): problem is Error => {
@@ -314,7 +318,7 @@ export class ProxyTable {
     let problems: readonly string[] = [];
     try {
       isChanged = await this.#load();
-      // If several upstreams have the same problem, it is reported once.
+      // A problem that several upstreams have is reported once.
       problems = [...new Set(this.reloads.flatMap(({ problem }) => problem?.split("\n") ?? []))];
     } catch (error) {
       problems = linesOf(error);
@@ -339,7 +343,7 @@ export class ProxyTable {
   }
 }
 
-/** Returns the descriptors that the upstream with an index had before, or `undefined` if there are none. */
+/** Returns the earlier descriptors for the upstream with an index, or `undefined` if no descriptors are known. */
 type FindKnown = (at: number) => KnownDescriptors | undefined;
 
 /** Descriptors that an upstream may use. */
@@ -369,8 +373,8 @@ const noServices: UpstreamDescriptors = {
 };
 
 /**
- * Returns why services that are served now would be omitted because their new descriptors lack a type. Services that
- * the upstream no longer lists are not included.
+ * Returns the reasons for which served services would be omitted, because their new descriptors lack a type. Services
+ * that the upstream no longer lists are not included.
  */
 function servicesLosingTypes(
   before: ServiceDescriptors | undefined,
@@ -380,7 +384,7 @@ function servicesLosingTypes(
   return [...omitted].filter(([name]) => served.has(name)).map(([, reason]) => reason);
 }
 
-/** Returns whether a set differs from the one in use, which is {@link noBytes} if the upstream was never read. */
+/** Returns whether a set differs from the set in use, which is {@link noBytes} before the first read. */
 function isDifferent(set: Uint8Array, inUse: Uint8Array): boolean {
   return inUse === noBytes ? set !== noBytes : Buffer.compare(set, inUse) !== 0;
 }

@@ -1,16 +1,16 @@
 import type { DescriptorReader, ReadDescriptors, ReadLimits } from "./descriptor-reader.ts";
 
 /**
- * Maximum milliseconds that a slow upstream delays the others' descriptors. 5 s, because most reads take one
- * round trip.
+ * Maximum milliseconds for which a slow upstream delays other upstreams' descriptors. Most reads take one round trip.
  */
 const slowReadMs = 5_000;
 
 /**
- * Reads and describes all upstreams' sets at the same time. If there are several, waits for slow ones for
+ * Reads and describes all upstreams' sets at the same time. With several upstreams, waits for slow upstreams for
  * {@link slowReadMs}.
  *
- * @param isFirst - whether no descriptors are in use. Then some set must be described, even if all sets are large
+ * @param isFirst - whether no descriptors are in use. At the first read, waits until a set is described, even if all
+ * sets are large
  */
 export async function readAll(
   readers: readonly DescriptorReader[],

@@ -9,17 +9,17 @@ import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } fro
 
 /** Limits on the descriptors that are read from a server and stored. */
 export interface ReflectionLimits {
-  /** Maximum services. 5,000: more than all Google APIs have together. */
+  /** Maximum number of services. All Google APIs together have fewer than 5,000. */
   readonly services: number;
-  /** Maximum files. 20,000: three times as many as all Google APIs have. */
+  /** Maximum number of files. 20,000 is three times as many as all Google APIs have. */
   readonly files: number;
-  /** Maximum bytes in all files together. 64 MiB, twice the size of all Google APIs. */
+  /** Maximum bytes in all files together. 64 MiB is twice the size of all Google APIs. */
   readonly bytes: number;
-  /** Timeout for the entire read in milliseconds. 30 s, because some servers send one file at a time. */
+  /** Timeout for the entire read in milliseconds. Some servers send one file at a time. */
   readonly timeoutMs: number;
 }
 
-/** The {@link ReflectionLimits} values. */
+/** The default {@link ReflectionLimits}. */
 export const reflectionLimits: ReflectionLimits = {
   services: 5_000,
   files: 20_000,
@@ -29,7 +29,7 @@ export const reflectionLimits: ReflectionLimits = {
 
 /** Options for {@link readReflection}. */
 export interface ReadReflectionOptions {
-  /** Returns whether a service is selected, by its full name. Files with other services are not requested. */
+  /** Returns whether a service is selected, by its full name. Only files with selected services are requested. */
   readonly isSelected: (service: string) => boolean;
   /** Header fields for the call, such as a credential. */
   readonly header?: Readonly<Record<string, string>>;
@@ -40,18 +40,18 @@ export interface ReadReflectionOptions {
 /** The services that a server lists, and the files that declare them. */
 export interface ReflectedServices {
   readonly services: readonly string[];
-  /** Services that the server lists but that could not be read, by full name, each with the reason. */
+  /** Listed services that could not be read, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
-  /** The files. Each one comes after the files that it imports. */
+  /** The files. Each file comes after its imports. */
   readonly files: FileDescriptorSet;
 }
 
 /**
  * Requests the files that declare a server's services by `grpc.reflection.v1`, or by `v1alpha` if the server does not
- * implement that. Imported files that the server does not provide are replaced if they are well-known, such as
- * google/api/annotations.proto. Otherwise they are omitted, because possibly only options need them.
+ * implement `v1`. A well-known import that the server does not provide, such as google/api/annotations.proto, is
+ * replaced. Other missing imports are omitted, because possibly only options need the files.
  *
- * @throws Error that describes the problem with the server's responses. If the call failed, `cause` is its error
+ * @throws Error that describes the problem with the server's responses. If the call failed, `cause` is the call's error
  */
 export async function readReflection(
   transport: Transport,
@@ -82,7 +82,7 @@ class ReflectionReader {
   readonly #stream: ReflectionStream;
   readonly #limits: ReflectionLimits;
   readonly #files = new Map<string, FileDescriptorProto>();
-  /** The encoded files, to compare files with the same name. */
+  /** The encoded files, for comparing files with the same name. */
   readonly #encodedFiles = new Map<string, Uint8Array>();
   #bytes = 0;
 
@@ -117,7 +117,7 @@ class ReflectionReader {
   async #listServices(): Promise<readonly string[]> {
     const [response] = await this.#stream.send([{ case: "listServices", value: "*" }]);
     if (response?.case !== "listServicesResponse") throw unexpectedError(response, "the services");
-    // Sorted, so that servers with the same services result in the same descriptors.
+    // The names are sorted, so that servers with the same services result in the same descriptors.
     return [...new Set(response.value.service.map(({ name }) => name))].toSorted();
   }
 
@@ -137,8 +137,8 @@ class ReflectionReader {
   }
 
   /**
-   * Requests files, and uses `fallback` for those that the server does not have. Returns why requests failed, by their
-   * values.
+   * Requests files, and uses `fallback` for files that the server does not have. Returns the reasons for failed
+   * requests, by request value.
    */
   async #requestFiles<R extends ReflectionRequest>(
     requests: readonly R[],
@@ -147,7 +147,7 @@ class ReflectionReader {
     return await runInTurns(this.#addResponses(requests, await this.#stream.send(requests), fallback));
   }
 
-  /** Adds the files in responses, with a step per file. Returns as {@link #requestFiles} does. */
+  /** Adds the files in responses. The generator yields per file, and returns the reasons for failed requests. */
   *#addResponses<R extends ReflectionRequest>(
     requests: readonly R[],
     responses: readonly ReflectionResponse[],

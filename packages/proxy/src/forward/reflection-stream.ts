@@ -7,16 +7,17 @@ import {
   type ServerReflectionResponseSchema,
 } from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
 
-/** A stream request: its case and value. */
+/** A request on the stream, with its case and value. */
 export type ReflectionRequest = Extract<ServerReflectionRequest["messageRequest"], { value: string }>;
-/** A stream response: its case and value. */
+/** A response on the stream, with its case and value. */
 export type ReflectionResponse = ServerReflectionResponse["messageResponse"];
 
 type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 
 /**
- * Maximum requests that are sent before their responses are read. Few enough that flow control never blocks both sides.
+ * Maximum requests that are sent before their responses are read. The limit is so low that flow control never blocks
+ * both sides.
  */
 const concurrentRequestsMax = 100;
 
@@ -29,14 +30,14 @@ export class ReflectionStream {
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#requests());
-    // `send` handles the rejection. Without this handler, it would be reported as unhandled before.
+    // `send` handles the rejection. Without this handler, Node.js would report the rejection as unhandled before.
     this.#opened.catch(() => undefined);
   }
 
   /**
-   * Sends requests, and resolves to a response for each.
+   * Sends requests, and resolves to one response per request.
    *
-   * @throws ConnectError if the call fails; Error if the server ends the stream before it has sent all responses
+   * @throws ConnectError if the call fails; Error if the server ends the stream before all responses
    */
   async send(requests: readonly ReflectionRequest[]): Promise<readonly ReflectionResponse[]> {
     const responses: ReflectionResponse[] = [];

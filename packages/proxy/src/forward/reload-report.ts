@@ -1,32 +1,33 @@
 /** A reload's result. */
 export interface ReloadReport {
-  /** Whether the descriptors in use have changed. Their RPCs may be the same. */
+  /** Whether the descriptors in use have changed. The RPCs may be the same. */
   readonly isChanged: boolean;
   /** The RPCs that are newly proxied, as `/package.Service/Method`. */
   readonly added: readonly string[];
   /** The RPCs that are no longer proxied. */
   readonly removed: readonly string[];
-  /** Why some upstreams keep their previous descriptors. Empty if all new descriptors are in use. */
+  /** Reasons for which some upstreams keep their previous descriptors. Empty if all new descriptors are in use. */
   readonly problems: readonly string[];
 }
 
-/** How an upstream's descriptors were last read. */
+/** The result of the last reload of an upstream's descriptors. */
 export interface DescriptorReload {
   /**
-   * Why the descriptors could not be read or used, so that the previous ones stay in use, or `undefined` on success.
+   * Why the descriptors could not be read or used, or `undefined` on success. After a failure, the previous descriptors
+   * stay in use.
    */
   readonly problem: string | undefined;
-  /** When the descriptors were last read successfully, in ms since 1970, or `undefined` if never. */
+  /** Time of the last successful read, in ms since 1970, or `undefined` before the first success. */
   readonly lastSuccessMs: number | undefined;
-  /** How many reads have succeeded since the start. */
+  /** Number of successful reads since the start. */
   readonly successes: number;
-  /** How many reads have failed, or returned descriptors that could not be used. */
+  /** Number of reads that have failed, or returned descriptors that could not be used. */
   readonly failures: number;
   /**
-   * What the upstream offers and does not serve because it belongs to another upstream or to this process: services and
-   * REST routes, such as `route DELETE /v1/orders/7 belongs to dns:orders:50051`.
+   * Services and REST routes that the upstream offers, but that belong to another upstream or to this process, such as
+   * `route DELETE /v1/orders/7 belongs to dns:orders:50051`.
    */
   readonly conflicts: readonly string[];
-  /** The full names of the services that the upstream serves by its current descriptors. */
+  /** Full names of the services that the upstream serves with its current descriptors. */
   readonly services: readonly string[];
 }

@@ -1,6 +1,6 @@
 import { type RouteShape, routesOverlap } from "@plantstore/protocols";
 
-/** A REST route, and who serves it. */
+/** A REST route and its owner, which serves the route. */
 export interface OwnedRoute<Owner> extends RouteShape {
   readonly owner: Owner;
 }
@@ -17,7 +17,7 @@ interface Node<Owner> {
   readonly owners: Set<Owner>;
 }
 
-/** Finds routes that overlap a given one. Compares only those whose segments can match the same path. */
+/** Finds routes that overlap another route. Compares only routes whose segments can match the same path. */
 export class RouteIndex<Owner> {
   readonly #root: Node<Owner> = createNode();
 
@@ -34,7 +34,7 @@ export class RouteIndex<Owner> {
     node.routes.push(route);
   }
 
-  /** Returns the owner of a route that overlaps this one, except `self`. */
+  /** Returns the owner of another owner's route that overlaps a shape. Routes of `self` are ignored. */
   otherOwnerOf(shape: RouteShape, self: Owner): Owner | undefined {
     for (const route of similarRoutes(this.#root, shape.template.segments, self))
       if (routesOverlap(route, shape)) return route.owner;
@@ -47,30 +47,30 @@ function createNode<Owner>(): Node<Owner> {
 }
 
 /**
- * Returns a segment's key, which differs between literals and wildcards. A literal's text after a colon is left out,
- * because it may be another route's verb.
+ * Returns a segment's key, which differs between literals and wildcards. The text after a colon in a literal is
+ * omitted, because the text may be another route's verb.
  */
 function keyOf(segment: Segment): string {
   return segment.kind === "literal" ? `=${segment.text.split(":", 1)[0]}` : segment.kind;
 }
 
-/** Where a search is: a node, and the template's segments that remain for the nodes below it. */
+/** A position in a search, with a node and the next segment for the nodes below. */
 interface Position<Owner> {
   readonly node: Node<Owner>;
-  /** The next segment's index, or `undefined` if either route's `**` matches everything below the node. */
+  /** Index of the next segment. Undefined if a `**` of either route matches all segments below the node. */
   readonly at: number | undefined;
 }
 
 /**
- * Yields other owners' routes that may overlap a template with these segments. Skips nodes whose routes all belong to
- * `self`, so that an upstream with many routes is not compared with itself.
+ * Yields other owners' routes that may overlap a template with some segments. Skips nodes with routes of `self` only,
+ * so that an upstream with many routes is not compared with itself.
  */
 function* similarRoutes<Owner>(
   root: Node<Owner>,
   segments: readonly Segment[],
   self: Owner,
 ): Generator<OwnedRoute<Owner>> {
-  // A stack rather than recursion, because templates may have any number of segments.
+  // Positions are on a stack, because templates may have too many segments for recursion.
   const pending: Position<Owner>[] = [{ node: root, at: 0 }];
   for (let position = pending.pop(); position !== undefined; position = pending.pop()) {
     const { node } = position;
@@ -79,7 +79,7 @@ function* similarRoutes<Owner>(
     const isRest = position.at !== undefined && segments[position.at]?.kind === "**";
     const at = isRest ? undefined : position.at;
     if (at === undefined || at === segments.length) yield* node.routes.filter(({ owner }) => owner !== self);
-    // In reverse, so that the nodes are visited in their first routes' order.
+    // Pushed in reverse, so that nodes are visited in the order of their first routes.
     for (const below of positionsBelow(node, at, segments).toReversed()) pending.push(below);
   }
 }

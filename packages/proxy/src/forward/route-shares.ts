@@ -16,45 +16,46 @@ import {
 import { RouteIndex } from "./route-index.ts";
 import type { ServiceOwners } from "../upstreams/index.ts";
 
-/** What {@link shareRoutes} needs of an upstream. */
+/** The data about an upstream that {@link shareRoutes} needs. */
 export interface RouteClaims {
-  /** The name for messages. */
+  /** Name of the upstream in messages. */
   readonly name: string;
   readonly methods: readonly DescMethod[];
-  /** Whether its annotations must not be used before those of all earlier upstreams are known. */
+  /** Whether the upstream's annotations must wait until the annotations of all earlier upstreams are known. */
   readonly waitsForEarlier: boolean;
   /** Whether the upstream has not been reached yet, so that its routes are unknown. */
   readonly isUnknown: boolean;
 }
 
-/** What {@link shareRoutes} needs of a proxy. */
+/** The data about a proxy that {@link shareRoutes} needs. */
 export interface RouteContext {
   /** The RPCs that the process serves itself. */
   readonly localMethods: readonly DescMethod[];
-  /** The paths that endpoints and other protocols have. */
+  /** The paths of endpoints and of other protocols. */
   readonly reservedPaths: ReadonlySet<string>;
   readonly rules: readonly ExternalHttpRule[];
   readonly omit: readonly string[];
   readonly owners: ServiceOwners;
 }
 
-/** The rules with which every route has one owner. */
+/** The HTTP rules and omitted RPCs with which every route has one owner. */
 export interface RouteShares {
   readonly rules: readonly ExternalHttpRule[];
   readonly omit: readonly string[];
   /**
-   * The routes that each upstream offers and that belong to another, as `route METHOD TEMPLATE belongs to NAME`, and
-   * whether its routes wait for an earlier upstream.
+   * Messages per upstream about routes that belong to another owner, as `route METHOD TEMPLATE belongs to NAME`, and
+   * about routes that wait for an earlier upstream.
    */
   readonly conflicts: readonly (readonly string[])[];
 }
 
-/** An upstream's index, or who else serves a route. */
+/** The owner of a route, which is an upstream's index, this server, or a rule. */
 type Owner = number | "this server" | "a rule of the configuration";
 
 /**
- * Leaves out each upstream's REST routes that could get another one's calls. The operator's rules take precedence over
- * all annotations, then the process's own, then earlier upstreams'. Yields after each rule and RPC.
+ * Omits each upstream's REST routes that could get another upstream's calls. The operator's rules take precedence over
+ * this process's annotations, which take precedence over earlier upstreams' annotations. The generator yields after
+ * each rule and RPC.
  */
 export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): Generator<void, RouteShares> {
   return new Sharing(upstreams, context).share();
@@ -65,7 +66,7 @@ class Sharing {
   readonly #context: RouteContext;
   readonly #taken = new RouteIndex<Owner>();
   readonly #procedures = new Map<string, number>();
-  /** Who offers a service, by its name. The first one if there are several. */
+  /** The first owner that offers a service, by the service's name. */
   readonly #offering = new Map<string, Owner>();
   readonly #findAnnotation = createHttpRuleFinder([], [], true);
   readonly #withoutAnnotation: ReadonlySet<string>;
@@ -118,7 +119,7 @@ class Sharing {
     return owners.ownerOf(service) ?? offering ?? "a rule of the configuration";
   }
 
-  /** Adds a method's routes that belong to its upstream, and returns the conflicts of the others. */
+  /** Adds a method's routes that belong to its upstream, and returns the conflicts of its other routes. */
   #claim(at: number, method: DescMethod): readonly string[] {
     const shapes = this.#annotated(method);
     if (shapes.length === 0) return [];
@@ -139,7 +140,7 @@ class Sharing {
     return conflicts;
   }
 
-  /** Returns an earlier upstream whose routes are unknown, if an upstream's routes must wait for them. */
+  /** Returns the earlier upstream with unknown routes for which an upstream's routes must wait, if there is one. */
   #unknownBefore(at: number): RouteClaims | undefined {
     if (this.#upstreams[at]?.waitsForEarlier !== true) return undefined;
     return this.#upstreams.slice(0, at).find(({ isUnknown }) => isUnknown);
@@ -154,8 +155,8 @@ class Sharing {
   }
 
   /**
-   * Returns whose RPCs have paths that a route matches, by the service patterns. A Connect call to an RPC that is not
-   * known yet must not become another upstream's REST call.
+   * Returns the upstream whose RPC paths match a route, by the service patterns. A Connect call to a still unknown RPC
+   * must not become another upstream's REST call.
    */
   #ownerOfRpcPath(at: number, { httpMethod, template }: RouteShape): number | undefined {
     const isForRpcs = httpMethod === anyMethod || httpMethod === "POST" || httpMethod === "GET";
@@ -171,13 +172,13 @@ class Sharing {
     return typeof owner === "number" ? (this.#upstreams[owner]?.name ?? "") : owner;
   }
 
-  /** Returns the routes for an annotation that applies, or `undefined` for a template that is not valid. */
+  /** Returns the routes for a method's annotation, with `undefined` for each invalid template. */
   #annotated(method: DescMethod): readonly (AnnotatedRoute | undefined)[] {
     const rule = this.#withoutAnnotation.has(selectorOf(method)) ? undefined : this.#findAnnotation(method);
     return rule === undefined ? [] : shapesOf(rule);
   }
 
-  /** Replaces a method's annotation by a rule with some of its routes. */
+  /** Replaces a method's annotation by a rule with some of the annotated routes. */
   #keepOnly(method: DescMethod, kept: readonly boolean[]): void {
     const rule = this.#findAnnotation(method);
     const bindings = rule === undefined ? [] : [rule, ...rule.additionalBindings];
@@ -196,10 +197,12 @@ class Sharing {
   }
 }
 
-/** An annotation's route. */
+/** A route from an annotation. */
 interface AnnotatedRoute extends RouteShape, HttpPattern {}
 
-/** Returns a rule's routes, or `undefined` for a template that is not valid, which is reported when it is compiled. */
+/**
+ * Returns a rule's routes, with `undefined` for each invalid template. Invalid templates are reported at compilation.
+ */
 function shapesOf(rule: ExternalHttpRule): readonly (AnnotatedRoute | undefined)[] {
   const patterns = ifValid(() => toHttpPatterns(rule)) ?? [];
   return patterns.map((pattern) => {
@@ -217,10 +220,11 @@ function ifValid<Value>(read: () => Value): Value | undefined {
   }
 }
 
-/** The RPC paths: `/package.Service/Method`. */
+/** A template for RPC paths, which have the form `/package.Service/Method`. */
 const rpcPath = parsePathTemplate("/*/*");
 
 /**
- * A service name in a package. A segment without a dot more likely belongs to a REST path, unless a pattern names it.
+ * A service name in a package. A segment without a dot more likely belongs to a REST path, unless a service pattern
+ * names the segment.
  */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

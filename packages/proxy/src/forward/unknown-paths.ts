@@ -1,12 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Routes } from "@plantstore/serve";
 
-/** Minimum milliseconds between two reloads for unknown paths, because any caller can trigger them. 5 s. */
+/** Minimum milliseconds between two reloads for unknown paths. Any caller can trigger such a reload. */
 const unknownPathGapMs = 5_000;
 
 /** Decides which unknown paths cause a reload. */
 export class UnknownPaths {
-  /** The service packages. */
+  /** The packages of the known services. */
   #packages: ReadonlySet<string> = new Set();
   /** The first segments in REST templates, such as `v1`. */
   #firstSegments: ReadonlySet<string> = new Set();
@@ -22,9 +22,9 @@ export class UnknownPaths {
   }
 
   /**
-   * Returns whether an unknown path may belong to a new RPC, so that the descriptors should be read: it names a known
-   * package, or starts with a REST route's first segment. Other unknown paths come from browsers and scanners. Returns
-   * `true` at a limited rate.
+   * Returns whether an unknown path may belong to a new RPC, so that the descriptors should be read. A new RPC's path
+   * names a known package, or starts with a REST route's first segment. Other unknown paths come from browsers and
+   * scanners. Returns `true` at a limited rate.
    */
   mayBeNew(path: string): boolean {
     const nowMs = performance.now();

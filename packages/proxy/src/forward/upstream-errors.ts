@@ -1,12 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { problem, errorCodeOf } from "@plantstore/protobuf";
 
-/** Seconds after which callers may retry. 1: gRPC's initial backoff. */
+/** Seconds after which callers may retry. One second is gRPC's initial backoff. */
 const retryAfterSeconds = "1";
 
 /**
- * Returns the error for a call that failed in transport rather than with an upstream status. Details such as the
- * upstream's address are only in its cause, which is not sent to callers.
+ * Returns the error for a call that failed without a status from the upstream. Only the error's cause has details such
+ * as the upstream's address, because causes are not sent to callers.
  */
 export function transportError(error: ConnectError): ConnectError {
   // The gateway itself created the error, for example for an invalid message in the caller's stream.
@@ -14,7 +14,7 @@ export function transportError(error: ConnectError): ConnectError {
   const { code, rawMessage } = error;
   if (code === Code.Canceled) return error;
   if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
-  // Keeps the code that gRPC prescribes for the failure, such as Internal for a reset stream.
+  // The error keeps the code that gRPC prescribes for the failure, such as Internal for a reset stream.
   if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_RESPONSE", rawMessage, { code, cause: error });
   return unavailable("the service is not available", error);
 }
@@ -42,6 +42,6 @@ export function malformedResponse({ rawMessage, code, cause }: ConnectError): Co
 export function responseDoesNotMatchDescriptor(typeName: string, cause: unknown): ConnectError {
   const message = "the response of the service does not match its descriptors";
   const mismatch = new TypeError(`the response is not a valid ${typeName}`, { cause });
-  // 502 (RFC 9110 §15.6.3). The upstream and the descriptors do not match, so retrying does not help.
+  // 502 (RFC 9110 §15.6.3). A retry does not help, because the upstream and the descriptors do not match.
   return problem("ERR_UPSTREAM_RESPONSE", message, { httpStatus: 502, cause: mismatch });
 }

@@ -3,13 +3,13 @@ import { messageOf, arrayOf, type OptionNames, refuseUnknownOptions, required } 
 import { InputError, readInput } from "../check/index.ts";
 import { readYaml } from "../service-config/index.ts";
 
-/** The document parts that concern the whole interface. */
+/** The members of an OpenAPI document that concern the entire interface. */
 export interface DocumentBase extends Pick<OpenApiOptions, "securitySchemes" | "security"> {
   readonly info?: Partial<OpenApiInfo>;
   readonly servers?: readonly OpenApiServer[];
 }
 
-/** Maximum base file size in bytes. 1 MiB, because descriptions are the only long values. */
+/** Maximum base file size in bytes. 1 MiB is enough, because descriptions are the only long values. */
 const baseMaxBytes = 1024 * 1024;
 
 const serverNames: OptionNames<OpenApiServer> = { url: required, description: true };
@@ -33,7 +33,7 @@ const baseNames: OptionNames<DocumentBase> = {
 
 const schemeTypes = ["http", "apiKey", "oauth2", "openIdConnect", "mutualTLS"];
 
-/** Reads a base file. @throws InputError if it is not readable, or a member is unknown or has another type */
+/** Reads a base file. @throws InputError if the file is not readable, or a member is unknown or has the wrong type */
 export async function readBaseFile(path: string): Promise<DocumentBase> {
   const text = await readInput(path, baseMaxBytes);
   try {

@@ -16,14 +16,14 @@ import { describeServices } from "./swagger-base.ts";
 
 const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "3.1.0", "3.2": "3.2.0" };
 
-/** A document's formats. */
+/** The file format of an OpenAPI document. */
 export type DocumentFormat = "json" | "yaml";
 
 /**
  * Returns the format that the flags select.
  *
  * @param path - the path of the file to write
- * @throws UsageError for another format
+ * @throws UsageError for an unknown format
  */
 export function formatOf(flags: ParsedFlags, path: string | undefined): DocumentFormat {
   const format = textOf(flags["format"]) ?? (/\.ya?ml$/.test(path ?? "") ? "yaml" : "json");
@@ -32,7 +32,7 @@ export function formatOf(flags: ParsedFlags, path: string | undefined): Document
 }
 
 /**
- * Creates the document for services: the bytes that a server with these options sends.
+ * Creates the OpenAPI document for services. A server with the same options sends the same bytes.
  *
  * @param warn - called for each binding that OpenAPI cannot describe
  * @throws UsageError, InputError, or the `createOpenApi` errors
@@ -51,7 +51,7 @@ export async function createDocument(
   const services = read.services.filter(({ typeName }) => isSelected?.(typeName) ?? true);
   if (services.length === 0) throw new InputError("no service of the definition matches --service");
   const tools = textsOf(flags["mcp"]);
-  // Dynamic imports. Few documents need these.
+  // These packages are imported dynamically, because few documents need them.
   const mcp = tools.length > 0 && (await import("@plantstore/mcp")).createMcp({ tools });
   const validation = flags["validate"] === true && (await (await import("@plantstore/validation")).openValidation());
   const document = createOpenApi(services, {
@@ -66,7 +66,7 @@ export async function createDocument(
   return format === "json" ? json : await yaml();
 }
 
-/** Flags take precedence over the base file, which takes precedence over the definition. */
+/** Returns the document members from flags, the base file and the definition, in this order of precedence. */
 async function baseOf(
   services: readonly DescService[],
   flags: ParsedFlags,

@@ -1,6 +1,6 @@
 /**
- * Which OpenAPI document does a definition have, without a server? `npx @plantstore/proxy openapi set.binpb`, and the
- * same as a protoc and buf plugin.
+ * Which OpenAPI document does a definition have, without a server? `npx @plantstore/proxy openapi set.binpb` and a
+ * protoc and buf plugin write the document.
  *
  * Flow: flags, the base file and `openapiv2_swagger` → `createOpenApi` options → the bytes that a server sends
  * (create-document) → a file, standard output or a response (openapi-command, plugin-command).

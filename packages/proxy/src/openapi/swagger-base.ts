@@ -9,10 +9,10 @@ import {
 import type { DocumentBase } from "./base-file.ts";
 
 /**
- * Returns the options for a document of services: those of `openapiv2_swagger` in their files, and a title and a version
- * without them.
+ * Returns the document options from `openapiv2_swagger` in the services' files. The default title names the services,
+ * and the default version is 1.0.0.
  *
- * @param replacing - the parts that replace those of the files
+ * @param replacing - the options that replace the options in the files
  */
 export function describeServices(
   services: readonly DescService[],
@@ -21,7 +21,7 @@ export function describeServices(
   const { security, ...ofFiles } = baseOfServices(services);
   return {
     ...ofFiles,
-    // The requirements name schemes of the files.
+    // The security requirements name schemes of the files.
     ...(security !== undefined && replacing.securitySchemes === undefined && { security }),
     ...replacing,
     info: {
@@ -34,8 +34,8 @@ export function describeServices(
 }
 
 /**
- * Returns how `openapiv2_swagger` in the files of services describes the document. If several files set a part, the
- * first one applies. Security schemes come from all files.
+ * Returns the document options from `openapiv2_swagger` in the services' files. If several files set an option, the
+ * first file's value is used. Security schemes come from all files.
  */
 function baseOfServices(services: readonly DescService[]): DocumentBase {
   const bases = [...new Set(services.map(({ file }) => file))].map(swaggerOptionsOf).map(toBase);
@@ -86,7 +86,7 @@ function toServers({ host, base_path = "", schemes = [] }: SwaggerOptions): read
   const path = base_path.replace(/\/+$/, "");
   if (host === undefined) return path === "" ? [] : [{ url: path }];
   const known = schemes.flatMap((scheme) => urlSchemes.get(scheme) ?? []);
-  // A URL without a scheme has the document's.
+  // A URL without a scheme has the scheme of the document's URL.
   return known.length === 0
     ? [{ url: `//${host}${path}` }]
     : known.map((scheme) => ({ url: `${scheme}://${host}${path}` }));
@@ -104,7 +104,7 @@ const flows = new Map<unknown, "implicit" | "password" | "clientCredentials" | "
   [4, "authorizationCode"],
 ]);
 
-/** Converts an OpenAPI 2 Security Scheme Object to OpenAPI 3. Returns `undefined` if it is not complete. */
+/** Converts an OpenAPI 2 Security Scheme Object to OpenAPI 3. Returns `undefined` if the object is not complete. */
 function toScheme(scheme: SwaggerScheme): OpenApiSecurityScheme | undefined {
   const { type, name, authorization_url, token_url, scopes } = scheme;
   const description = scheme.description === undefined ? {} : { description: scheme.description };

@@ -1,5 +1,5 @@
 /**
- * Which HTTP rules does a service config have? A google.api.Service, as YAML or JSON.
+ * Which HTTP rules does a service config have? A service config is a google.api.Service in YAML or JSON.
  *
  * Flow: the text → a value (read-yaml, with the package `yaml`) → its rules.
  */

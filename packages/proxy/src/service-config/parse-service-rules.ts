@@ -1,11 +1,11 @@
 import { type ExternalHttpRule, parseHttpRules } from "@plantstore/protocols";
 import { readYaml } from "./read-yaml.ts";
 
-/** Maximum config size in bytes. 4 MiB: ten times as large as the largest one for Google's APIs. */
+/** Maximum config size in bytes. 4 MiB is ten times the size of the largest config for a Google API. */
 export const serviceConfigMaxBytes: number = 4 * 1024 * 1024;
 
 /**
- * Parses a service config's HTTP rules: a google.api.Service in YAML or JSON, as grpc-gateway accepts it
+ * Parses the HTTP rules in a service config, which is a google.api.Service in YAML or JSON, as in grpc-gateway
  * (`grpc_api_configuration`). Other members are ignored. A plain google.api.Http, `rules: […]`, is accepted too.
  *
  * @throws Error that describes the problem; for YAML, with line and column
@@ -17,6 +17,6 @@ export function parseServiceRules(text: string): readonly ExternalHttpRule[] {
     throw new Error("the member http, which holds the rules, is missing");
   if ("http" in config) return parseHttpRules(JSON.stringify(config.http));
   if (!("rules" in config)) throw new Error("the member http, which holds the rules, is missing");
-  // For JSON, the original text is parsed, so that duplicate members are detected, which JSON.parse drops.
+  // For JSON, the original text is parsed, because JSON.parse drops duplicate members.
   return parseHttpRules(isJson ? text : JSON.stringify(config));
 }

@@ -2,19 +2,22 @@ import { createRequire } from "node:module";
 import { toShortLine } from "@plantstore/http";
 import type { CST, Node as YamlNode } from "yaml";
 
-/** Maximum nesting of sequences and mappings. 100: as in JSON messages, and far below the stack's depth. */
+/**
+ * Maximum nesting of sequences and mappings. 100 levels are also the limit in JSON messages, and far below the stack's
+ * depth.
+ */
 const nestingMax = 100;
 
 /** A YAML value with its position. */
 export interface YamlValue {
-  /** The line and column of its first character, both from 1. */
+  /** Line and column of the value's first character, counted from 1. */
   readonly line: number;
   readonly column: number;
   /** A scalar, a sequence's items, or a mapping's members. */
   readonly value: string | number | bigint | boolean | null | readonly YamlValue[] | ReadonlyMap<string, YamlMember>;
 }
 
-/** A mapping's member: its value, and its key's position. */
+/** A member of a mapping, with its value and the position of its key. */
 export interface YamlMember extends YamlValue {
   readonly keyLine: number;
   readonly keyColumn: number;
@@ -36,8 +39,8 @@ export class YamlProblem extends Error {
 }
 
 /**
- * Parses YAML 1.2 with the core schema to a JSON value, in time that grows with the text's length. Rejects ambiguous
- * input: duplicate keys, aliases, tags that the core schema does not define, a second document. Keys must be strings.
+ * Parses YAML 1.2 with the core schema to a JSON value, in time proportional to the text's length. Rejects duplicate
+ * keys, aliases, tags outside the core schema, and a second document, because they are ambiguous. Keys must be strings.
  * `<<` is an ordinary key. Nesting is limited to {@link nestingMax} levels.
  *
  * @throws YamlProblem with the problem's line and column, both from 1
@@ -46,7 +49,7 @@ export function readYaml(text: string): unknown {
   return parse(text).document.toJS();
 }
 
-/** Parses YAML as {@link readYaml} does, with each value's position. An empty text is `null`. */
+/** Parses YAML as {@link readYaml} does, with each value's position. The value of an empty text is `null`. */
 export function readLocatedYaml(text: string): YamlValue {
   const { document, positionOf } = parse(text);
   const { isMap, isScalar, isSeq } = loadYaml();
@@ -128,7 +131,9 @@ function parse(text: string) {
 }
 
 /**
- * Checks the nesting before nodes are composed, which recurses. @throws YamlProblem at the first node that is too deep
+ * Checks the nesting before nodes are composed, because the composer is recursive.
+ *
+ * @throws YamlProblem at the first node that is too deep
  */
 function requireShallow(tokens: readonly CST.Token[], problemAt: ProblemAt): void {
   let level = tokens.flatMap(collectionsIn);
@@ -142,15 +147,16 @@ function requireShallow(tokens: readonly CST.Token[], problemAt: ProblemAt): voi
 
 type Collection = CST.BlockMap | CST.BlockSequence | CST.FlowCollection;
 
-/** Returns the collection that a token is, or that a document contains. */
+/** Returns the token itself if it is a collection, or the collection in a document. */
 function collectionsIn(token: CST.Token | null | undefined): readonly Collection[] {
   if (token?.type === "document") return collectionsIn(token.value);
   return token && "items" in token ? [token] : [];
 }
 
-// Loaded on first use, because its 73 modules take 25 ms to load and a proxy without rules does not need them.
+// The package `yaml` is loaded on first use, because its 73 modules take 25 ms to load. A proxy without rules does not
+// need the package.
 function loadYaml(): typeof import("yaml") {
-  // A bundle in CommonJS has no import.meta.
+  // In a CommonJS bundle, import.meta is not defined.
   const require = createRequire(import.meta.url ?? __filename);
   const yaml: typeof import("yaml") = require("yaml");
   return yaml;

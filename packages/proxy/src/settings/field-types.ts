@@ -6,7 +6,7 @@ import { record, text } from "./setting-types.ts";
 
 const values = record(textOrSecret);
 
-/** Header fields and their values, which can be secrets. Messages never contain the values. */
+/** Header fields and their values. A value can be a secret, so messages never contain values. */
 export const fieldValues: SettingType<Readonly<Record<string, string>>> = {
   ...values,
   read: (at, report) => {
@@ -31,19 +31,19 @@ export const newFieldName: SettingType<string> = text("text", (name) => {
   throw new Error(`must be a field that can be set, got ${JSON.stringify(name)}`);
 });
 
-/** A header field's name, for CORS. */
+/** Name of a header field, for CORS. */
 export const fieldName: SettingType<string> = text("text", (name) => {
   if (isToken(name)) return name;
   throw new Error(`must be the name of a header field, got ${JSON.stringify(name)}`);
 });
 
-/** An origin, or `*`. Any other form, such as one with a path or capitals, would never match (RFC 6454 §6.2). */
+/** An origin, or `*`. An origin with a path or capital letters would never match (RFC 6454 §6.2). */
 export const originOrAny: SettingType<string> = text("text", (origin) => {
   if (origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin)) return origin;
   throw new Error(`must be * or an origin such as https://shop.example, got ${JSON.stringify(origin)}`);
 });
 
-/** RFC 9110 §5.5. */
+/** Returns whether HTTP allows a field value (RFC 9110 §5.5). */
 function isFieldValue(value: string): boolean {
   try {
     requireField("x", value);

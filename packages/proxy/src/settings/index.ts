@@ -1,9 +1,9 @@
 /**
- * How is the proxy configured? One setting table (`setting-table.ts` and the tables that it includes), from which the
- * reader, the JSON Schema, the reference page and the flags are derived.
+ * How is the proxy configured? The reader, the JSON Schema, the reference page and the flags are derived from one table
+ * (`setting-table.ts` and the tables that it includes).
  *
- * Flow: YAML → values with their lines (`located.ts`) → flag values replace them → each is read by its type. Opens
- * no socket. Reads only secret files.
+ * Flow: YAML → values with their lines (`located.ts`) → flag values replace them → each is read by its type. The module
+ * opens no sockets, and reads only secret files.
  */
 export type { AuthenticationFile } from "./authentication-table.ts";
 export { proxyFileSchema, settingTable } from "./describe-settings.ts";

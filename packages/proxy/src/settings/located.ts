@@ -1,29 +1,29 @@
 import { toShortLine } from "@plantstore/http";
 
-/** A configuration value, with where it was set, for messages. */
+/** A configuration value, with the place where the value was set, for messages. */
 export interface Located {
   /** The setting's path, such as `upstreams[0].tls.ca`. Empty for the entire file. */
   readonly path: string;
-  /** Where the value starts, as `file:line:column`, or `undefined` if a flag set it. */
+  /** Start of the value as `file:line:column`, or `undefined` if a flag set the value. */
   readonly place: string | undefined;
-  /** Where its key starts, for unknown keys. */
+  /** Start of the value's key, for messages about unknown keys. */
   readonly keyPlace: string | undefined;
-  /** The flag that set it, such as `--port`. */
+  /** The flag that set the value, such as `--port`. */
   readonly flag: string | undefined;
   readonly value: LocatedValue;
 }
 
-/** The {@link Located} content. A mapping can be extended by flags. */
+/** The value in a {@link Located}. Flags can add members to a mapping. */
 export type LocatedValue = string | number | boolean | null | bigint | readonly Located[] | Map<string, Located>;
 
-/** Returns how a message about a value starts: with the flag that set it, or its place and its path. */
+/** Returns the start of a message about a value, with its flag, or with its place and path. */
 export function subjectOf({ flag, place, path }: Pick<Located, "flag" | "place" | "path">): string {
   if (flag !== undefined) return flag;
   const name = path === "" ? "the configuration" : toShortLine(path);
   return place === undefined ? name : `${place}: ${name}`;
 }
 
-/** Returns the value with this path, or its nearest parent that is set. */
+/** Returns the value with a path, or the nearest parent that is set. */
 export function findLocated(root: Located, path: string): Located {
   let found = root;
   for (const [, name, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {

@@ -9,7 +9,7 @@ export interface MethodConfigFile {
   readonly retryPolicy: RetryPolicyFile | undefined;
 }
 
-/** The RPCs that a {@link MethodConfigFile} is for: a method, all methods in a service, or all. */
+/** A name in a {@link MethodConfigFile}, which selects a method, all methods in a service, or all services. */
 export interface MethodNameFile {
   readonly service: string;
   readonly method: string;
@@ -61,7 +61,7 @@ const statusCode: SettingType<Code> = {
   read: (at, report) => (typeof at.value === "number" ? codeNumber : codeName).read(at, report),
 };
 
-/** gRFC A6: larger `maxAttempts` values count as 5. */
+/** Larger `maxAttempts` values count as 5 (gRFC A6). */
 const attemptsMax = 5;
 
 const attempts = integer(2, 2 ** 32 - 1);
@@ -92,7 +92,7 @@ const retryPolicy = mapping<RetryPolicyFile>({
   },
 });
 
-/** The `methodConfig` type. */
+/** The type of the setting `methodConfig`. */
 export const methodConfigType: SettingType<readonly MethodConfigFile[]> = list(
   mapping<MethodConfigFile>({
     name: {

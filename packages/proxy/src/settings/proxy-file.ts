@@ -4,7 +4,7 @@ import type { AuthenticationFile } from "./authentication-table.ts";
 import type { MethodConfigFile } from "./method-config-table.ts";
 import type { UpstreamFile } from "./upstream-table.ts";
 
-/** The proxy's configuration, from its file and its flags. The setting tables explain each member. */
+/** The proxy's configuration from its file and flags. The setting tables explain each member. */
 export interface ProxyConfiguration {
   readonly listen: ListenFile;
   readonly admin: { readonly host: string | undefined; readonly port: number | undefined };
@@ -29,7 +29,7 @@ export interface ProxyConfiguration {
   readonly wait: boolean;
 }
 
-/** Where the proxy listens. */
+/** Address and certificate with which the proxy listens. */
 export interface ListenFile {
   readonly host: string;
   readonly port: number;
@@ -47,7 +47,7 @@ export interface RestFile {
   readonly omit: readonly string[];
 }
 
-/** How JSON is written. */
+/** Settings for JSON in responses. */
 export interface JsonFile {
   readonly names: "json" | "proto";
   readonly enums: "names" | "numbers";
@@ -55,20 +55,20 @@ export interface JsonFile {
   readonly int64: "strings" | "numbers";
 }
 
-/** How some services are mapped. */
+/** REST settings for some services. */
 export interface RestServiceFile {
   readonly name: string;
   readonly profile: RestProfile | undefined;
   readonly options: readonly SwitchName[];
 }
 
-/** Calls per second, which is also a burst's size. */
+/** Maximum calls per second. The number is also the maximum burst. */
 export interface RateLimitFile {
   readonly perPrincipal: number | undefined;
   readonly perAddress: number | undefined;
 }
 
-/** Which pages may call from a browser. */
+/** Settings for calls from web pages (CORS). */
 export interface CorsFile {
   readonly origins: readonly string[];
   readonly allowedHeaders: readonly string[];

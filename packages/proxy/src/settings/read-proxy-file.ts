@@ -4,7 +4,7 @@ import type { ProxyConfiguration } from "./proxy-file.ts";
 import type { Members, SettingFlag } from "./setting.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
-/** The flag values by name, in command-line order. A flag without a value has `true`. */
+/** The flag values by name, in command-line order. The value is `true` for a flag that accepts no value. */
 export type FlagValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** The error for settings that are not valid. The message has a line for each problem, with its place. */
@@ -12,31 +12,36 @@ export class SettingsProblem extends Error {
   override readonly name = "SettingsProblem";
 }
 
-/** The settings, and where each was set. */
+/** The settings, and the places where they were set. */
 export interface ReadSettings {
   readonly settings: ProxyConfiguration;
-  /** Returns a problem in the setting with this path, worded to follow its name. */
+  /**
+   * Returns an error about the setting with a path. `problem` continues a sentence that starts with the setting's name.
+   */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
-  /** Returns the flag that set the setting with this path or, if it is not set, its parent, or `undefined` for none. */
+  /**
+   * Returns the flag that set a setting or, for a missing setting, its parent. Undefined if no flag has set the value.
+   */
   readonly flagOf: (path: string) => string | undefined;
 }
 
-/** A configuration file: its name for messages, and its text. */
+/** The text of a configuration file, and the file's name for messages. */
 export interface ConfigurationText {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * Maximum mistakes in a message. 100: more than a person corrects before the next check. Limits time and memory too.
+ * Maximum mistakes in a message. A person corrects fewer than 100 before the next check. The limit also bounds time and
+ * memory.
  */
 const problemsMax = 100;
 
 /**
  * Reads settings from a file and from flags, which replace the same settings in the file.
  *
- * @throws SettingsProblem that lists the first {@link problemsMax} mistakes with file, line and column, or with their
- * flag
+ * @throws SettingsProblem that lists the first {@link problemsMax} mistakes, each with file, line and column, or with
+ * the flag
  */
 export function readProxyFile(file: ConfigurationText | undefined, flags: FlagValues = {}): ReadSettings {
   const root = file === undefined ? ofNothing() : locate(file);
@@ -54,7 +59,7 @@ export function readProxyFile(file: ConfigurationText | undefined, flags: FlagVa
     flagOf: (path) => findLocated(root, path).flag,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
-      // A setting that has a default or is missing. The place is its parent's.
+      // A setting with a default value and a missing setting have the place of their parent.
       const at = found.path === path ? found : { ...found, path, flag: undefined };
       return new SettingsProblem(`${subjectOf(at)} ${problem}`);
     },
@@ -92,7 +97,7 @@ function toLocated(
   return { ...at, value: [...value.values()].map((each, index) => toLocated(each, `${path}[${index}]`, file)) };
 }
 
-/** Sets the flags' settings in some mappings, which have these members. */
+/** Sets the values of flags in mappings with some members. */
 function applyFlags(
   members: Members,
   targets: readonly Located[],
@@ -109,7 +114,7 @@ function applyFlags(
   }
 }
 
-/** Sets the setting with this name in a mapping. */
+/** Sets a named setting in a mapping to a flag's value. */
 function applyFlag(
   flag: SettingFlag,
   given: NonNullable<FlagValues[string]>,
@@ -145,7 +150,7 @@ function hasFlagIn(members: Members, flags: FlagValues): boolean {
   );
 }
 
-/** Returns the mappings with this name in some mappings. Adds those that are missing. */
+/** Returns the members with a name in some mappings. Adds an empty mapping where the member is missing. */
 function membersOf(targets: readonly Located[], name: string): Located[] {
   return targets.flatMap(({ path, value, place, keyPlace }) => {
     if (!(value instanceof Map)) return [];
@@ -161,7 +166,7 @@ function membersOf(targets: readonly Located[], name: string): Located[] {
   });
 }
 
-/** Returns the items in the lists with this name. */
+/** Returns the items of the lists with a name in some mappings. */
 function itemsOf(targets: readonly Located[], name: string): Located[] {
   return targets.flatMap(({ value }) => {
     const items = value instanceof Map ? value.get(name)?.value : undefined;

@@ -3,7 +3,7 @@ import { readRegularFileSync } from "@plantstore/command-line";
 import type { Located } from "./located.ts";
 import type { ReportProblem, SettingType } from "./setting.ts";
 
-/** Maximum secret size in bytes. 64 KiB: longer than any header field that servers accept. */
+/** Maximum secret size in bytes. 64 KiB is longer than any header field that servers accept. */
 const secretMaxBytes = 64 * 1024;
 
 const source = {
@@ -14,7 +14,7 @@ const source = {
   maxProperties: 1,
 };
 
-/** A secret: `{ file: PATH }` or `{ env: VARIABLE }`. Messages never contain it. */
+/** A secret, set as `{ file: PATH }` or `{ env: VARIABLE }`. Messages never contain the secret. */
 export const secret: SettingType<string> = {
   label: "`{ file: PATH }` or `{ env: NAME }`",
   schema: source,
@@ -30,7 +30,7 @@ export const secret: SettingType<string> = {
   },
 };
 
-/** Text, or a {@link secret}. Messages never contain it. */
+/** Text, or a {@link secret}. Messages never contain the text. */
 export const textOrSecret: SettingType<string> = {
   label: "text, `{ file: PATH }` or `{ env: NAME }`",
   schema: { oneOf: [{ type: "string" }, source] },

@@ -1,7 +1,7 @@
 import type { Members, SettingFlag } from "./setting.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
-/** A flag, and the setting that it sets. */
+/** A flag and the setting to which it belongs. */
 export interface FlagOfSetting extends SettingFlag {
   /** The setting's path, such as `upstreams[].tls.ca`. */
   readonly path: string;
@@ -9,7 +9,7 @@ export interface FlagOfSetting extends SettingFlag {
   readonly fallback: unknown;
 }
 
-/** Returns all settings' flags, in table order. */
+/** Returns the flags for all settings, in table order. */
 export function flagsOfSettings(
   members: Members = proxyConfigurationType.members ?? {},
   prefix: string = "",
@@ -19,7 +19,7 @@ export function flagsOfSettings(
   );
 }
 
-/** A reference page row. */
+/** A row in the table on the reference page. */
 export interface SettingRow {
   readonly path: string;
   readonly type: string;
