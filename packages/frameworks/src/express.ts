@@ -14,15 +14,15 @@ type ExpressHandler = (
 /** Middleware for Express, with types that versions 4 and 5 accept. */
 export interface ExpressConnectMiddleware extends ExpressHandler {
   /**
-   * Aborts the signals of calls that are still in flight after `closeTimeoutMs`. Call it together with `server.close`,
-   * which waits for calls.
+   * Aborts the signals of calls that are still in flight after `closeTimeoutMs`. Call `close` together with
+   * `server.close`, which waits for calls.
    */
   close(): void;
 }
 
 /**
- * Creates middleware for Express that serves Connect routes: `app.use(expressConnectMiddleware({ routes }))`. Use it
- * before any body parser. Below a path, as in `app.use("/api", …)`, that path precedes the RPCs' paths.
+ * Creates middleware for Express that serves Connect routes: `app.use(expressConnectMiddleware({ routes }))`. Use the
+ * middleware before any body parser. A mount path, as in `app.use("/api", …)`, precedes the RPCs' paths.
  *
  * @throws as `createGateway` does
  */

@@ -1,6 +1,6 @@
 import type { GatewayRoute, TemplateSegment } from "@plantstore/gateway";
 
-/** A plugin's prefixes, which precede its gateway's paths in this order. */
+/** The prefixes of a plugin. Fastify's prefix comes first, then the gateway's prefix, and then the gateway's path. */
 export interface PluginPrefixes {
   /** The prefix that Fastify adds to URLs. */
   readonly ofFastify: string;
@@ -8,7 +8,7 @@ export interface PluginPrefixes {
 }
 
 /**
- * Returns the Fastify URLs that match a route's paths. They may match more paths, because Fastify's wildcard is
+ * Returns the Fastify URLs that match a route's paths. The URLs may match more paths, because Fastify's wildcard is
  * always the last character. The gateway decides on each request.
  */
 export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: PluginPrefixes): readonly string[] {
@@ -21,12 +21,12 @@ export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: Plugin
   if (wildcardAt < 0) return [toUrl([...before, ...segments], verb)];
   const beforeWildcard = [...before, ...segments.slice(0, wildcardAt)];
   const url = `${toUrl(beforeWildcard)}/*`;
-  // A wildcard that ends a template also matches no segments, as in `/v1/files` for `/v1/files/**`.
+  // A wildcard at the end of a template also matches no segments, so that `/v1/files/**` matches `/v1/files`.
   const isLast = wildcardAt === segments.length - 1 && beforeWildcard.length > 0;
   return isLast ? [url, toUrl(beforeWildcard, verb)] : [url];
 }
 
-/** Returns a segment with the text as clients send it. A colon is escaped, unless it precedes the verb. */
+/** Returns a segment with its text encoded as in a client's URL. A colon is escaped, unless it precedes the verb. */
 function toSent(segment: TemplateSegment): TemplateSegment {
   return segment.kind === "literal" ? { kind: "literal", text: encodeURIComponent(segment.text) } : segment;
 }
@@ -47,7 +47,7 @@ function toUrl(segments: readonly TemplateSegment[], verb?: string): string {
 function printSegment(segment: TemplateSegment, parameter: string, verb: string | undefined): string {
   const suffix = verb === undefined ? "" : `:${verb}`;
   if (segment.kind === "literal" && isPlain(segment.text + suffix)) return escapeColons(segment.text + suffix);
-  // Fastify would decode or interpret other characters, so a parameter matches them.
+  // A parameter matches all other characters, because Fastify would decode or interpret them.
   return isPlain(suffix) ? `:${parameter}(.+)${escapeColons(suffix)}` : `:${parameter}`;
 }
 

@@ -2,13 +2,13 @@ import type { GatewayRoute, NodeHandler } from "@plantstore/gateway";
 import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
 import { createMount, type MountOptions } from "./mount.ts";
 
-/** A Fastify request's members that the plugin uses. */
+/** The members of a Fastify request that the plugin uses. */
 export interface FastifyRequestLike {
   readonly raw: Parameters<NodeHandler>[0];
   readonly log: { error(fields: object, message: string): void };
 }
 
-/** A Fastify reply's members that the plugin uses. */
+/** The members of a Fastify reply that the plugin uses. */
 export interface FastifyReplyLike {
   readonly raw: Parameters<NodeHandler>[1];
   getHeaders(): Readonly<Record<string, number | string | readonly string[] | undefined>>;
@@ -16,11 +16,11 @@ export interface FastifyReplyLike {
   send(error: Error): unknown;
 }
 
-/** A Fastify instance's members that the plugin uses, in versions 4 and 5. */
+/** The members of a Fastify instance that the plugin uses, in versions 4 and 5. */
 export interface FastifyLike {
   readonly prefix: string;
   readonly log: FastifyRequestLike["log"] & { warn(message: string): void };
-  /** Only in version 5. */
+  /** Only Fastify 5 has this member. */
   readonly supportedMethods?: string[];
   removeAllContentTypeParsers(): unknown;
   addContentTypeParser(
@@ -39,24 +39,25 @@ export interface FastifyLike {
   }): unknown;
 }
 
-/** Options for {@link fastifyConnectPlugin}. Fastify itself uses the last three. */
+/** Options for {@link fastifyConnectPlugin}. Fastify itself uses `prefix`, `logLevel` and `logSerializers`. */
 export interface FastifyConnectOptions extends MountOptions<FastifyRequestLike> {
   readonly prefix?: unknown;
   readonly logLevel?: unknown;
   readonly logSerializers?: unknown;
 }
 
-/** The methods in both versions. */
+/** The HTTP methods that Fastify 4 and 5 support. */
 const commonMethods = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
 type HttpMethod = (typeof commonMethods)[number];
 
 /**
  * A Fastify plugin that serves Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin is
- * encapsulated. Its content type parsers do not affect the application. For its calls, the application's hooks up to
- * `preHandler` run, and `onResponse`. `onSend` does not, because the gateway writes the response itself.
+ * encapsulated. Its content type parsers do not affect the application. The application's hooks up to `preHandler` and
+ * the hook `onResponse` run for the plugin's calls. `onSend` does not run, because the gateway writes the response
+ * itself.
  *
- * Registers one route per path and method that the gateway serves, which `app.printRoutes()` prints. The application
- * serves everything else, including other methods on these paths.
+ * Registers one route per path and method that the gateway serves, and `app.printRoutes()` prints these routes. The
+ * application serves all other requests, including other methods on these paths.
  *
  * @throws as `createGateway` does, from `app.ready()`
  */
@@ -80,8 +81,8 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   });
   const { supportedMethods = commonMethods } = app;
   for (const [url, methods] of methodsByUrl(mount.routes, prefixes, app.log)) {
-    // @fastify/cors may have a route for OPTIONS requests to all paths, as a rule for all methods of `/{path=**}` has.
-    // Version 5 accepts all its methods here, which may be more than its type has.
+    // A rule for all methods of `/{path=**}` and @fastify/cors may both have a route for OPTIONS requests to all paths.
+    // Fastify 5 accepts all its supported methods here, which may be more than its type has.
     const isRegistered = (name: string): name is HttpMethod =>
       name !== "OPTIONS" || !app.hasRoute({ method: name, url: app.prefix + url });
     app.route({
@@ -91,7 +92,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
       // The routes have no schemas that @fastify/swagger could describe.
       schema: { hide: true },
       handler: (request, reply) => {
-        // The gateway sends the fields that hooks have set on `reply` too.
+        // The gateway also sends the header fields that hooks have set on `reply`.
         for (const [name, value = ""] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
         mount.serve(request, request.raw, reply.raw, (error) => {
           if (error === undefined) reply.callNotFound();
@@ -102,7 +103,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   }
 }
 
-/** Returns the methods to register for each URL. Warns of paths outside the plugin's prefix. */
+/** Returns the methods to register for each URL. Logs a warning for each path outside the plugin's prefix. */
 function methodsByUrl(
   routes: readonly GatewayRoute[],
   prefixes: PluginPrefixes,

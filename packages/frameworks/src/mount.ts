@@ -2,39 +2,36 @@ import { Code, ConnectError, type ContextValues, createContextKey, createContext
 import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
 import { refuseIgnoredOptions, requireObject } from "@plantstore/http";
 
-/** Options for all plugins: `createGateway` options that concern a framework application, and two more. */
+/** Options for all plugins. `createGateway` options that concern a framework application are included. */
 export interface MountOptions<Request extends object> extends Omit<
   GatewayOptions,
   "contextValues" | "engine" | "fallback"
 > {
   /**
-   * Returns a call's initial context values from the framework's request. Declared as a method, so that its
-   * parameter can have the framework's type.
+   * Returns a call's initial context values from the framework's request. The member is a method, so that its parameter
+   * can have the framework's type.
    */
   contextValues?(this: void, request: Request): ContextValues;
-  /**
-   * Milliseconds after which calls that are still in flight when the application closes are aborted. Defaults to
-   * 10,000.
-   */
+  /** Milliseconds between the close of the application and the abort of calls in flight. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;
 }
 
-/** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
+/** 10 s give unary calls time to complete, and end before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
 
 /** A gateway in a framework application. */
 export interface Mount<Request extends object> {
-  /** Serves a node request, which belongs to a framework request. */
+  /** Serves the node request of a framework request. */
   readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
   /** The paths that the gateway serves. */
   readonly routes: readonly GatewayRoute[];
-  /** Returns the framework's request for a fault's context values. */
+  /** Returns the framework's request for the context values of a call. */
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
   /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
   readonly close: () => void;
 }
 
-/** The `createGateway` options that a plugin does not use, and what to use instead. */
+/** The `createGateway` options that a plugin does not use, each with the reason. */
 const ignoredByPlugins = {
   engine: "the application has the HTTP server",
   fallback: "the application serves the requests that match nothing",

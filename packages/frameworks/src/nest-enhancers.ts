@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 
-/** What Nest runs before and after a controller's handler. Nest's documentation calls them enhancers. */
+/** The kinds of enhancers, which Nest runs before and after a controller's handler. */
 export type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
 
 /** The keys under which decorators in Nest 11 and 12 store enhancers (`@nestjs/common/constants`). */
@@ -35,15 +35,15 @@ export interface NestContainer {
 
 /** An enhancer that is declared for RPCs. */
 export interface Enhancer {
-  /** The class or the instance. */
+  /** The enhancer's class or instance. */
   readonly declared: unknown;
-  /** Whether it is a global one that Nest creates for each request. */
+  /** Whether Nest creates this global enhancer for each request. */
   readonly isScoped: boolean;
-  /** The class name and where it is declared, such as "RolesGuard of Greenhouse". */
+  /** The enhancer's class name and the place of its declaration, such as "RolesGuard of Greenhouse". */
   readonly label: string;
 }
 
-/** A class that implements RPCs, its instance, and the method names that are RPCs. */
+/** A class that implements RPCs, with its instance, and the names of the methods that are RPCs. */
 export interface RpcProvider {
   readonly type: new (...dependencies: never[]) => object;
   readonly service: DescService;
@@ -56,7 +56,7 @@ export interface NestConfiguration {
   readonly config: object;
 }
 
-/** The Nest application parts that declare enhancers and create their instances. */
+/** The parts of a Nest application that declare enhancers and create instances of enhancers. */
 export interface NestApplication {
   readonly configuration: NestConfiguration;
   readonly container: NestContainer;
@@ -64,7 +64,8 @@ export interface NestApplication {
 
 /** Returns an application's parts. @throws TypeError if `app` is not a Nest application */
 export function applicationOf(app: object): NestApplication {
-  // Not public; @nestjs/swagger reads them too. Injecting them would require the application's Nest classes.
+  // `config` and `container` are not public, but @nestjs/swagger also reads them. An injection would require the
+  // application's Nest classes.
   const config: unknown = Reflect.get(app, "config");
   const container: NestContainer | undefined = Reflect.get(app, "container");
   const isConfiguration = typeof config === "object" && config !== null && "getGlobalGuards" in config;
@@ -72,7 +73,7 @@ export function applicationOf(app: object): NestApplication {
   throw new TypeError("mount requires the application that NestFactory.create returns");
 }
 
-/** Returns the enhancers of one kind that are declared for RPCs: on providers, on their methods, and global ones. */
+/** Returns all enhancers of one kind that apply to RPCs, on providers, on methods, and for the application. */
 export function enhancersOf(
   kind: EnhancerKind,
   { config }: NestConfiguration,
@@ -95,7 +96,7 @@ export function enhancersOf(
   return [...declared, ...forAll, ...forRequests];
 }
 
-/** Returns an `ApplicationConfig` method's results, except where a factory returns nothing. */
+/** Returns the results of an `ApplicationConfig` method, without empty results of factories. */
 function globalsOf(config: object, getter: string): object[] {
   const items: readonly (object | null | undefined)[] = Reflect.get(config, getter).call(config);
   return items.filter((item) => item !== null && item !== undefined);
@@ -107,7 +108,10 @@ function parameterPipes(type: object, method: string): unknown[] {
   return Object.values(parameters).flatMap(({ pipes = [] }) => pipes);
 }
 
-/** Returns the enhancers that decorators have stored on a class or a method. A class inherits its base's enhancers. */
+/**
+ * Returns the enhancers that decorators have stored on a class or a method. A class inherits the enhancers of its base
+ * class.
+ */
 function listIn(target: object, key: string): readonly unknown[] {
   const items: readonly unknown[] | undefined = Reflect.get(Reflect, "getMetadata")(key, target);
   return items ?? [];

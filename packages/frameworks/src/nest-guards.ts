@@ -1,10 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { enhancersOf, type NestConfiguration, type NestContainer, type RpcProvider } from "./nest-enhancers.ts";
 
-/** Runs an RPC's guards with the request and an application's response. Rejects if one refuses the call. */
+/** Runs an RPC's guards with the application's request and response. Rejects if a guard refuses the call. */
 export type GuardCheck = (request: object, response: object) => Promise<void>;
 
-/** What runs guards in Nest's `ExternalContextCreator`. */
+/** The method of Nest's `ExternalContextCreator` that runs guards. */
 interface ContextCreator {
   create(
     instance: object,
@@ -20,9 +20,9 @@ interface ContextCreator {
 }
 
 /**
- * Returns the checks for all RPCs that have guards, by procedure.
+ * Returns the checks for all RPCs with guards, by procedure.
  *
- * @throws Error that names guards which Nest creates for each request, because RPCs have no Nest request
+ * @throws Error for guards that Nest creates for each request, because RPCs have no Nest request
  */
 export function createGuardChecks(
   configuration: NestConfiguration,
@@ -54,7 +54,7 @@ function isSingleton(declared: unknown, container: NestContainer): boolean {
 }
 
 function contextCreatorOf(container: NestContainer): ContextCreator {
-  // By name, because each @nestjs/core copy has another class.
+  // The class is found by name, because each copy of @nestjs/core has a different class.
   for (const [token, { instance }] of container.getInternalCoreModuleRef().providers) {
     const isCreator = typeof token === "function" && token.name === "ExternalContextCreator";
     if (isCreator && isContextCreator(instance)) return instance;
@@ -100,7 +100,7 @@ const codes: Readonly<Record<number, Code>> = {
   503: Code.Unavailable,
 };
 
-/** Returns an `HttpException`'s error. Any other error is a fault. */
+/** Returns the ConnectError for an `HttpException`. Any other error is returned unchanged, as a fault. */
 function toConnectError(error: unknown): unknown {
   if (!(error instanceof Error) || !("getStatus" in error) || typeof error.getStatus !== "function") return error;
   const code = codes[Number(error.getStatus())];

@@ -25,7 +25,10 @@ export function implementedBy<Service extends DescService>(
   return { service, provider };
 }
 
-/** Options for {@link ConnectModule.forRoot}: the Express middleware's, with `services` as the routes. */
+/**
+ * Options for {@link ConnectModule.forRoot}. The Express middleware's options apply, with `services` instead of
+ * `routes`.
+ */
 export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "routes"> {
   readonly services: readonly ConnectProvider[];
   /** The modules that export the providers' dependencies. */
@@ -40,7 +43,7 @@ interface NestDynamicModule {
   readonly module: Class<object>;
 }
 
-/** A dynamic Nest module, whose types have mutable arrays. */
+/** A dynamic Nest module. The arrays are mutable, because Nest's types require it. */
 export interface ConnectDynamicModule {
   module: Class<object>;
   imports: ImportedModule[];
@@ -50,11 +53,11 @@ export interface ConnectDynamicModule {
 
 type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
 
-/** The objects from which Nest creates a {@link ConnectGateway}. */
+/** The objects that Nest has created for a gateway. */
 interface ConnectGatewayParts {
   readonly middleware: ExpressConnectMiddleware;
   readonly providers: readonly RpcProvider[];
-  /** Gets the RPC guards, by their procedure. */
+  /** The guard checks of RPCs by procedure. Filled at the start of the application. */
   readonly checks: Map<string, GuardCheck>;
 }
 
@@ -69,7 +72,7 @@ export class ConnectGateway {
   }
 
   /**
-   * Adds the gateway's middleware. Call it before `app.init` and `app.listen`, which add Nest's body parsers.
+   * Adds the gateway's middleware. Call `mount` before `app.init` and `app.listen`, which add Nest's body parsers.
    *
    * @throws TypeError if `app` is not the application that `NestFactory.create` returns
    */
@@ -79,8 +82,9 @@ export class ConnectGateway {
   }
 
   /**
-   * Called by Nest at the start. Throws if the gateway is not mounted, because no RPC would be served, and for guards
-   * that Nest creates for each request. Warns of pipes, interceptors and exception filters, which do not run for RPCs.
+   * Called by Nest at the start. Throws if the gateway is not mounted, because no RPC would be served. Throws for
+   * guards that Nest creates for each request. Warns of pipes, interceptors and exception filters, which do not run for
+   * RPCs.
    */
   onApplicationBootstrap(): void {
     const application = this.#application;
@@ -112,7 +116,7 @@ export class ConnectModule {
   /**
    * Returns the module to import. Nest creates the providers with their dependencies, once for the application.
    *
-   * @throws as `createGateway` does, and TypeError for a provider without a method for an RPC, when Nest creates it
+   * @throws as `createGateway` does. When Nest creates a provider without a method for an RPC, throws a TypeError
    */
   static forRoot(moduleOptions: ConnectModuleOptions): ConnectDynamicModule {
     const { services, imports = [], ...options } = moduleOptions;
@@ -153,7 +157,7 @@ function createMiddleware(
       const admitProcedure = await admitted;
       return async (procedure: string): Promise<void> => {
         await admitProcedure?.(procedure);
-        // Each request comes through the middleware. Without one, no guard could read its header.
+        // Each request comes through the middleware. Without a request, no guard could read its header.
         if (raw === undefined || response === undefined) throw new TypeError("guards need a request of Nest");
         await checks.get(procedure)?.(raw, response);
       };
@@ -167,7 +171,7 @@ function createMiddleware(
   return Object.assign(serve, { close: mount.close });
 }
 
-/** Returns a provider. Refuses one that lacks a method, which the types cannot check in JavaScript. */
+/** Returns a provider. Refuses a provider that lacks a method, because types do not check JavaScript code. */
 function complete(service: DescService, type: Class<object>, instance: object = {}): RpcProvider {
   const { methods, typeName } = service;
   const names = methods.map(({ localName }) => localName);

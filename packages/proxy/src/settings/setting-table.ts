@@ -20,14 +20,14 @@ import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-
 import { upstreamType } from "./upstream-table.ts";
 
 /**
- * The upper bound for message sizes in bytes. 1 GiB, because most messages are held in memory, and they are at most 2
- * GiB in protobuf.
+ * The upper bound for message sizes in bytes. 1 GiB, because most messages are held in memory, and protobuf limits
+ * messages to 2 GiB.
  */
 const messageBytesMax = 1_073_741_824;
 
 const port = integer(0, 65_535);
 
-/** More than a process can serve. A higher rate would have no effect. */
+/** Calls per second. The maximum is more than a process can serve, so that a higher rate would have no effect. */
 const rate = number(0.001, 1_000_000);
 
 const profile = oneOf(profileNames);

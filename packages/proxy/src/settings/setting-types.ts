@@ -2,7 +2,11 @@ import { nearestName } from "@plantstore/http";
 import { type Located, memberPath } from "./located.ts";
 import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";
 
-/** Any text, or one in this form. @param read - returns the value. Throws an Error whose message follows the name */
+/**
+ * Text that `read` accepts.
+ *
+ * @param read - returns the value, or throws an Error whose message follows the setting's name
+ */
 export function text<T = string>(label?: string, read?: (text: string) => T): SettingType<T>;
 export function text(label: string = "text", read: (text: string) => unknown = (each) => each): SettingType<unknown> {
   return {
@@ -40,7 +44,7 @@ export function positiveNumber(most: number): SettingType<number> {
   });
 }
 
-/** Which numbers a setting accepts. */
+/** The numbers that a setting accepts. */
 interface NumberRange {
   readonly schema: Readonly<Record<string, number>>;
   readonly label: string;
@@ -102,7 +106,7 @@ export function list<T>(type: SettingType<T>): SettingType<readonly T[]> {
   };
 }
 
-/** A mapping with any keys. @param keyProblem - returns what keys must be if a key is not valid */
+/** A mapping with any keys. @param keyProblem - returns the requirement for keys if a key is not valid */
 export function record<T>(
   type: SettingType<T>,
   keyProblem?: (key: string) => string | undefined,
@@ -123,7 +127,7 @@ export function record<T>(
   };
 }
 
-/** A mapping with these settings. Unknown keys are refused. */
+/** A mapping with named settings. Unknown keys are refused. */
 export function mapping<T>(members: MembersOf<T>): SettingType<T>;
 export function mapping(members: Members): SettingType<unknown> {
   const isSecret = Object.values(members).some(({ type }) => type.isSecret === true);
@@ -168,7 +172,9 @@ function reportUnknown(values: ReadonlyMap<string, Located>, members: Members, r
   }
 }
 
-/** Returns a flag's setting, such as `descriptors: reflection` for `--reflection`, also in nested mappings. */
+/**
+ * Returns the setting for a flag, such as `descriptors: reflection` for `--reflection`. Also searches nested mappings.
+ */
 function findByFlag(flagName: string, members: Members): string | undefined {
   for (const [name, { flags, type }] of Object.entries(members)) {
     const flag = flags?.find((each) => each.name === flagName);
@@ -180,8 +186,10 @@ function findByFlag(flagName: string, members: Members): string | undefined {
 }
 
 /**
- * Reports that a value does not have its type. @param must - what it must be @param isSecret - whether to hide the
- * value
+ * Reports a value with the wrong type.
+ *
+ * @param must - the requirement for values
+ * @param isSecret - whether to hide the value
  */
 function refuse(at: Located, report: ReportProblem, must: string, isSecret: boolean = false): undefined {
   report(at, `${must}, got ${isSecret ? describeKind(at) : describe(at)}`);

@@ -1,9 +1,9 @@
 import type { Located } from "./located.ts";
 
-/** Receives a problem: the value that is wrong, and the rest of the message, such as `must be text, got 5`. */
+/** Receives a wrong value, and a message that continues after the value's name, such as `must be text, got 5`. */
 export type ReportProblem = (at: Located, problem: string) => void;
 
-/** A value type: how values are read, and how the reference page and the JSON Schema describe them. */
+/** A value type, which reads values, and describes them for the reference page and the JSON Schema. */
 export interface SettingType<T> {
   /** A short name for the reference page, such as `integer`. */
   readonly label: string;
@@ -12,9 +12,9 @@ export interface SettingType<T> {
   readonly members?: Members;
   /** Whether the members belong to list items. */
   readonly isList?: boolean;
-  /** Whether values are or contain secrets, which messages must not show. */
+  /** Whether values are secrets or contain secrets. Messages must not show such values. */
   readonly isSecret?: boolean;
-  /** Reads a value. Reports each problem, and then returns `undefined`. */
+  /** Reads a value. Reports each problem. Returns `undefined` for an invalid value. */
   readonly read: (at: Located, report: ReportProblem) => T | undefined;
 }
 
@@ -25,17 +25,17 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface SettingFlag {
   /** The name without dashes. */
   readonly name: string;
-  /** Its value's placeholder in the help, such as `FILE`, or `undefined` for a flag that sets {@link value}. */
+  /** Placeholder for the flag's value in the help, such as `FILE`. Undefined for a flag that sets {@link value}. */
   readonly placeholder?: string;
-  /** A flag's value without a placeholder. Default `true`. */
+  /** The value that a flag without a placeholder sets. Default `true`. */
   readonly value?: string | boolean;
-  /** Whether it can be repeated. */
+  /** Whether the flag can be repeated. */
   readonly multiple?: boolean;
-  /** Its sentence in the help, if the setting's does not fit. */
+  /** Description of the flag in the help, if the setting's description does not fit. */
   readonly about?: string;
   /**
-   * Returns the setting's value for all flag values, or `undefined` to leave it unset. `members` are the settings in
-   * the mapping that contains it. Defaults to the value itself, or a list with all values.
+   * Returns the setting's value for all flag values, or `undefined` to leave the setting unset. `members` are the
+   * settings in the parent mapping. By default, the setting gets the flag's value, or a list with all values.
    */
   readonly toValue?: (
     texts: readonly string[],
@@ -44,20 +44,20 @@ export interface SettingFlag {
   ) => Located["value"] | Error | undefined;
 }
 
-/** A setting: type, default, sentence and flags. Its name is the key in its {@link Members}. */
+/** A setting with its type, default, description and flags. The setting's name is its key in {@link Members}. */
 export interface Setting {
   readonly type: SettingType<unknown>;
   /** One sentence for the reference page, the JSON Schema and `--help`. */
   readonly about: string;
   readonly flags?: readonly SettingFlag[];
-  /** The value if it is not set. */
+  /** The value if the setting is not set. */
   readonly fallback?: unknown;
   readonly required?: true;
-  /** Whether an absent mapping is read as an empty one, so that its settings get their defaults. */
+  /** Whether an absent mapping is read as an empty mapping, so that its settings get their defaults. */
   readonly implied?: true;
 }
 
-/** A mapping's settings, by name. */
+/** The settings in a mapping, by name. */
 export type Members = Readonly<Record<string, Setting>>;
 
 /**

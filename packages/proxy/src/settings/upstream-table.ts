@@ -22,7 +22,7 @@ export interface UpstreamFile {
   readonly responseHeader: HeaderRulesFile | undefined;
 }
 
-/** TLS to an upstream. */
+/** TLS settings for connections to an upstream. */
 export interface UpstreamTlsFile {
   readonly ca: string | undefined;
   readonly cert: string | undefined;
@@ -30,7 +30,7 @@ export interface UpstreamTlsFile {
   readonly servername: string | undefined;
 }
 
-/** Which header fields are forwarded in one direction. */
+/** Rules for forwarding header fields in one direction. */
 export interface HeaderRulesFile {
   readonly allow: readonly string[] | undefined;
   readonly deny: readonly string[];
@@ -38,7 +38,7 @@ export interface HeaderRulesFile {
   readonly set: Readonly<Record<string, string>>;
 }
 
-/** Maximum timeout in milliseconds. A day, because longer calls are streams, which need no deadline. */
+/** Maximum timeout in milliseconds. A day is enough, because longer calls are streams, which need no deadline. */
 export const timeoutMsMax = 86_400_000;
 
 /** @param byDefault - the fields that are forwarded without `allow` */
@@ -180,7 +180,7 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
   },
 });
 
-/** Parses header fields in curl's form. Errors do not show the value, which may be a credential. */
+/** Parses header fields such as `Name: value`. Errors do not show the value, which may be a credential. */
 function parseHeaderFields(fields: readonly string[], path: string): Located["value"] | Error {
   const header = new Headers();
   for (const field of fields) {
@@ -194,7 +194,7 @@ function parseHeaderFields(fields: readonly string[], path: string): Located["va
   return new Map([...header].map(([name, value]) => [name, ofFlag(memberPath(path, name), "--reflect-header", value)]));
 }
 
-/** Parses service names, and selects those for the upstream with these settings. */
+/** Parses service names, and selects the names for one upstream. */
 function toServices(
   texts: readonly string[],
   path: string,

@@ -7,8 +7,8 @@ import { lookupGapMs, serversMax } from "./upstream-limits.ts";
 import type { CompleteUpstreamOptions, UpstreamLookup } from "./upstream-options.ts";
 
 /**
- * An upstream's server addresses: the configured addresses, and those that its names resolve to. Names are resolved at
- * the first call, periodically while calls are made, and after a connection was lost.
+ * An upstream's server addresses, which are configured or resolved from names. Names are resolved at the first call,
+ * periodically while calls are made, and after a connection was lost.
  */
 export class AddressResolver {
   readonly #configured: readonly UpstreamAddress[];
@@ -24,7 +24,7 @@ export class AddressResolver {
   #dueAtMs = 0;
   /** Whether names are being resolved. */
   isResolving = false;
-  /** Why the last lookup failed. */
+  /** The error of the last lookup, or `undefined` if the lookup succeeded. */
   problem: ConnectError | undefined;
 
   constructor(configured: readonly UpstreamAddress[], settings: CompleteUpstreamOptions, onChange: () => void) {
@@ -36,7 +36,7 @@ export class AddressResolver {
     this.#onChange = onChange;
   }
 
-  /** All known servers' distinct addresses. */
+  /** The distinct addresses of all known servers. */
   get addresses(): ReadonlyMap<string, UpstreamAddress> {
     const addresses = this.#configured.flatMap((address) =>
       address.isName ? (this.#resolved.get(address) ?? []) : [address],
@@ -66,7 +66,7 @@ export class AddressResolver {
     this.refresh();
   }
 
-  /** Never rejects. */
+  /** Resolves all names. Never rejects. */
   async #resolveAll(): Promise<void> {
     this.problem = undefined;
     await Promise.all(this.#names.map((name) => this.#resolve(name)));

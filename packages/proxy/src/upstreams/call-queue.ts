@@ -5,13 +5,13 @@ import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */
 export interface PendingCall {
-  /** Whether the call stays queued while no server can be reached, rather than being refused. */
+  /** Whether the call stays queued while no server can be reached. Other calls are refused. */
   readonly waitsForReady: boolean;
-  /** Called once, with a connection that has a free stream. The stream must be opened before this returns. */
+  /** Called once, with a connection that has a free stream. The call must open the stream before `begin` returns. */
   begin(connection: ClientConnection): void;
   /**
-   * Called once if the call gets no stream: `Unavailable`, or `ResourceExhausted` if the queue is full or the call
-   * timed out.
+   * Called once if the call gets no stream. The error is `Unavailable`, or `ResourceExhausted` if the queue is full or
+   * the call timed out.
    */
   refuse(error: ConnectError): void;
 }
@@ -30,21 +30,24 @@ const refusalMessages = {
 
 /**
  * The queue for calls that wait for a connection or a stream, first in, first out. {@link UpstreamLimits.waitingCalls}
- * limits its length. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving. Until then, the
- * connect timeout does.
+ * limits its length. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving. Before a server
+ * is serving, the connect timeout limits the wait.
  */
 export class CallQueue {
-  /** How many calls were refused, by reason. */
+  /** Number of refused calls, by reason. */
   readonly refusals: Record<RefusalReason, number> = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
   /**
-   * When each call was queued, in `performance.now()` milliseconds. Ascending, because a `Map` keeps insertion order.
+   * Queued calls with their start time, in `performance.now()` milliseconds. Times are ascending, because a `Map` keeps
+   * insertion order.
    */
   readonly #calls = new Map<PendingCall, number>();
-  /** Kept between calls to {@link shift}, because a new iterator would have to skip all removed entries. */
+  /**
+   * The iterator is kept between calls to {@link shift}, because a new iterator would have to skip all removed entries.
+   */
   #iterator: Iterator<PendingCall> = this.#calls.keys();
-  /** The time since which calls wait for a stream rather than for a server. */
+  /** Time since which calls wait for a stream and not for a server. */
   #servingSinceMs: number | undefined;
 
   constructor(limits: UpstreamLimits, authority: string) {
@@ -52,7 +55,7 @@ export class CallQueue {
     this.#authority = authority;
   }
 
-  /** How many calls are queued. */
+  /** Number of queued calls. */
   get size(): number {
     return this.#calls.size;
   }
@@ -89,7 +92,7 @@ export class CallQueue {
     return removed;
   }
 
-  /** Refuses the calls that timed out waiting for a stream. @param isServing - whether any server has streams */
+  /** Refuses the calls that timed out waiting for a stream. @param isServing - whether any server is serving */
   refuseTimedOut(isServing: boolean): void {
     const nowMs = performance.now();
     const { queueTimeoutMs } = this.#limits;
@@ -104,7 +107,7 @@ export class CallQueue {
     }
   }
 
-  /** Refuses a call. @param why - the reason for operators, a constant text, so that logs can detect repetitions */
+  /** Refuses a call. @param why - the reason for operators. A constant text, so that logs can detect repetitions */
   refuse(call: PendingCall, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);

@@ -1,13 +1,13 @@
-/** Milliseconds until the first retry: gRPC's INITIAL_BACKOFF. */
+/** Milliseconds until the first retry (INITIAL_BACKOFF in gRPC). */
 const initialMs = 1_000;
-/** Factor by which the wait grows after each further failure: gRPC's MULTIPLIER. */
+/** Factor by which the wait grows after each further failure (MULTIPLIER in gRPC). */
 const multiplier = 1.6;
-/** Maximum wait in milliseconds: gRPC's MAX_BACKOFF. */
+/** Maximum wait in milliseconds (MAX_BACKOFF in gRPC). */
 const maxMs = 120_000;
-/** Waits vary randomly by this fraction, so that clients do not retry at the same time: gRPC's JITTER. */
+/** Fraction by which waits vary randomly, so that clients do not retry at the same time (JITTER in gRPC). */
 const jitter = 0.2;
 
-/** When a failed attempt may be retried, by gRPC's "Connection Backoff Protocol". */
+/** Determines when a failed attempt may be retried (gRPC, "Connection Backoff Protocol"). */
 export class ConnectBackoff {
   #nextMs = initialMs;
   #endMs = 0;
@@ -18,9 +18,9 @@ export class ConnectBackoff {
   }
 
   /**
-   * Records that an attempt failed. Waits are measured from an attempt's start.
+   * Records that an attempt failed. The wait is measured from the attempt's start.
    *
-   * @returns when to retry, in `performance.now()` milliseconds
+   * @returns the time of the next attempt, in `performance.now()` milliseconds
    */
   failed(begunAtMs: number): number {
     this.#endMs = begunAtMs + this.#nextMs * (1 + jitter * (2 * Math.random() - 1));

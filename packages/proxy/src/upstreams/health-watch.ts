@@ -15,18 +15,18 @@ import {
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** Maximum bytes in a health response. 1 KiB: it contains only one number. */
+/** Maximum bytes in a health response. 1 KiB is enough, because the response contains only one number. */
 const messageBytesMax = 1_024;
 
-/** Bytes before each message: its flags and its length (gRPC over HTTP/2, "Length-Prefixed-Message"). */
+/** Bytes of flags and length before each message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const prefixBytes = 5;
 
 /** The grpc-status for a method that the server does not implement. */
 const unimplementedStatus = "12";
 
 /**
- * Watches a service's health on one connection while it accepts calls (gRFC A17). A server is healthy if it reports
- * SERVING or does not implement `grpc.health.v1`. If the stream ends, it is opened again with a backoff.
+ * Watches a service's health on one connection while the connection accepts calls (gRFC A17). A server is healthy if it
+ * reports SERVING or does not implement `grpc.health.v1`. A watch stream that ends is opened again with a backoff.
  */
 export class HealthWatch implements ResponseReceiver {
   readonly #connection: ClientConnection;
@@ -37,7 +37,7 @@ export class HealthWatch implements ResponseReceiver {
   #stream: ClientStream | undefined;
   #begunAtMs = 0;
   #isStopped = false;
-  /** The bytes in a message that has not arrived completely. */
+  /** The received bytes of an incomplete message. */
   #partial: Uint8Array = noBytes;
 
   constructor(

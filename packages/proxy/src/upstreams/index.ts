@@ -1,10 +1,10 @@
 /**
  * Which server gets this call? Connections are opened when calls need them, and reopened after a loss with gRPC's
- * backoff. Independent of messages, except for health checks.
+ * backoff. The module does not depend on messages, except for health checks.
  *
  * An `Upstream` has an `UpstreamServer` for each address of its `AddressResolver`, and each server has an
  * `UpstreamConnection` for each socket. Calls that find no free stream are queued in the upstream until any server has
- * one.
+ * a free stream.
  */
 export { ConnectBackoff } from "./connect-backoff.ts";
 export { type UpstreamTls } from "./open-socket.ts";

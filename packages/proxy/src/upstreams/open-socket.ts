@@ -4,9 +4,11 @@ import { freedBytesMin, messageOf } from "@plantstore/http";
 import { explainTlsError, TlsFilesError } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** How server and client authenticate each other: options for node's `tls.connect`. */
+/** TLS options for the authentication of server and client. Node's `tls.connect` gets these options. */
 export interface UpstreamTls extends SecureContextOptions {
-  /** The name that the server's certificate must contain. Also sent as SNI. Defaults to the address's host. */
+  /**
+   * The name that the server's certificate must contain. The name is also sent as SNI. Defaults to the address's host.
+   */
   readonly servername?: string;
 }
 
@@ -14,11 +16,11 @@ export interface UpstreamTls extends SecureContextOptions {
 export interface PreparedTls {
   readonly secureContext: SecureContext;
   readonly servername: string | undefined;
-  /** Whether there is a client certificate. */
+  /** Whether the options have a client certificate. */
   readonly hasCertificate: boolean;
 }
 
-/** Parses certificates and keys. @throws TlsFilesError if one is invalid */
+/** Parses certificates and keys. @throws TlsFilesError if a certificate or key is invalid */
 export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
   try {
     const hasCertificate = tls.cert !== undefined || tls.pfx !== undefined;
@@ -32,7 +34,7 @@ export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
  * Opens a socket to a server. With TLS, negotiates HTTP/2 by ALPN (RFC 9113 §3.2).
  *
  * @param tls - used for `https`
- * @param opened - called once, with the socket or an error
+ * @param opened - called once with the socket or an error
  * @returns a function that cancels the attempt
  */
 export function openSocket(
@@ -64,8 +66,8 @@ export function openSocket(
 }
 
 /**
- * Maximum bytes in one read from a socket. 64 KiB, as in node. A chunk has up to four frames, so a piece of a body is
- * small compared with the chunk, and is copied rather than keeping the chunk in memory.
+ * Maximum bytes in one read from a socket. 64 KiB is also node's size. A chunk has up to four frames. A piece of a body
+ * is small compared with the chunk, and is copied so that the chunk is not kept in memory.
  */
 const readBytesMax = 64 * 1024;
 
@@ -81,8 +83,8 @@ function openTcp({ target }: UpstreamAddress): Socket {
 }
 
 /**
- * Copies a small chunk from the read buffer into its own allocation (not node's buffer pool), so that messages can be
- * slices from it.
+ * Copies a small chunk from the read buffer into a separate buffer, so that messages can be slices of the copy. Node's
+ * buffer pool is not used.
  */
 function copyChunk(chunk: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(chunk.byteLength);

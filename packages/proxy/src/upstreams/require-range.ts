@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** @throws RangeError if the value is not a number in this range */
+/** @throws RangeError if the value is not a number from `least` to `most` */
 export function requireRange(name: string, value: number, least: number, most: number): void {
   // A JavaScript caller may pass a string, for example from an environment variable.
   if (typeof value === "number" && value >= least && value <= most) return;

@@ -1,24 +1,25 @@
-/** What {@link ServiceOwners} needs of an upstream. */
+/** The upstream options that {@link ServiceOwners} needs. */
 interface ServicePatterns {
-  /** Full service names. A name that ends in `*` is a prefix. Empty or `undefined` for all services. */
+  /** Full names of services. A name that ends in `*` is a prefix. Empty or `undefined` selects all services. */
   readonly services?: readonly string[] | undefined;
   readonly descriptors: unknown;
 }
 
-/** Why an upstream's patterns cannot be used. */
+/** A problem for which an upstream's patterns cannot be used. */
 export interface PatternProblem {
   /** The upstream's index. */
   readonly at: number;
   readonly kind: "missing" | "shared";
-  /** The pattern that an earlier upstream has too, or `undefined` if patterns are missing. */
+  /** The pattern that an earlier upstream also has, or `undefined` if patterns are missing. */
   readonly pattern: string | undefined;
-  /** The index of the earlier upstream with the same pattern, or another one that uses reflection. */
+  /** Index of the earlier upstream with the same pattern, or of another upstream with reflection. */
   readonly other: number;
 }
 
 /**
- * Returns why upstreams cannot be distinguished: several use reflection and one has no patterns, or two have the same
- * pattern. What an upstream sends by reflection must not decide which calls it gets.
+ * Returns the problems for which upstreams cannot be distinguished. Several upstreams with reflection need patterns,
+ * and two upstreams must not have the same pattern. An upstream's reflection must not decide which calls the upstream
+ * gets.
  */
 export function findPatternProblems(upstreams: readonly ServicePatterns[]): readonly PatternProblem[] {
   const reflected = [...upstreams.entries()].filter(([, { descriptors }]) => descriptors === "reflection");
@@ -38,7 +39,7 @@ export function findPatternProblems(upstreams: readonly ServicePatterns[]): read
   return problems;
 }
 
-/** Which upstream a service belongs to, by all upstreams' patterns. The most specific pattern applies. */
+/** Finds the upstream to which a service belongs, by all upstreams' patterns. The most specific pattern applies. */
 export class ServiceOwners {
   readonly #names = new Map<string, number>();
   /** The prefixes with their upstreams, longest first. */
@@ -57,13 +58,14 @@ export class ServiceOwners {
     this.#prefixes = prefixes.toSorted(([a], [b]) => b.length - a.length);
   }
 
-  /** Returns the index of the upstream whose pattern matches, or `undefined` if no pattern does. */
+  /** Returns the index of the upstream whose pattern matches, or `undefined` if no pattern matches. */
   ownerOf(name: string): number | undefined {
     return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
 
   /**
-   * Returns the same as {@link ownerOf}, but ignores the pattern `*`, which matches any segment in a REST path, too.
+   * Returns the index as {@link ownerOf} does, but ignores the pattern `*`, which also matches any segment in a REST
+   * path.
    */
   namedOwnerOf(name: string): number | undefined {
     const isNamed =
@@ -71,19 +73,22 @@ export class ServiceOwners {
     return isNamed ? this.ownerOf(name) : undefined;
   }
 
-  /** Returns whether an upstream may serve a service. Without patterns, it serves what no other pattern matches. */
+  /**
+   * Returns whether an upstream may serve a service. An upstream without patterns serves the services that no pattern
+   * matches.
+   */
   mayServe(at: number, name: string): boolean {
     const owner = this.ownerOf(name);
     return owner === undefined ? this.#hasPatterns[at] === false && isApplicationService(name) : owner === at;
   }
 
-  /** Returns the index of another upstream with patterns, or `undefined` if there is none. */
+  /** Returns the index of another upstream with patterns, or `undefined` if no other upstream has patterns. */
   otherWithPatterns(at: number): number | undefined {
     const other = this.#hasPatterns.findIndex((has, index) => has && index !== at);
     return other < 0 ? undefined : other;
   }
 
-  /** Returns whose service an upstream may not serve, if that is worth a report, otherwise `undefined`. */
+  /** Returns the other upstream that owns a service, or `undefined` if no conflict has to be reported. */
   foreignOwnerOf(at: number, name: string): number | undefined {
     const owner = this.ownerOf(name);
     return owner === at || !isApplicationService(name) ? undefined : owner;

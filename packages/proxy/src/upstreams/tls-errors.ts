@@ -5,7 +5,7 @@ const trust = "set tls.ca (--upstream-tls-ca) to the certificate of its authorit
 const rejectedText = "the server rejected the client certificate of tls.cert (--upstream-tls-cert)";
 const plaintext = "the server does not use TLS: use an http: address, or dns: without tls";
 
-/** Advice by node's error code, added to its message. */
+/** Advice that is added to an error's message, by node's error code. */
 const advice: ReadonlyMap<string, string> = new Map([
   ["ERR_TLS_CERT_ALTNAME_INVALID", "set tls.servername (--upstream-tls-servername) to a name of the certificate"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", trust],
@@ -15,7 +15,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", trust],
 ]);
 
-/** Messages that replace the OpenSSL messages, by how node's error code ends. */
+/** Messages that replace OpenSSL's messages, by the end of node's error code. */
 const messages: readonly (readonly [code: string, message: string])[] = [
   ["ALERT_CERTIFICATE_REQUIRED", missingClientCertificate("requires")],
   ["ALERT_BAD_CERTIFICATE", rejectedText],
@@ -26,7 +26,7 @@ const messages: readonly (readonly [code: string, message: string])[] = [
   ["PACKET_LENGTH_TOO_LONG", plaintext],
 ];
 
-/** Describes that a server asks for a client certificate, or may do so. */
+/** Returns the message for a server that requires, or may require, a client certificate. */
 export function missingClientCertificate(verb: "requires" | "may require"): string {
   return `the server ${verb} a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)`;
 }

@@ -3,11 +3,11 @@ export interface UpstreamAddress {
   readonly scheme: "http" | "https";
   /** The `:authority` of requests (RFC 9113 §8.3.1). */
   readonly authority: string;
-  /** A TCP port, or a Unix socket's path. */
+  /** A host with a TCP port, or the path of a Unix socket. */
   readonly target: { readonly host: string; readonly port: number } | { readonly path: string };
-  /** The name that the certificate must contain, unless {@link UpstreamTls} sets another. */
+  /** The name that the certificate must contain, unless {@link UpstreamTls} sets another name. */
   readonly host: string;
-  /** Whether the upstream resolves the host, which may have several servers' addresses. */
+  /** Whether the upstream resolves the host. A name may resolve to several servers' addresses. */
   readonly isName: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface UpstreamAddress {
  * or `dns:host:port`, which resolves to one or more servers.
  *
  * @param secure - whether `dns:` uses TLS
- * @throws TypeError for anything else
+ * @throws TypeError for any other text
  */
 export function readUpstreamAddress(text: string, secure: boolean = false): UpstreamAddress {
   // gRPC clients send "localhost" as a Unix socket's authority.
@@ -24,7 +24,7 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
     const target = { path: text.slice(5) };
     return { scheme: "http", authority: "localhost", target, host: "localhost", isName: false };
   }
-  // gRPC's name syntax, without the optional DNS server, which the system configures.
+  // gRPC's name syntax without the optional DNS server, because the system configures the DNS server.
   const name = /^dns:(?:\/\/\/)?(?!\/)(.+)$/.exec(text)?.[1];
   const address = name === undefined ? text : `${secure ? "https" : "http"}://${name}`;
   const url = URL.canParse(address) ? new URL(address) : undefined;
@@ -35,14 +35,14 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
     throw new TypeError(`an upstream address must be a URL such as ${examples}, got "${text}"`);
   }
   const port = url.port === "" ? defaultPorts[scheme] : Number(url.port);
-  // A URL has brackets around an IPv6 address. `connect` does not accept them.
+  // `connect` does not accept the brackets around an IPv6 address in a URL.
   const host = url.hostname.replace(/[[\]]/g, "");
   return { scheme, authority: url.host, target: { host, port }, host, isName: name !== undefined };
 }
 
 const defaultPorts = { http: 80, https: 443 };
 
-/** Returns an address for error messages. A resolved address includes its name: `orders:50051 (10.0.0.1)`. */
+/** Returns an address for error messages. A resolved address includes its name, as in `orders:50051 (10.0.0.1)`. */
 export function nameAddress({ authority, target, host }: UpstreamAddress): string {
   return "host" in target && target.host !== host ? `${authority} (${target.host})` : authority;
 }

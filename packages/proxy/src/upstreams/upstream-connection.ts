@@ -27,17 +27,17 @@ export interface ServerSettings {
 export interface ConnectionStart {
   /** Maximum streams that are opened before the server's SETTINGS arrive. */
   readonly streamsBeforeSettings: number;
-  /** Whether there are other connections to the server. */
+  /** Whether the server has other connections. */
   readonly isAdditional: boolean;
 }
 
 /** The {@link UpstreamConnection} events. */
 export interface ConnectionEvents {
-  /** Called when the server's SETTINGS have arrived, and its health too if it is watched. */
+  /** Called when the server's SETTINGS have arrived, and also its health if the health is watched. */
   onEstablished(streamsMax: number): void;
   /** Called when {@link UpstreamConnection.availableStreams} may have changed. */
   onStreamAvailable(connection: UpstreamConnection): void;
-  /** Called when the connection is closed. `problem` is set if it was never established. */
+  /** Called when the connection is closed. `problem` is set if the connection was never established. */
   onClosed(connection: UpstreamConnection, problem: Error | undefined): void;
 }
 
@@ -51,12 +51,12 @@ export class UpstreamConnection {
   #isHealthy: boolean;
   /** Whether the connection accepts no more calls because one side is closing it. */
   isRetired = false;
-  /** Whether the server's SETTINGS have arrived, and its health too if it is watched. */
+  /** Whether the server's SETTINGS have arrived, and also its health if the health is watched. */
   isEstablished = false;
   /** The HTTP/2 error code with which the connection was closed. */
   #errorCode = 0;
   #socketError: Error | undefined;
-  /** Whether the server may have closed the connection because it wants a client certificate. */
+  /** Whether the server may have closed the connection because no client certificate was sent. */
   readonly #lacksCertificate: boolean;
 
   constructor(
@@ -89,7 +89,7 @@ export class UpstreamConnection {
       },
       onClose: () => this.#closed(),
       lossReason: () => (this.isEstablished ? undefined : this.#describeProblem()),
-      // A bug in this package. The affected call has already failed.
+      // The error is a bug in this package. The affected call has already failed.
       onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
     });
     if (healthService !== undefined) {
@@ -98,7 +98,7 @@ export class UpstreamConnection {
     if (Number.isFinite(maxConnectionAgeMs)) this.#age = startAgeTimer(maxConnectionAgeMs, () => this.http2.drain());
   }
 
-  /** How many calls can be started now. */
+  /** Number of calls that can be started now. */
   get availableStreams(): number {
     return this.#isHealthy ? this.http2.availableStreams : 0;
   }
@@ -110,7 +110,7 @@ export class UpstreamConnection {
 
   #ready(streamsMax: number): void {
     this.#streamsMax = streamsMax;
-    // If the server allows only one stream, the health watch would leave none for calls.
+    // If the server allows only one stream, the health watch would leave no stream for calls.
     if (this.#health === undefined || streamsMax < 2) this.#setHealth(true);
     else this.#health.start();
   }
@@ -128,7 +128,7 @@ export class UpstreamConnection {
     this.#errorCode = code;
     this.isRetired = true;
     this.#health?.stop();
-    // Deferred, because this is called while a frame is processed.
+    // The event is deferred, because `onRetired` is called while a frame is processed.
     queueMicrotask(() => this.#events.onStreamAvailable(this));
   }
 
@@ -147,7 +147,7 @@ export class UpstreamConnection {
   }
 }
 
-/** Ages vary randomly by this fraction, so that connections do not close at the same time. */
+/** Fraction by which ages vary randomly, so that connections do not close at the same time. */
 const ageJitter = 0.1;
 
 function startAgeTimer(ageMs: number, expired: () => void): NodeJS.Timeout {

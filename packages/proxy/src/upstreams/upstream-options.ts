@@ -17,7 +17,7 @@ export type UpstreamLookup = (host: string) => Promise<readonly { readonly addre
 export interface UpstreamOptions {
   /**
    * The server addresses: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to
-   * one or more servers. All must have the same scheme. Requests have the first address as their authority.
+   * one or more servers. All addresses must have the same scheme. Requests have the first address as their authority.
    */
   readonly addresses: string | readonly string[];
   /**
@@ -26,14 +26,14 @@ export interface UpstreamOptions {
    */
   readonly tls?: UpstreamTls;
   /**
-   * Maximum connections to each server, from 1 to 1,000. One is opened when all streams on the open ones are in use.
+   * Maximum connections to each server, from 1 to 1,000. A connection is opened when no other has a free stream.
    * Default 100. Additional connections are closed after a minute without a call.
    */
   readonly connections?: number;
   /**
    * If no data is received for this many milliseconds while calls are in flight, a PING is sent. The connection is
-   * closed if it is not acknowledged within the same time, at most 20 s. Default 20 s. After two PINGs without a
-   * response in between, at least 310 s, because gRPC servers close connections that send more.
+   * closed if the PING is not acknowledged within the same time, at most 20 s. Default 20 s. After two PINGs without a
+   * response in between, the interval is at least 310 s, because gRPC servers close connections that send more PINGs.
    */
   readonly keepaliveMs?: number;
   /**
@@ -45,8 +45,8 @@ export interface UpstreamOptions {
   readonly lookup?: UpstreamLookup;
   /**
    * The service whose health is watched with `grpc.health.v1.Health/Watch` on each connection, or `""` for the entire
-   * server. Calls go only to servers that report SERVING or do not implement the health service. By default, no health
-   * checks.
+   * server. Calls go only to servers that report SERVING or do not implement the health service. By default, health is
+   * not checked.
    */
   readonly healthService?: string;
   /**
@@ -57,7 +57,7 @@ export interface UpstreamOptions {
   readonly limits?: Partial<UpstreamLimits>;
 }
 
-/** The {@link UpstreamOptions} names. */
+/** The names of the {@link UpstreamOptions} members. */
 export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
   addresses: required,
   tls: true,
@@ -70,11 +70,11 @@ export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
   limits: upstreamLimits,
 };
 
-/** {@link UpstreamOptions} with their defaults. */
+/** The {@link UpstreamOptions} with default values. */
 export type CompleteUpstreamOptions = Required<Omit<UpstreamOptions, "tls" | "lookup" | "healthService" | "limits">> &
   Pick<UpstreamOptions, "tls" | "lookup" | "healthService"> & { readonly limits: UpstreamLimits };
 
-/** Adds the defaults. @throws RangeError for a number out of range */
+/** Adds default values to options. @throws RangeError for a number out of range */
 export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamOptions {
   const settings = {
     connections: connectionsDefault,

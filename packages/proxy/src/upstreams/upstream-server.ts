@@ -21,27 +21,30 @@ export interface ServerEvents {
 }
 
 /**
- * The connections to one server. {@link connect} opens the first one, {@link grow} additional ones when calls find no
- * free stream. Failed attempts are retried after gRPC's backoff.
+ * The connections to one server. {@link connect} opens the first connection. {@link grow} opens additional connections
+ * when calls find no free stream. Failed attempts are retried after gRPC's backoff.
  */
 export class UpstreamServer implements ServerLoad {
   readonly #address: UpstreamAddress;
   readonly #settings: ServerSettings;
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
-  /** A separate backoff for additional connections. A server that refuses them must not delay the first connection. */
+  /**
+   * The backoff for additional connections. A server that refuses additional connections must not delay the first
+   * connection.
+   */
   readonly #additionalBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
   /** The functions that cancel pending attempts to connect. */
   readonly #openings = new Set<() => void>();
   /**
-   * Maximum streams that a new connection opens before SETTINGS arrive: as many as the server allowed on the last
+   * Maximum streams that a new connection opens before SETTINGS arrive. The server allowed as many on the last
    * connection.
    */
   #streamsBeforeSettings: number;
   /** Whether the last connection was never established, or was lost because the server was frozen. */
   #isUnresponsive = false;
-  /** Why the last attempt to connect failed, or `undefined` if it succeeded. */
+  /** The error of the last attempt to connect, or `undefined` if the attempt succeeded. */
   problem: ConnectError | undefined;
 
   constructor(address: UpstreamAddress, settings: ServerSettings, events: ServerEvents) {
@@ -57,7 +60,7 @@ export class UpstreamServer implements ServerLoad {
     return calls;
   }
 
-  /** How many connections are open. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#connections.size;
   }
@@ -84,7 +87,7 @@ export class UpstreamServer implements ServerLoad {
     return this.#hasConnection(({ isRetired }) => !isRetired);
   }
 
-  /** Returns the first connection with a free stream, so that additional ones become idle after a burst. */
+  /** Returns the first connection with a free stream, so that additional connections become idle after a burst. */
   findConnection(): UpstreamConnection | undefined {
     for (const connection of this.#connections) if (connection.availableStreams > 0) return connection;
     return undefined;
@@ -97,18 +100,18 @@ export class UpstreamServer implements ServerLoad {
 
   /**
    * Opens additional connections for calls that found no free stream. The number of connections at most doubles per
-   * round trip, so that no more are opened than the server's SETTINGS require. None are opened while the server allows
-   * no streams.
+   * round trip, so that no more connections are opened than the server's SETTINGS require. No connection is opened
+   * while the server allows no streams.
    *
-   * @returns how many streams pending connections are expected to provide
+   * @returns the number of streams that pending connections are expected to provide
    */
   grow(calls: number): number {
     let open = this.#openings.size;
     let established = 0;
     let streams = 0;
     for (const { http2, isEstablished, isRetired } of this.#connections) {
-      // A connection that is closing before it was established still counts, because the backoff starts only when it is
-      // closed.
+      // A connection that is closing before it was established still counts, because the backoff starts only after the
+      // close.
       if (isRetired && isEstablished) continue;
       open++;
       if (!isEstablished) continue;
@@ -128,7 +131,7 @@ export class UpstreamServer implements ServerLoad {
     return pending * streams;
   }
 
-  /** Accepts no more calls, and lets those in flight finish. */
+  /** Accepts no more calls, and lets calls in flight finish. */
   drain(): void {
     for (const cancel of this.#openings) cancel();
     for (const { http2 } of this.#connections) http2.drain();
@@ -157,14 +160,14 @@ export class UpstreamServer implements ServerLoad {
 
   #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
     const isAdditional = this.#isActive;
-    // An additional connection is used only once SETTINGS arrive, because a load balancer at its limit accepts it and
-    // then closes it. A frozen server's machine may accept it, too.
+    // An additional connection is used only once SETTINGS arrive, because a load balancer at its limit accepts a
+    // connection and then closes it. A frozen server's machine may also accept connections.
     const awaitsSettings = isAdditional || this.#isUnresponsive;
     const start = { isAdditional, streamsBeforeSettings: awaitsSettings ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onEstablished: (streamsMax) => {
-        // At least one. Otherwise a server that allows no streams and closes its connections would be reconnected in a
-        // loop.
+        // At least one stream is allowed. Otherwise a server that allows no streams and closes its connections would be
+        // reconnected in a loop.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
         this.#isUnresponsive = false;
@@ -178,7 +181,7 @@ export class UpstreamServer implements ServerLoad {
         this.#connections.delete(connection);
         if (problem !== undefined || connection.http2.isFrozen) this.#isUnresponsive = true;
         if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
-        // An idle additional connection may be closed without the server being lost.
+        // The close of an idle additional connection does not mean that the server is lost.
         if (!isAdditional || !this.#isActive) this.#events.onLost();
         this.#events.onClosed();
       },

@@ -12,26 +12,26 @@ import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
 /** An {@link Upstream}'s current load. */
 export interface UpstreamLoad {
-  /** Known servers. */
+  /** Number of known servers. */
   readonly servers: number;
-  /** Open connections, including those that are draining. */
+  /** Number of open connections, including draining connections. */
   readonly connections: number;
-  /** Calls in flight. */
+  /** Number of calls in flight. */
   readonly calls: number;
-  /** Calls queued for a connection or a stream. */
+  /** Number of calls that are queued for a connection or a stream. */
   readonly waitingCalls: number;
-  /** Bytes queued to be sent. */
+  /** Number of bytes that are queued to be sent. */
   readonly queuedBytes: number;
-  /** Calls refused although servers can be reached, by reason, since the upstream was created. */
+  /** Number of calls that were refused although servers can be reached, by reason, since the upstream was created. */
   readonly refusals: Readonly<Record<RefusalReason, number>>;
 }
 
-/** Milliseconds between two checks of queued calls. 100 ms: a tenth of the shortest backoff. */
+/** Milliseconds between two checks of queued calls. 100 ms is a tenth of the shortest backoff. */
 const waitersCheckIntervalMs = 100;
 
 /**
- * Maximum servers that are connected to concurrently for queued calls. 2, because if one fails, the other attempt is
- * already running.
+ * Maximum servers that are connected to concurrently for queued calls. With two attempts, the second is already running
+ * if the first fails.
  */
 const concurrentConnectsMax = 2;
 
@@ -49,7 +49,7 @@ export class Upstream implements AsyncDisposable {
   readonly #settings: ServerSettings;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
   readonly #addresses: AddressResolver;
-  /** Servers by address. A server whose address was removed stays until it has no connections at the next lookup. */
+  /** Servers by address. A server whose address was removed stays until a lookup finds it without connections. */
   readonly #byAddress = new Map<string, UpstreamServer>();
   /** The servers that get calls. */
   #servers: readonly UpstreamServer[] = [];
@@ -61,7 +61,7 @@ export class Upstream implements AsyncDisposable {
    */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
-  /** When calls are aborted and refused, in `performance.now()` milliseconds. */
+  /** Time at which calls are aborted and refused, in `performance.now()` milliseconds. */
   #closesAtMs = Number.POSITIVE_INFINITY;
   #abortTimer: NodeJS.Timeout | undefined;
   #resolveClosing: (() => void) | undefined;
@@ -134,7 +134,7 @@ export class Upstream implements AsyncDisposable {
     return { servers: this.#servers.length, connections, calls, waitingCalls, queuedBytes, refusals };
   }
 
-  /** Assigns a stream to a call as soon as one is free. For transports. */
+  /** Assigns a stream to a call as soon as a stream is free. Used by transports. */
   call(call: PendingCall): void {
     if (this.isClosed) return call.refuse(closedError());
     if (this.#closing !== undefined) this.#startAbortTimer();
@@ -149,15 +149,15 @@ export class Upstream implements AsyncDisposable {
     this.#connect();
   }
 
-  /** Removes a queued call. For transports. */
+  /** Removes a queued call. Used by transports. */
   dequeue(call: PendingCall): void {
     this.#queue.remove(call);
     this.#stopCheckIfEmpty();
   }
 
   /**
-   * Calls a function when calls may go to different servers, because one was connected, or one was lost and others
-   * remain. For proxies, because the descriptors may have changed. Returns a function that stops watching.
+   * Calls a function when a server was connected, or was lost while other servers remain. Proxies then read the
+   * descriptors again, which may have changed. Returns a function that stops watching.
    */
   watchServers(onChange: () => void): () => void {
     this.#watchers.add(onChange);
@@ -165,8 +165,8 @@ export class Upstream implements AsyncDisposable {
   }
 
   /**
-   * Accepts no more calls and fails queued calls. Resolves when the calls in flight have finished. They are aborted
-   * after {@link UpstreamLimits.closeTimeoutMs}.
+   * Accepts no more calls and fails queued calls. Resolves when the calls in flight have finished. The remaining calls
+   * are aborted after {@link UpstreamLimits.closeTimeoutMs}.
    */
   close(): Promise<void> {
     const closed = this.drain(this.#limits.closeTimeoutMs);
@@ -177,7 +177,8 @@ export class Upstream implements AsyncDisposable {
 
   /**
    * Closes each connection when its calls have finished. Resolves when no call is queued or in flight. Calls that still
-   * arrive, such as retries or calls whose request was incomplete, are served too. After `timeoutMs`, all are aborted.
+   * arrive, such as retries or calls whose request was incomplete, are served too. All calls are aborted after
+   * `timeoutMs`.
    */
   drain(timeoutMs: number): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
@@ -194,7 +195,7 @@ export class Upstream implements AsyncDisposable {
     return promise;
   }
 
-  /** Starts a timer that keeps the process running until the drain ends, because the sockets do not. */
+  /** Starts a timer that keeps the process running until the drain ends, because sockets do not keep it running. */
   #startAbortTimer(): void {
     const remainingMs = Math.max(0, this.#closesAtMs - performance.now());
     this.#abortTimer ??= setTimeout(() => {
@@ -204,7 +205,7 @@ export class Upstream implements AsyncDisposable {
     }, remainingMs);
   }
 
-  /** Closes a draining upstream's connections once no call is queued for them. */
+  /** Closes a draining upstream's connections once no call is queued. */
   #drainIfUnqueued(): void {
     if (this.#resolveClosing === undefined || this.#queue.size > 0) return;
     for (const server of this.#byAddress.values()) server.drain();
@@ -220,7 +221,7 @@ export class Upstream implements AsyncDisposable {
     const picked = pickServer(this.#servers);
     const connection = picked?.findConnection();
     if (connection !== undefined) return connection;
-    // Connecting here ensures that calls are eventually distributed over all servers.
+    // The picked server is connected so that calls are eventually distributed over all servers.
     if (picked?.isServing === false) picked.connect();
     return this.#findAnyConnection();
   }
@@ -244,7 +245,8 @@ export class Upstream implements AsyncDisposable {
       if (!this.#byAddress.has(key))
         this.#byAddress.set(key, new UpstreamServer(address, this.#settings, this.#events));
     }
-    // Set before the removed servers are drained, because their waiting calls are then assigned to these servers.
+    // The new servers are set before the removed servers are drained, because waiting calls are then assigned to new
+    // servers.
     this.#servers = [...this.#byAddress].filter(([key]) => addresses.has(key)).map(([, server]) => server);
     for (const [key, server] of this.#byAddress) {
       if (addresses.has(key)) continue;
@@ -257,10 +259,10 @@ export class Upstream implements AsyncDisposable {
   /** Connects to servers for queued calls. Fails the calls if no connection or lookup is pending. */
   #connect(): void {
     if (this.#queue.size === 0) return;
-    // This timer keeps the process running. A lookup and sockets without calls do not.
+    // The timer keeps the process running, because a lookup and sockets without calls do not keep it running.
     this.#check ??= setInterval(() => this.#checkWaiting(), waitersCheckIntervalMs);
     const count = this.#servers.length;
-    // Starts at random, so that clients do not all connect to the same server first.
+    // The first server is random, so that clients do not all connect to the same server first.
     const start = Math.trunc(Math.random() * count);
     const rotatedServers = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
     const serving = rotatedServers.filter(({ isServing }) => isServing);
@@ -285,7 +287,7 @@ export class Upstream implements AsyncDisposable {
     this.#stopCheckIfEmpty();
   }
 
-  /** Why no call can be sent. */
+  /** The error for which no call can be sent. */
   get #problem(): ConnectError {
     const problem = this.#servers.find((server) => server.problem !== undefined)?.problem ?? this.#addresses.problem;
     return problem ?? new ConnectError("no server is healthy", Code.Unavailable);
@@ -331,15 +333,16 @@ export class Upstream implements AsyncDisposable {
   ): void {
     const waiting = this.#queue.removeAll(isSelected);
     this.#stopCheckIfEmpty();
-    // A separate error for each, because code that catches it may change its metadata.
+    // Each call gets a separate error, because code that catches an error may change its metadata.
     for (const call of waiting) call.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));
   }
 }
 
 /**
- * Creates an upstream: the servers for transports' calls. Connects at the first call.
+ * Creates an upstream, to whose servers transports send calls. The upstream connects at the first call.
  *
- * `await using`, or `close()`, closes the upstream. Queued calls fail with `Unavailable`, calls in flight may finish.
+ * `await using`, or `close()`, closes the upstream. Queued calls then fail with `Unavailable`, and calls in flight may
+ * finish.
  *
  * @throws TypeError for an unknown option, an invalid address, or mixed schemes; RangeError for a number out of range;
  * Error if a certificate or key cannot be parsed
