@@ -8,20 +8,23 @@ import { serializeDocument, type SerializedDocument } from "./serialized-documen
 /** Options for {@link createDocsPage}. */
 export interface DocsPageOptions {
   /**
-   * Creates the OpenAPI document, as an object or as JSON text. Called once, when the document is first requested, and
-   * again after a failure. Prefer an object for large documents: it is serialized in steps that do not block the event
-   * loop for long.
+   * Creates the OpenAPI document, as an object or as JSON text. `document` is called at the first request, and again
+   * after a failure. Prefer an object for large documents, because an object is serialized in steps that do not block
+   * the event loop for long.
    */
   readonly document: () => string | object | Promise<string | object>;
-  /** Whether the page is public. Otherwise it requires a credential. `/` redirects to the page only if it is public. */
+  /**
+   * Whether the page is public. A page that is not public requires a credential. `/` redirects to the page only if it
+   * is public.
+   */
   readonly open: boolean;
 }
 
 const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, open: required };
 
-// The only script is the page's own, so text in the description or in a response is never executed, nor is a script
-// from this server's upstreams. Styles are loaded only from this server and never inline. Requests may also be sent to
-// the servers in the description, because the user can select one.
+// The page may only run its own script, so text in the description or in a response is never executed. Scripts from
+// this server's upstreams are not executed either. Styles are loaded only from this server and never inline. Requests
+// may also be sent to the servers in the description, because the user can select one.
 function pagePolicy(servers: readonly string[], scriptHash: string): string {
   return [
     "default-src 'none'",
@@ -35,7 +38,7 @@ function pagePolicy(servers: readonly string[], scriptHash: string): string {
   ].join("; ");
 }
 
-/** The policy for everything but the page, which loads nothing. */
+/** The policy for all files except the page. These files load nothing. */
 const filePolicy = "default-src 'none'; frame-ancestors 'none'";
 
 function headerOf(contentType: string, policy = filePolicy): Record<string, string> {
@@ -50,11 +53,12 @@ function headerOf(contentType: string, policy = filePolicy): Record<string, stri
 }
 
 /**
- * Creates the description's endpoints: `/openapi.json` and `/openapi.yaml`, and at `/docs` a page for reading it and
- * trying its operations in a browser.
+ * Creates endpoints for an OpenAPI document at `/openapi.json` and `/openapi.yaml`. The endpoint `/docs` serves a page
+ * for reading the document and trying its operations in a browser.
  *
- * The content is created on the first request, so that the start is fast, and compressed once for each coding. The page
- * works offline and under a strict Content-Security-Policy. Its paths are relative, so it works below any base URL.
+ * The content is created on the first request, so that the start is fast. Each coding compresses the content once. The
+ * page works offline and under a strict Content-Security-Policy. The page's paths are relative, so the page works below
+ * any base URL.
  *
  * @throws TypeError for unknown options
  */
@@ -112,12 +116,15 @@ async function createScript(): Promise<PageScript> {
   return { text, hash: `sha256-${Buffer.from(digest).toString("base64")}` };
 }
 
-/** Returns the page. A policy allows an external script by its hash only if its element has the hash too. */
+/** Returns the page. A policy allows an external script by its hash only if the script element has the hash, too. */
 function writePage(hash: string): string {
   return read("page.html").replace('src="docs/page.js"', `src="docs/page.js" integrity="${hash}"`);
 }
 
-/** Returns the script. In the package, reads the file that the build has written. In a checkout, bundles the script. */
+/**
+ * Returns the script. In the package, the script is a file that the build has written. In a checkout, the script is
+ * bundled here.
+ */
 async function readScript(): Promise<string> {
   if (existsSync(pageFile("page.js"))) return read("page.js");
   const { writePageScript } = await import("./page-script.ts");

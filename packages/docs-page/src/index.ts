@@ -1,5 +1,6 @@
 /**
- * The entry `@plantstore/docs-page`: endpoints for an OpenAPI document, and for a page to read it and send requests.
+ * The entry `@plantstore/docs-page`. Creates endpoints for an OpenAPI document, and for a page that shows the document
+ * and sends requests.
  */
 export { createDocsPage, type DocsPageOptions } from "./docs-page.ts";
 export { type SerializedDocument, serializeDocument } from "./serialized-document.ts";

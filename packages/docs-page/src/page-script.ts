@@ -3,11 +3,11 @@ import { createRequire, stripTypeScriptTypes } from "node:module";
 import { pageFile } from "./page-file.ts";
 
 /**
- * Bundles the scripts in `files/` and the CommonMark parser that they use, so that a browser sends one request. Called
- * by `npm run build` for the package, and in a checkout when the page is first requested.
+ * Bundles the scripts in `files/` with their CommonMark parser, so that a browser sends one request. `npm run build`
+ * calls the function for the package. In a checkout, the first request for the page calls the function.
  *
- * Each module becomes a function that returns its exports, and its imports become variables with other modules'
- * exports. Therefore `files/` may use only named imports, `export function` and `export const`.
+ * Each module becomes a function that returns the module's exports. Imports become variables with the exports of other
+ * modules. Therefore `files/` may use only named imports, `export function` and `export const`.
  */
 export function writePageScript(): string {
   const written = new Set<string>();
@@ -31,7 +31,7 @@ function modulesOf(name: string, written: Set<string>): string[] {
   const body = text
     .replaceAll(imports, (_, names: string, path: string) => `const {${names}} = ${variableOf(nameOf(path))};`)
     .replaceAll(exports, "$1$2");
-  // Only the entry module exports nothing. The entry module is not wrapped, so only it may use top-level await.
+  // Only the entry module exports nothing. The entry module is not wrapped, so that it may use top-level await.
   if (exported.length === 0) return [...dependencies, body];
   return [...dependencies, `const ${variableOf(name)} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`];
 }

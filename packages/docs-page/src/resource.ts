@@ -11,14 +11,15 @@ export interface Resource {
 
 /** A resource in one coding. */
 interface Representation {
-  /** A strong ETag (RFC 9110 §8.8.3), which differs for each coding. */
+  /** A strong ETag (RFC 9110 §8.8.3). Each coding has a different ETag. */
   readonly etag: string;
   readonly header: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-// Each resource is compressed once, outside the event loop, so high levels are used. brotli's two highest levels are
-// not, because they take ten times as long. node:zlib is loaded on first use, because loading takes 3 ms and 3 MB.
+// High compression levels are used, because each resource is compressed once, outside the event loop. brotli's two
+// highest levels are not used, because they take ten times as long. node:zlib is loaded on first use, because loading
+// takes 3 ms and 3 MB.
 const codings = [
   {
     name: "br",
@@ -38,7 +39,7 @@ const codings = [
  * already has the resource (RFC 9110 §15.4.5). The resource and each coding are created on the first request and
  * cached.
  *
- * @param create - creates the resource. Called again after a failure
+ * @param create - creates the resource. After a failure, `create` is called again
  */
 export function resourceEndpoint(path: string, open: boolean, create: () => Resource | Promise<Resource>): Endpoint {
   const uncompressed = memoizeAsync(async () => {
@@ -70,8 +71,7 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
 }
 
 /**
- * Returns a function that creates a value once, even if called concurrently. After a failure, the next call tries
- * again.
+ * Returns a function that creates a value once, even for concurrent calls. After a failure, the next call tries again.
  */
 export function memoizeAsync<Value>(create: () => Promise<Value>): () => Promise<Value> {
   let cached: Promise<Value> | undefined;
@@ -84,10 +84,10 @@ export function memoizeAsync<Value>(create: () => Promise<Value>): () => Promise
   };
 }
 
-/** How many digest characters an ETag has: 132 bits, enough to be unique. */
+/** Number of digest characters in an ETag. 22 characters have 132 bits, enough for a unique ETag. */
 const etagLength = 22;
 
-/** Returns whether `If-None-Match` contains this ETag, weak or strong, or `*` (RFC 9110 §13.1.2). */
+/** Returns whether `If-None-Match` contains a weak or strong ETag, or `*` (RFC 9110 §13.1.2). */
 function hasTag(ifNoneMatch: string | null, etag: string): boolean {
   return (ifNoneMatch ?? "").split(",").some((each) => ["*", etag].includes(each.trim().replace(/^W\//, "")));
 }

@@ -7,18 +7,19 @@ export interface SerializedDocument {
   readonly json: Uint8Array;
   /** Returns the document as YAML. */
   readonly yaml: () => Promise<Uint8Array>;
-  /** The origins of the document's servers. Relative URLs are not included, because they refer to this server. */
+  /** The origins of the document's servers. Relative URLs refer to this server, so they have no origin here. */
   readonly origins: readonly string[];
 }
 
-/** A document's maximum size in bytes. 256 MiB is ten times as much as all Google APIs need. */
+/** Maximum size of a document in bytes. 256 MiB is ten times as much as all Google APIs need. */
 const documentMaxBytes = 256 * 1024 * 1024;
 
-/** How many characters are encoded in one step, which takes about a millisecond. */
+/** Number of characters that are encoded in one step. A step takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
 
 /**
- * Serializes an OpenAPI document, given as an object or as JSON text, in short steps that do not block the event loop.
+ * Serializes an OpenAPI document in short steps that do not block the event loop. The document is an object or JSON
+ * text.
  *
  * @throws Error if the document is larger than {@link documentMaxBytes}
  */

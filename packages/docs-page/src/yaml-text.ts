@@ -1,6 +1,6 @@
 import { levelsInPieces } from "./json-pieces.ts";
 
-/** A number as it is written in the JSON text, so that no digit is lost. */
+/** The digits of a number in JSON text, so that no digit is lost. */
 class Digits {
   readonly text: string;
   constructor(text: string) {
@@ -15,7 +15,7 @@ export function parseWithDigits(json: string): unknown {
   );
 }
 
-/** Writes a JSON value as YAML, in pieces like `jsonPieces`. YAML 1.1 and 1.2 parsers read it as the same value. */
+/** Writes a JSON value as YAML, in pieces like `jsonPieces`. YAML 1.1 and 1.2 parsers read the same value. */
 export function* yamlPieces(value: unknown): Generator<string> {
   let isFirst = true;
   for (const piece of memberPieces(value, "", levelsInPieces)) {
@@ -41,7 +41,10 @@ function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
   return Object.entries(value).filter(([, each]) => each !== undefined);
 }
 
-/** Writes the value after "key:" or "-": on the same line, or as a block on the next lines. */
+/**
+ * Writes the value that follows "key:" or "-". A scalar is on the same line, and a collection is a block on the next
+ * lines.
+ */
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";
@@ -55,7 +58,7 @@ function blockOf(value: unknown, indent: string): string {
   return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
 }
 
-/** Moves a block's first line to its item's "-". */
+/** Moves the first line of a block to the line with the item's "-". */
 function toListItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }
@@ -67,5 +70,5 @@ function scalarOf(text: string): string {
 // Strings that need no quotes. They start with a letter, "$" or "_", so they are not numbers, dates or YAML indicators.
 // ": " and " #" cannot occur.
 const plainScalar = /^[A-Za-z_$](?:[\w.$/-]| (?=[\w$]))*$/;
-// Words that some YAML versions read as a boolean or null.
+// Matches words that some YAML versions read as a boolean or null.
 const words = /^(?:true|false|null|yes|no|on|off|y|n)$/i;

@@ -28,8 +28,8 @@ import { selectTools } from "./tools.ts";
  * createGateway({ routes, mcp: createMcp({ tools: ["shop.v1.OrderService.*"] }) });
  * ```
  *
- * @throws TypeError for unknown options, and a path or a limit that is not valid. The gateway throws an Error for
- * selectors that match no RPC, and for tool names that are not valid or not different
+ * @throws TypeError for an unknown option, an invalid path or an invalid limit. The gateway throws an Error for
+ * selectors that match no RPC, and for tool names that are invalid or not unique
  */
 export function createMcp(options: McpOptions): ProtocolExtension {
   refuseUnknownOptions(options, mcpOptionNames, "createMcp");
@@ -52,7 +52,7 @@ export function createMcp(options: McpOptions): ProtocolExtension {
   });
 }
 
-/** Returns the wire that reads one client message. */
+/** Returns the wire that reads one message of a client. */
 function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): BodyWire {
   let readId: string | undefined;
   return {

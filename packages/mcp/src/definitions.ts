@@ -13,27 +13,34 @@ import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
 
-/** Maximum definition bytes that are kept. 16 MiB: more than 5,000 usual ones. Others are created again. */
+/**
+ * Maximum bytes in all cached definitions. 16 MiB hold 5,000 usual definitions. Further definitions are created again.
+ */
 const keptBytesMax = 16 * 1024 * 1024;
 
-/** The bytes that a definition without a schema counts as. 64 KiB, because creating it costs as much as a large one. */
+/**
+ * Size in bytes that is assumed for a definition without a schema. Its creation costs as much as a large definition.
+ */
 const abridgedCost = 64 * 1024;
 
-/** Maximum characters in a description. 4,000 is about a page. All descriptions together fill a model's context. */
+/**
+ * Maximum characters in a description. 4,000 characters are about a page. A model reads all descriptions, and its
+ * context is limited.
+ */
 const descriptionMax = 4_000;
 
-/** Maximum characters in a title. 200: it is one line in a list. */
+/** Maximum characters in a title. A title is one line in a list. */
 const titleMax = 200;
 
 /** A tool definition. */
 interface Definition {
-  /** With a comma before it. */
+  /** The definition as JSON, after a comma. */
   readonly json: Uint8Array;
-  /** The bytes that the definition counts as in a page. */
+  /** Size in bytes that is assumed for the definition in a page. */
   readonly cost: number;
 }
 
-/** Returns a function that describes tools. Each definition is created when it is needed for the first time. */
+/** Returns a function that describes tools. Each definition is created on its first use. */
 export function createDefinitions(
   options: McpOptions,
   { restRoutes }: ProtocolParts,
@@ -82,7 +89,7 @@ function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], 
 
 function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): McpToolHints {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
-  // First, because a definition with both is wrong about one.
+  // DELETE is checked first, because a definition with DELETE and NO_SIDE_EFFECTS is wrong about one of both.
   if (httpMethods.includes("DELETE")) return { destructive: true, idempotent: true };
   if (idempotency === NO_SIDE_EFFECTS || httpMethods.some((name) => name === "GET" || name === "QUERY")) {
     return { readOnly: true };
@@ -90,17 +97,17 @@ function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): M
   return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
 }
 
-/** Returns a tool's scopes, as the tool's security schemes. */
+/** Returns a tool's scopes as security schemes for `_meta`. */
 function metaOf(scopes: readonly string[] | undefined): object | undefined {
   return scopes && { securitySchemes: [{ type: "oauth2", scopes }] };
 }
 
-/** JSON.stringify leaves out those that are undefined. */
+/** Returns a tool's annotations. JSON.stringify omits undefined annotations. */
 function annotationsOf({ readOnly, destructive, idempotent, openWorld }: McpToolHints): object {
   return { readOnlyHint: readOnly, destructiveHint: destructive, idempotentHint: idempotent, openWorldHint: openWorld };
 }
 
-/** Returns a name's words in camel case. `GetHTTPRule` is "Get HTTP Rule". */
+/** Returns the words in a camel-case name. `GetHTTPRule` becomes "Get HTTP Rule". */
 function wordsOf(name: string): string {
   return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, " ").replaceAll("_", " ");
 }

@@ -1,7 +1,7 @@
 import { JsonScanner } from "@plantstore/protobuf";
 import { type JsonMembers, jsonRpcError } from "./json-rpc.ts";
 
-/** The members that this server reads in a message's three objects. Empty where there is no object. */
+/** The members in the three objects of a message that the server reads. An object that is missing has no members. */
 export interface MessageMembers {
   readonly message: JsonMembers;
   readonly params: JsonMembers;
@@ -10,19 +10,19 @@ export interface MessageMembers {
 
 /**
  * Maximum characters in a message in addition to its tool's arguments. 64 Ki, because `_meta` may describe the client
- * at length. Reading as many names strictly takes a few milliseconds.
+ * at length. A strict read of 64 Ki characters with many names takes a few milliseconds.
  */
 export const envelopeLengthMax: number = 64 * 1024;
 
-/** The object names on the path to `_meta`. */
+/** Names of the objects on the path to `_meta`. */
 const path = ["params", "_meta"];
 
 /**
  * Reads a JSON-RPC message's members as strictly as JSON allows, except that a tool's arguments may have duplicate
- * keys. The tool's message reader reads them again, and refuses these.
+ * keys. The tool's message reader reads the arguments again, and refuses duplicate keys.
  *
- * @throws FieldProblem if the text is not a JSON object; ConnectError if it has more than {@link envelopeLengthMax}
- * characters in addition to the arguments
+ * @throws FieldProblem if the text is not a JSON object; ConnectError if the text has more than
+ * {@link envelopeLengthMax} characters in addition to the arguments
  */
 export function readEnvelope(text: string): MessageMembers {
   const message = new Map<string, string>();
@@ -43,7 +43,7 @@ export function readEnvelope(text: string): MessageMembers {
         scanner.skipSyntax();
         if (level === 1 && name === "arguments") argumentsLength = scanner.at - start.at;
         else {
-          // Before the strict reader, which takes ten times as long.
+          // The length is checked before the strict reader runs, which takes ten times as long.
           checkLength();
           scanner.rewind(start);
           scanner.skipValue();

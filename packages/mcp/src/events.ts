@@ -1,18 +1,18 @@
 import { type HeaderFields, toUtf8 } from "@plantstore/http";
 import { serverSentEvents } from "@plantstore/protocols";
 
-/** Maximum characters in a message that a progress notification contains. 1,000: people read them while they wait. */
+/** Maximum characters in the message of a progress notification. People read such messages while they wait. */
 const progressMax = 1_000;
 
 const events = serverSentEvents(false);
 
-/** A response's header fields in Server-Sent Events. */
+/** Header fields for a response in Server-Sent Events. */
 export const eventFields: HeaderFields = ["content-type", events.contentType, ...events.fields];
 
 /** The bytes that keep an idle response open. */
 export const heartbeat: Uint8Array | undefined = events.heartbeat;
 
-/** Returns an event that is not the first one: it has no `retry`, because clients cannot resume a call. */
+/** Returns an event without `retry`, because clients cannot resume a call. */
 export function event(json: string): Uint8Array {
   return toUtf8(events.message(json, 1));
 }

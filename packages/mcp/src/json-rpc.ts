@@ -8,27 +8,27 @@ import { metadataFields, httpStatusOf } from "@plantstore/protocols";
 export type JsonMembers = ReadonlyMap<string, string>;
 
 /**
- * A JSON-RPC 2.0 message, with the values that this server uses. Arguments and ids are substrings of the text as sent,
- * so that no number passes through a double.
+ * A JSON-RPC 2.0 message, with the values that this server uses. Arguments and ids are substrings of the received text,
+ * so that no number is converted to a double.
  */
 export interface McpMessage {
   /** The id's JSON text, or `undefined` for a notification. */
   readonly id: string | undefined;
-  /** `undefined` for a response. */
+  /** The method's name, or `undefined` for a response. */
   readonly method: string | undefined;
   /** The JSON text of a tool's arguments. */
   readonly arguments: string;
   readonly params: JsonMembers;
   readonly meta: JsonMembers;
   readonly idempotencyKey: string | undefined;
-  /** Why the message is not valid, or `undefined` if it is. */
+  /** The error for an invalid message, or `undefined` for a valid message. */
   readonly error: ConnectError | undefined;
 }
 
-/** Maximum characters in an id or a progress token, which are repeated in responses. 256, because a UUID has 36. */
+/** Maximum characters in an id or a progress token, which responses repeat. A UUID has 36 characters. */
 const idLengthMax = 256;
 
-/** Returns a JSON text's value if it is a string. */
+/** Returns the value of a JSON text, or `undefined` if the value is not a string. */
 export function stringOf(text: string | undefined): string | undefined {
   if (text?.startsWith('"') !== true) return undefined;
   return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
@@ -39,7 +39,7 @@ export function isId(text: string): boolean {
   return text.length <= idLengthMax && (text.startsWith('"') || /^-?[0-9]+$/.test(text));
 }
 
-/** The JSON-RPC 2.0 error codes, and those that MCP 2026-07-28 adds ("Error Codes"). */
+/** The error codes in JSON-RPC 2.0, and the error codes that MCP 2026-07-28 adds ("Error Codes"). */
 const errorCodes = {
   parse: -32700,
   invalidRequest: -32600,
@@ -53,26 +53,26 @@ const errorCodes = {
 /** An error code's name. */
 export type ErrorName = keyof typeof errorCodes;
 
-/** A JSON-RPC error's members other than its message. */
+/** The members of a JSON-RPC error, except its message. */
 interface ErrorMembers {
   readonly code: number;
   readonly data?: JsonValue | undefined;
 }
 
-/** Creates a protocol error, as opposed to a tool error. */
+/** Creates a protocol error. A tool error is a result instead. */
 export function jsonRpcError(name: ErrorName, message: string, httpStatus: number, data?: JsonValue): ConnectError {
   const code = name === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument;
   const jsonRpc: ErrorMembers = { code: errorCodes[name], data };
   return Object.assign(problem("ERR_PROTOCOL", message, { code, httpStatus }), { jsonRpc });
 }
 
-/** The content type for all responses that are not streams. */
+/** The content type field for all responses that are not streams. */
 export const jsonFields: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
 /**
  * Responds with a protocol error.
  *
- * @param id - the id's JSON text; `undefined` if it could not be read
+ * @param id - the id's JSON text, or `undefined` if the id could not be read
  * @param fields - further header fields
  */
 export function respondWithError(

@@ -6,76 +6,86 @@ import type { BodyCaller } from "@plantstore/protocols";
 /** `createMcp` options. */
 export interface McpOptions {
   /**
-   * The RPCs that are tools: selectors, which are full names (`shop.v1.OrderService.GetOrder`) or prefixes with `*`
-   * (`shop.v1.*`), or a function that returns whether an RPC is a tool, or how it is described.
+   * Selects the RPCs that are tools. Selectors are full names (`shop.v1.OrderService.GetOrder`) or prefixes with `*`
+   * (`shop.v1.*`). A function returns whether an RPC is a tool, or the tool's options.
    */
   readonly tools: readonly string[] | ((method: DescMethod) => boolean | McpToolOptions);
   /** The path for all requests, without the gateway's prefix. Default `/mcp`. */
   readonly path?: string;
   /** The name and version that clients display. Defaults to `gateway`, version 1. */
   readonly serverInfo?: { readonly name: string; readonly version: string; readonly title?: string };
-  /** How models should use the tools, in plain text. */
+  /** Instructions in plain text that tell models how to use the tools. */
   readonly instructions?: string;
   /**
    * Returns whether `tools/list` contains a tool for this caller. By default, the list contains all tools. The filter
-   * does not authorize calls. The function that `admit` returns does, or an interceptor. With this function, lists are
-   * marked as private to their caller.
+   * does not authorize calls. The function that `admit` returns or an interceptor must authorize calls. With
+   * `isListed`, lists are marked as private to their caller.
    */
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
   /**
-   * Returns the scopes that calls to an RPC require, `undefined` for an RPC that needs no credential. Tools list them
-   * in `_meta.securitySchemes`, and `admit` checks them. `requiredScopesOf` from `@plantstore/auth` reads them from the
-   * definition. Default: tools list no scopes.
+   * Returns the scopes that calls to an RPC require, or `undefined` for an RPC that needs no credential. Tools list the
+   * scopes in `_meta.securitySchemes`, and `admit` checks the scopes. `requiredScopesOf` from `@plantstore/auth` reads
+   * scopes from the definition. By default, tools list no scopes.
    */
   readonly scopesOf?: (method: DescMethod) => readonly string[] | undefined;
   /** The definition's comments, as for `createOpenApi`. Default: the comments in the descriptors. */
   readonly comments?: Comments;
-  /** The rules that input schemas contain: the gateway's option `validation`. */
+  /** The validation rules for input schemas, as in the gateway's option `validation`. */
   readonly validation?: FieldRules;
   /** The limits for server stream results. */
   readonly stream?: Partial<McpStreamLimits>;
 }
 
-/** How a tool differs from the description that its definition yields. */
+/** Options of a tool that replace values from its definition. */
 export interface McpToolOptions {
-  /** Up to 64 ASCII letters, digits, `_` and `-`. Defaults to the RPC's full name, with `_` instead of dots. */
+  /**
+   * Name of the tool, with up to 64 ASCII letters, digits, `_` and `-`. Defaults to the RPC's full name, with `_`
+   * instead of dots.
+   */
   readonly name?: string;
   /** The name for people. Defaults to the words in the RPC's name. */
   readonly title?: string;
-  /** Defaults to the RPC's comment. */
+  /** Description of the tool. Defaults to the RPC's comment. */
   readonly description?: string;
   readonly hints?: McpToolHints;
 }
 
-/** What a tool does to its environment. Clients use these hints to ask people before a call. */
+/** Hints about a tool's effects. Clients use the hints to ask people before a call. */
 export interface McpToolHints {
   /**
    * The tool changes nothing. Defaults to true for `NO_SIDE_EFFECTS` and for a GET or QUERY rule, without a DELETE
    * rule.
    */
   readonly readOnly?: boolean;
-  /** The tool may delete or overwrite. By default, true for a DELETE rule. Otherwise not sent, which means true. */
+  /**
+   * The tool may delete or overwrite data. Defaults to true for a DELETE rule. Otherwise the hint is not sent, which
+   * means true.
+   */
   readonly destructive?: boolean;
   /** A repeated call has no further effect. Defaults to true for `IDEMPOTENT` and for a PUT or DELETE rule. */
   readonly idempotent?: boolean;
-  /** The tool reaches systems outside the service. By default, not sent, which means true. */
+  /** The tool reaches systems outside the service. By default, the hint is not sent, which means true. */
   readonly openWorld?: boolean;
 }
 
-/** The limits for a server stream's result, which ends with an error when one is exceeded. */
+/** The limits for a server stream's result. A result that exceeds a limit ends with an error. */
 export interface McpStreamLimits {
   /** Maximum number of messages. Default 100. */
   readonly messagesMax: number;
   /** Maximum bytes in all messages as JSON. Default 262,144. */
   readonly bytesMax: number;
-  /** The timeout for calls whose client sets none, in milliseconds. Default 60,000. */
+  /** The timeout in milliseconds for calls without a client timeout. Default 60,000. */
   readonly timeoutMs: number;
 }
 
 /** 100 messages and 256 KiB fit in a model's context, and clients wait for about a minute. */
 export const streamDefaults: McpStreamLimits = { messagesMax: 100, bytesMax: 256 * 1024, timeoutMs: 60_000 };
 
-/** Returns limits with their defaults. @throws TypeError for a limit that is not a positive integer */
+/**
+ * Returns the limits, with default values for missing limits.
+ *
+ * @throws TypeError for a limit that is not a positive integer
+ */
 export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStreamLimits {
   const limitOf = (name: keyof McpStreamLimits): number => {
     const limit = limits[name] ?? streamDefaults[name];
@@ -86,7 +96,7 @@ export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStream
   return { messagesMax: limitOf("messagesMax"), bytesMax: limitOf("bytesMax"), timeoutMs: limitOf("timeoutMs") };
 }
 
-/** The {@link McpOptions} names. */
+/** The names of the {@link McpOptions} members. */
 export const mcpOptionNames: OptionNames<McpOptions> = {
   tools: required,
   path: true,
@@ -99,7 +109,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   stream: streamDefaults,
 };
 
-/** The {@link McpToolOptions} names. */
+/** The names of the {@link McpToolOptions} members. */
 export const mcpToolOptionNames: OptionNames<McpToolOptions> = {
   name: true,
   title: true,

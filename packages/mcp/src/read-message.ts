@@ -3,10 +3,10 @@ import { FieldProblem, JsonScanner, toText } from "@plantstore/protobuf";
 import { type MessageMembers, readEnvelope } from "./envelope.ts";
 import { type ErrorName, isId, jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
-/** An idempotency key: visible ASCII characters and spaces. 256: a UUID has 36. */
+/** Matches an idempotency key of up to 256 visible ASCII characters and spaces. A UUID has 36 characters. */
 const idempotencyKeys = /^[\x20-\x7e]{1,256}$/;
 
-/** Reads a message. @throws ConnectError if the body is not strict JSON or too long: see {@link readEnvelope} */
+/** Reads a message. @throws ConnectError if the body is not strict JSON or too long, as in {@link readEnvelope} */
 export function readMcpMessage(body: Uint8Array): McpMessage {
   const text = decode(body);
   try {

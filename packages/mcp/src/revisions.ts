@@ -3,16 +3,19 @@ import { type HeaderReader, toUtf8 } from "@plantstore/http";
 import { quote } from "@plantstore/protobuf";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
-/** The stateless revision. Each request has its revision and its client's capabilities. */
+/** The stateless revision of MCP. Each request contains its revision and its client's capabilities. */
 const statelessRevision = "2026-07-28";
 
-/** The revisions that begin with `initialize`, latest first. They differ in nothing that this server uses. */
+/**
+ * The revisions that begin with `initialize`, latest first. All members that this server uses are equal in these
+ * revisions.
+ */
 export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25", "2025-06-18"];
 
 /** All revisions that this server implements, latest first. */
 export const revisions: readonly string[] = [statelessRevision, ...initializedRevisions];
 
-/** Maximum characters that an error repeats from a revision. 32, because a revision has 10. */
+/** Maximum characters of a requested revision that an error repeats. A valid revision has 10 characters. */
 const revisionLengthMax = 32;
 
 /**
@@ -44,7 +47,7 @@ export function isStateless(header: HeaderReader, message: McpMessage): boolean 
 
 function requireSame(header: HeaderReader, name: string, expected: string): void {
   const sent = header.get(name);
-  // "Value Encoding": a value that is not plain ASCII is in Base64.
+  // A value that is not plain ASCII is sent in Base64 (MCP, "Value Encoding").
   if (sent === expected || sent === `=?base64?${base64Encode(toUtf8(expected))}?=`) return;
   const found = sent === null ? "is missing" : `is ${quote(sent)}`;
   throw jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${quote(expected)}`, 400);

@@ -12,32 +12,34 @@ import type { McpOptions, McpStreamLimits } from "./options.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
-/** Maximum number of tools in a `tools/list` page. 100, because a page with usual definitions has 200 KB. */
+/** Maximum number of tools in a `tools/list` page. 100 usual definitions have 200 KB. */
 const pageTools = 100;
 
-/** The bytes after which a `tools/list` page ends. 1 MiB, because a client reads it as one message. */
+/**
+ * Size in bytes after which a `tools/list` page ends. The size is limited because a client reads a page as one message.
+ */
 const pageBytes = 1024 * 1024;
 
-/** How long clients may keep a tool list, in milliseconds. 5 minutes: tools change when a server is deployed. */
+/** Milliseconds for which clients may keep a tool list. Tools change when a server is deployed. */
 const ttlMs = 300_000;
 
 const capabilities = '"capabilities":{"tools":{}}';
 
-/** Options with their defaults, as far as other modules need them. */
+/** The options, with default values for `path` and `stream`. */
 type ServerOptions = McpOptions & { readonly path: string; readonly stream: McpStreamLimits };
 
-/** A gateway's tools, and the responses to the methods that call none. */
+/** A gateway's tools, and the replies to messages that call no tool. */
 export class McpServer {
   readonly options: ServerOptions;
   readonly parts: ProtocolParts;
-  /** By name. */
+  /** The tools by name. */
   readonly tools: ReadonlyMap<string, Tool>;
-  /** A tool's largest message, in bytes. */
+  /** Maximum size of a message to any tool, in bytes. */
   readonly readMaxBytes: number;
   /** Writes the error details. */
   readonly writeErrorRecord: ErrorRecordWriter;
   readonly #serverInfo: string;
-  /** Created with the first list, because many servers are never asked for one. */
+  /** Created for the first list, because many servers never get a request for a list. */
   #definitionOf: ReturnType<typeof createDefinitions> | undefined;
 
   constructor(options: ServerOptions, parts: ProtocolParts) {
@@ -56,7 +58,7 @@ export class McpServer {
    */
   reply(message: McpMessage, stateless: boolean, caller: BodyCaller): BodyReply {
     const { id, method, params } = message;
-    // A client's notification or response, which gets no response (Streamable HTTP, "Sending Messages").
+    // Notifications and responses of clients get no response (Streamable HTTP, "Sending Messages").
     if (id === undefined || method === undefined) return { kind: "reply", httpStatus: 202, fields: [] };
     const page = method === "tools/list" ? this.#pageOf(params.get("cursor") ?? '"0"', caller) : [];
     const members = this.#membersOf(message, stateless);
@@ -74,7 +76,7 @@ export class McpServer {
     return [`{"jsonrpc":"2.0","id":${id},"result":{`, `${stateless ? meta : ""}}}`];
   }
 
-  /** Returns a result's members, after the `tools/list` page, or `undefined` for an unknown method. */
+  /** Returns a result's members except the `tools/list` page, or `undefined` for an unknown method. */
   #membersOf({ method, params }: McpMessage, stateless: boolean): string | undefined {
     const { isListed, instructions } = this.options;
     const guide = instructions === undefined ? "" : `,"instructions":${JSON.stringify(instructions)}`;
@@ -85,13 +87,13 @@ export class McpServer {
       return method === "server/discover" ? `${supported},${capabilities}${guide}${cache}` : undefined;
     }
     if (method !== "initialize") return method === "ping" ? "" : undefined;
-    // The requested revision, otherwise the latest.
+    // The reply has the requested revision, or the latest revision if the requested revision is unknown.
     const requested = stringOf(params.get("protocolVersion"));
     const revision = initializedRevisions.find((each) => each === requested) ?? initializedRevisions[0];
     return `"protocolVersion":"${revision}",${capabilities},"serverInfo":${this.#serverInfo}${guide}`;
   }
 
-  /** Returns a `tools/list` page, as a result's members. A cursor is an index into the list with all tools. */
+  /** Returns a `tools/list` page as members of a result. A cursor is an index into the list with all tools. */
   #pageOf(cursor: string, caller: BodyCaller): readonly Uint8Array[] {
     const definitionOf = (this.#definitionOf ??= createDefinitions(this.options, this.parts, this.tools));
     const { isListed = () => true } = this.options;

@@ -33,8 +33,8 @@ export interface ToolCall {
 
 /**
  * A tool's wire. The response to a unary call is JSON, unless the call takes long and the client has asked for progress
- * notifications. That to a server stream is Server-Sent Events, unless the call fails before its first message:
- * progress notifications while the messages arrive, if the client has asked for them, then one result with all
+ * notifications. The response to a server stream is Server-Sent Events, unless the call fails before its first message.
+ * If the client has asked for progress, each message is a progress notification. The last event is one result with all
  * messages.
  */
 export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
@@ -45,7 +45,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly #call: ToolCall;
   readonly #messages: string[] = [];
   #bytes = 0;
-  /** A unary call's notifications. */
+  /** The progress notifications of a unary call. */
   #progress: UnaryProgress | undefined;
 
   constructor(exchange: Exchange, call: ToolCall) {
@@ -78,7 +78,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     try {
       scanner.readObject(readMember);
     } catch (error) {
-      // A key is set more than once. `readEnvelope` has accepted it.
+      // `readEnvelope` has accepted a key that is set more than once.
       throw error instanceof FieldProblem ? problem("ERR_MESSAGE_INVALID", error.message) : error;
     }
     if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
@@ -147,7 +147,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   }
 
   #endWith(last: Uint8Array): void {
-    // This is the response's last write, so backpressure can be ignored.
+    // Backpressure can be ignored at the response's last write.
     void this.write(last);
     this.exchange.end();
   }
@@ -171,9 +171,9 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   }
 
   /**
-   * Returns a result. An error's result has its code and message, and its details if there are any.
+   * Returns a result. The result of an error has the code, the message and any details.
    *
-   * @param structured - what the tool has returned, as JSON text, or `undefined` for nothing
+   * @param structured - the tool's output as JSON text, or `undefined` without an output
    */
   #result(structured: string | undefined, error?: ConnectError): string {
     const { server, tool, id, stateless } = this.#call;
@@ -196,8 +196,9 @@ function tooLong(limit: string): ConnectError {
 }
 
 /**
- * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). Without a
- * challenge, which a 401 requires (RFC 9110 §15.5.2), another server may have refused this server's credential.
+ * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). A 401
+ * requires a challenge (RFC 9110 §15.5.2). Without a challenge, another server may have refused this server's
+ * credential.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;
@@ -205,14 +206,15 @@ function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefine
   return code === Code.PermissionDenied ? 403 : undefined;
 }
 
-/** Returns the protocol's fields, and the others that the handler has set. */
+/** Returns the protocol's header fields, and the fields that the handler has set. */
 function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
   return header instanceof LazyHeaders && header.isPristine ? own : [...own, ...toRestHeader(header)];
 }
 
 /**
- * Returns the header that the handler sees. With the idempotency key from `_meta`, unless the header has one, as a
- * String (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are the same as in JSON.
+ * Returns the header that the handler sees. The idempotency key from `_meta` is added unless the header has a key. The
+ * field value is a String with the same escapes as in JSON (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header
+ * §2.1).
  */
 function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;

@@ -3,13 +3,13 @@ import { withCode, refusePromise, refuseUnknownOptions } from "@plantstore/http"
 import { type Rpc, createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
 
-/** The longest tool name that all major clients accept, in characters. */
+/** Maximum characters in a tool name that all major clients accept. */
 const nameLengthMax = 64;
 
-/** The tool names that all major clients accept. */
+/** Matches the tool names that all major clients accept. */
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** An RPC as a tool. */
+/** A tool, which calls an RPC. */
 export interface Tool<AnyRpc extends NamedRpc = Rpc> {
   readonly name: string;
   readonly rpc: AnyRpc;
@@ -19,12 +19,12 @@ export interface Tool<AnyRpc extends NamedRpc = Rpc> {
 type NamedRpc = Pick<Rpc, "method">;
 
 /**
- * Returns the RPCs' tools, by name, in RPC order. Client and bidirectional streams are left out, because
- * a tool has one input.
+ * Returns the RPCs' tools, by name, in RPC order. RPCs with client or bidirectional streams are omitted, because a tool
+ * has one input.
  *
  * @param isIncomplete - whether selectors may match no RPC
- * @throws TypeError for unknown tool options and for a promise; Error for a selector without an RPC, and for a
- * given name that is not valid or not unique
+ * @throws TypeError for unknown tool options and for a promise; Error for a selector without an RPC, and for a tool
+ * name in the options that is invalid or not unique
  */
 export function selectTools<AnyRpc extends NamedRpc>(
   select: McpOptions["tools"],
@@ -69,9 +69,9 @@ function plainName(method: DescMethod): string {
 }
 
 /**
- * Returns a tool name: its RPC's full name with underscores instead of dots. The name starts with a letter, as some
- * models require. A name that is cut, or that an earlier RPC has, ends with the full name's hash. An RPC can
- * therefore neither take nor change an earlier RPC's name, which may belong to another upstream.
+ * Returns a tool name, which is the RPC's full name with underscores instead of dots. The name starts with a letter, as
+ * some models require. A shortened name ends with a hash, and so does a name that an earlier RPC already has. An RPC
+ * can therefore neither take nor change the name of an earlier RPC, which may belong to another upstream.
  */
 function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const plain = plainName(method);

@@ -2,12 +2,14 @@ import { type Exchange, type HeaderFields, startInterval } from "@plantstore/htt
 import { progressEvent } from "./events.ts";
 
 /**
- * Seconds between a unary call's progress notifications. 5, because a person sees that the call runs, and a client that
- * waits longer after each notification does not time out.
+ * Seconds between a unary call's progress notifications. The notifications show people that the call runs, and prevent
+ * timeouts in clients that restart their timer.
  */
 const everyS = 5;
 
-/** Sends progress notifications while a unary call runs. The first one begins a response in Server-Sent Events. */
+/**
+ * Sends progress notifications while a unary call runs. The first notification begins a response in Server-Sent Events.
+ */
 export class UnaryProgress {
   readonly #exchange: Exchange;
   readonly #token: string;
@@ -43,7 +45,7 @@ export class UnaryProgress {
     }
     this.#hasBegun = true;
     const text = `running for ${this.#seconds} seconds`;
-    // Backpressure is ignored: a client that does not read costs a hundred bytes for each notification.
+    // Backpressure is ignored, because a client that does not read costs only a hundred bytes per notification.
     void this.#exchange.write(progressEvent(this.#token, this.#seconds, text));
   }
 }

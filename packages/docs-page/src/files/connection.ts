@@ -1,25 +1,27 @@
 import { type Description, needsCredential, type OperationObject, operationsOf } from "./description.js";
 import { element, find } from "./element.js";
 
-/** The server to which requests are sent, and the token that is sent with them ("" for none). */
+/** The server to which requests are sent, and the token in these requests ("" for no token). */
 export interface Connection {
   readonly baseUrl: () => string;
   readonly token: () => string;
   readonly needsToken: (operation: OperationObject) => boolean;
-  /** Adds a listener that is called when another server is selected. */
+  /** Adds a listener for the selection of another server. */
   readonly onChange: (listener: () => void) => void;
 }
 
-// The page is at <base URL>/docs. The page's server is the first choice, even if `servers` does not contain it. Behind
-// a forwarded port, only this server can be reached.
+// The page is at <base URL>/docs. The page's server is the first choice, even if `servers` does not contain this
+// server. Behind a forwarded port, only this server can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
-/** The minimum length of a token whose end is shown. A shorter token's end would reveal too much. */
+/**
+ * Minimum length of a token whose last characters are shown. Four characters of a shorter token would reveal too much.
+ */
 const lengthToShowEnd = 16;
 
 /**
- * Shows the server selection and the token form. Each server has a separate token, which is kept for this tab and sent
- * only to that server.
+ * Shows the server selection and the token form. Each server has a separate token. The token is kept for the current
+ * tab, and sent only to its server.
  */
 export function showConnection(description: Description): Connection {
   const server = showServers(description);
@@ -64,7 +66,7 @@ function showCredential(connection: Connection): void {
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    // The user may have pasted the complete line that the server prints.
+    // The user may have pasted a complete `Authorization: Bearer` line, as the server prints.
     const token = input.value.trim().replace(/^(?:authorization:\s*)?bearer\s+/i, "");
     input.value = "";
     if (token === "") return showStatus("No token entered. Paste a token first.");

@@ -1,4 +1,4 @@
-/** What the page shows of a schema. */
+/** The members of a schema that the page shows. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -39,13 +39,13 @@ export interface Media {
 /** A body by its media types. */
 export type Content = Readonly<Record<string, Media>>;
 
-/** The Response Object: an operation's response. */
+/** A response of an operation (Response Object). */
 export interface ResponseObject {
   readonly description: string;
   readonly content?: Content;
 }
 
-/** The Operation Object. */
+/** An operation of the API (Operation Object). */
 export interface OperationObject {
   readonly operationId?: string;
   readonly summary?: string;
@@ -66,12 +66,12 @@ export interface OperationObject {
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"] as const;
 
-/** The Path Item Object: an operation for each method, and `additionalOperations`. */
+/** The operations of a path, by method, and `additionalOperations` (Path Item Object). */
 export type PathItem = Readonly<Partial<Record<(typeof methods)[number], OperationObject>>> & {
   readonly additionalOperations?: Readonly<Record<string, OperationObject>>;
 };
 
-/** What the page shows of an OpenAPI document. */
+/** The members of an OpenAPI document that the page shows. */
 export interface Description {
   readonly info: {
     readonly title: string;
@@ -87,7 +87,7 @@ export interface Description {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
-/** An operation, with the id that links refer to. */
+/** An operation with the id that links contain. */
 export interface Operation {
   readonly id: string;
   readonly path: string;
@@ -95,14 +95,14 @@ export interface Operation {
   readonly object: OperationObject;
 }
 
-/** One tag's operations. */
+/** The operations with the same first tag. */
 export interface Group {
   readonly name: string;
   readonly description?: string;
   readonly operations: Operation[];
 }
 
-/** Returns whether an operation requires a credential: none of its alternatives is empty. */
+/** Returns whether an operation requires a credential. An empty alternative means that no credential is required. */
 export function needsCredential({ security = [] }: Description, operation: OperationObject): boolean {
   const alternatives = operation.security ?? security;
   return alternatives.length > 0 && alternatives.every((each) => Object.keys(each).length > 0);
@@ -138,7 +138,7 @@ export function groupsOf(description: Description): Group[] {
   return [...groups.values()].filter(({ operations }) => operations.length > 0);
 }
 
-/** Returns an operation title: its summary, or its id. */
+/** Returns an operation's title, which is the summary or, without a summary, the id. */
 export function titleOf({ id, object }: Operation): string {
   return object.summary ?? id;
 }
@@ -154,14 +154,16 @@ export function resolveSchema(description: Description, schema: Schema = {}): Sc
   return name === undefined ? schema : { ...description.components?.schemas?.[name], ...schema };
 }
 
-/** Returns the documented response for a status: for the exact status, its range such as `4XX`, or the default. */
+/**
+ * Returns the documented response for a status. The exact status precedes the range, such as `4XX`, and the default.
+ */
 export function responseOf({ object: { responses } }: Operation, status: number): ResponseObject | undefined {
   return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses["default"];
 }
 
 /**
- * Returns the media type in which a body is shown and sent, with its schema: JSON lines for a stream, otherwise JSON if
- * available.
+ * Returns the media type in which a body is shown and sent, with its schema. JSON lines precede JSON, and JSON precedes
+ * other types.
  */
 export function mainMediaOf(content: Content = {}): { readonly type: string; readonly media: Media } | undefined {
   const types = Object.keys(content);

@@ -1,4 +1,4 @@
-/** Creates an element. Strings are inserted as text. A description or a response is never parsed as HTML. */
+/** Creates an element. Strings are inserted as text, so that a description or a response is never parsed as HTML. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Readonly<Record<string, string>> = {},
@@ -17,17 +17,17 @@ export function find<Type extends HTMLElement>(id: string, type: new () => Type)
   return foundElement;
 }
 
-/** Shows a remark. */
+/** Creates a paragraph with a remark. */
 export function note(...text: readonly (Node | string)[]): HTMLElement {
   return element("p", { class: "note" }, ...text);
 }
 
-/** Shows preformatted text, which can be scrolled by keyboard. */
+/** Creates an element for preformatted text that can be scrolled by keyboard. */
 export function terminal(...content: readonly (Node | string)[]): HTMLElement {
   return element("pre", { class: "terminal", tabindex: "0" }, ...content);
 }
 
-/** Shows content that is collapsed until it is opened. */
+/** Creates an element for content that is collapsed until the user opens it. */
 export function collapsible(summary: string, ...content: readonly Node[]): HTMLElement {
   return element("details", {}, element("summary", {}, summary), ...content);
 }

@@ -1,7 +1,7 @@
 import { type Operation, titleOf } from "./description.js";
 import { element } from "./element.js";
 
-/** Shows the method and an operation path, with marked parameters. Long paths may wrap before a slash. */
+/** Shows an operation's method, and its path with emphasized parameters. Long paths may wrap before a slash. */
 export function showEndpoint({ method, path }: Operation): HTMLElement[] {
   const parts = path.split(/(\{[^}]*\})|(?=\/)/).filter((part) => part);
   const pathNodes = parts.flatMap((part) =>
@@ -13,7 +13,7 @@ export function showEndpoint({ method, path }: Operation): HTMLElement[] {
   ];
 }
 
-/** Shows an operation title, and whether it is deprecated. */
+/** Shows an operation's title, with a badge if the operation is deprecated. */
 export function showTitle(operation: Operation): (Node | string)[] {
   const deprecatedBadge = element("span", { class: "mark deprecated" }, "deprecated");
   return operation.object.deprecated === true ? [titleOf(operation), " ", deprecatedBadge] : [titleOf(operation)];

@@ -1,15 +1,20 @@
 import { type Description, type Media, resolveSchema, type Schema } from "./description.js";
 
-/** Which fields an example omits: read-only fields in a request, write-only fields in a response. */
+/**
+ * The kind of fields that an example omits. A request omits read-only fields, and a response omits write-only fields.
+ */
 export type LeftOut = "readOnly" | "writeOnly";
 
-/** How deep examples may be nested. Limited, because a schema may contain itself. */
+/** Maximum nesting of examples. The limit is necessary because a schema may contain itself. */
 const depthMax = 4;
 
-/** The maximum number of values in an example. Limited, because schemas may branch at every level. */
+/** Maximum number of values in an example. The limit is necessary because schemas may branch at every level. */
 const valueCountMax = 500;
 
-/** Returns an example for a body: from the description, or created from the schema, or `undefined` if there is none. */
+/**
+ * Returns the example for a body from the description, or an example that is created from the body's schema. Returns
+ * `undefined` without a schema.
+ */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;

@@ -10,7 +10,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   const fieldRows = Object.entries(properties).flatMap(([name, property]) =>
     definition(name, property, { ...property, required: required.includes(name) }, [
       ...prose(description, property.description),
-      // An object's fields without a name are shown inline.
+      // The fields of an object without a schema name are shown inline.
       ...(property.properties === undefined ? [] : [showFields(description, property)]),
       ...showValueNames(property),
     ]),
@@ -18,7 +18,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   return element("dl", {}, ...fieldRows);
 }
 
-/** The marks on a field or parameter. */
+/** The properties of a field or parameter that are shown as badges. */
 interface Marked {
   readonly required?: boolean;
   readonly readOnly?: boolean;
@@ -26,7 +26,7 @@ interface Marked {
   readonly deprecated?: boolean;
 }
 
-/** Shows a field or parameter with its kind, its marks, and its description. */
+/** Shows a field or parameter with its type, badges and description. */
 export function definition(
   name: string,
   schema: Schema | undefined,
@@ -48,7 +48,7 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
   return [collapsible(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
 }
 
-/** A piece of text, and the schema that it refers to, if any. */
+/** A piece of text, with the name of the schema to which the text refers. */
 interface Part {
   readonly text: string;
   readonly name?: string;

@@ -1,6 +1,6 @@
 import type { Operation, Parameter } from "./description.js";
 
-/** The form's input. */
+/** The values that the user has entered in the form. */
 export interface Input {
   /** The parameter values, by location and name, such as `path id`. */
   readonly values: ReadonlyMap<string, string>;
@@ -9,7 +9,7 @@ export interface Input {
   readonly contentType: string | undefined;
 }
 
-/** Returns a location's parameters, `path`, `query` or `header`, that were filled in. */
+/** Returns the parameters in `path`, `query` or `header` that were filled in. */
 export function filledIn(
   { object }: Operation,
   { values }: Input,

@@ -24,7 +24,7 @@ export interface Inputs {
 const noInputs: Inputs = { fields: [], read: () => ({}) };
 
 /**
- * The form that integers have in path and query. A text field with this pattern is used because a number field would
+ * The pattern for integers in path and query. A text field with this pattern is used because a number field would
  * accept 1e3.
  */
 const integerPattern = "0|-?[1-9][0-9]*";
@@ -32,13 +32,13 @@ const integerPattern = "0|-?[1-9][0-9]*";
 /** The pattern that the gateway's descriptions use for a parameter with one path segment. */
 const segmentPattern = "^[^/]+$";
 
-/** If there are more optional parameters than this, they are collapsed. */
+/** Maximum number of optional parameters that are visible. More parameters are collapsed. */
 const visibleMax = 6;
 
-/** The maximum number of visible body rows. */
+/** Maximum number of visible rows in the body field. */
 const bodyRowsMax = 18;
 
-/** Creates the fields for an operation's parameters, the required ones first. */
+/** Creates the fields for an operation's parameters. Required parameters come first. */
 export function parameterInputs(description: Description, { parameters = [] }: OperationObject): Inputs {
   const inputs = parameters.map((parameter) => inputOf(description, parameter));
   const needed = inputs.filter(({ control }) => control.required).map(({ field }) => field);
@@ -53,7 +53,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
   };
 }
 
-/** Creates the field for the body: a file for bytes, otherwise JSON whose initial value is an example. */
+/** Creates the field for the body. Bytes are a file, and JSON has an example as its initial value. */
 export function bodyInputs(description: Description, { requestBody }: OperationObject): Inputs {
   const main = mainMediaOf(requestBody?.content);
   if (main === undefined) return noInputs;
@@ -81,8 +81,8 @@ function fileInputs(): Inputs {
 }
 
 /**
- * Creates a media type's selection if a response has several. The default for streams is a type whose messages are
- * shown as they arrive.
+ * Creates the selection of a media type if the response has several media types. The default for streams is a type
+ * whose messages are shown as they arrive.
  */
 export function acceptInputs({ responses }: OperationObject): Inputs {
   const successStatus = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";

@@ -6,9 +6,9 @@ const openingBrackets = new Set(["{", "["]);
 const closingBrackets = new Set(["}", "]"]);
 
 /**
- * Shows JSON indented and highlighted, token by token, so that numbers keep all their digits.
+ * Shows indented and highlighted JSON. The text is split into tokens and not parsed, so that numbers keep all digits.
  *
- * @param notes - the text to show after a member's value, by member and value: `"error":5`
+ * @param notes - the texts to show after member values, by member and value, such as `"error":5`
  */
 export function jsonText(text: string, notes: ReadonlyMap<string, string> = new Map()): (Node | string)[] {
   const pieces = text.match(tokens) ?? [];

@@ -1,6 +1,6 @@
 /**
- * The documentation page. Reads openapi.json, shows its operations and schemas, and sends requests with the user's
- * token. Nothing is loaded from other hosts, and a token is kept only in the current tab.
+ * The script of the documentation page. The script reads openapi.json, shows operations and schemas, and sends requests
+ * with the user's token. Nothing is loaded from other hosts, and a token is kept only in the current tab.
  */
 import { type Connection, showConnection } from "./connection.js";
 import { type Description, operationsOf } from "./description.js";
@@ -47,7 +47,7 @@ function viewOf(description: Description, connection: Connection): View | undefi
   if (route?.view === "schemas" && description.components?.schemas?.[route.name] !== undefined) {
     return schemaView(description, route.name);
   }
-  // An old link may name something that no longer exists.
+  // An old link may name an operation or schema that no longer exists.
   return route === undefined ? undefined : overview(description, connection);
 }
 

@@ -1,25 +1,25 @@
-// Descriptions are CommonMark. The library marked parses them into tokens, from which this module creates elements.
-// HTML is never parsed, so text that looks like HTML is shown as text.
+// Descriptions are CommonMark. The library marked parses a description into tokens, from which this module creates
+// elements. HTML is never parsed, so text that looks like HTML is shown as text.
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import type { Description } from "./description.js";
 import { element, terminal } from "./element.js";
 import { linkToName } from "./names.js";
 
 /**
- * Shows CommonMark. Tables and bare URLs are supported too, because comments often contain them. The definition's
- * names, as in `[Shelf][library.v1.Shelf]`, become links to their views.
+ * Shows CommonMark. Tables and bare URLs are also supported, because comments often contain them. Names from the
+ * definition, as in `[Shelf][library.v1.Shelf]`, become links to views.
  */
 export function prose(description: Description, text: string | undefined): HTMLElement[] {
   if (text === undefined || text === "") return [];
   const lexer = new Lexer({ gfm: true });
-  // Comments in Google's definitions refer to names in this form. The part in the second brackets is not shown.
+  // Comments in Google's definitions contain `[text][name]`. The name in the second brackets is not shown.
   for (const [, name = ""] of text.matchAll(/\]\[([A-Za-z_][\w.]*)\]/g)) {
     lexer.tokens.links[name.toLowerCase()] = { href: linkToName(description, name) ?? "", title: null };
   }
   return ownTokens(lexer.lex(text)).flatMap(showBlock);
 }
 
-/** Narrows tokens to marked's own types. No extensions are used, so there are no other tokens. */
+/** Narrows tokens to marked's own types. Other types do not occur, because no extensions are used. */
 function ownTokens(tokens: readonly Token[]): MarkedToken[] {
   return tokens.filter((token): token is MarkedToken => token.type !== "");
 }

@@ -36,7 +36,7 @@ function urlOf(baseUrl: string, operation: Operation, input: Input): string {
   return `${baseUrl}${filled}${query.size === 0 ? "" : `?${query}`}`;
 }
 
-/** Sends a request, with the token unless it is "". Resolves when the response header has arrived. */
+/** Sends a request, with the token unless the token is "". Resolves when the response header has arrived. */
 export async function send(request: ApiRequest, token: string, signal: AbortSignal): Promise<Response> {
   const { method, url, body } = request;
   const headers = new Headers(request.headers);

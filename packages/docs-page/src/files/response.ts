@@ -2,20 +2,20 @@ import { responseOf, type Description, isLines, mainMediaOf, type Operation, res
 import { element, collapsible, note, terminal } from "./element.js";
 import { jsonText } from "./json-text.js";
 
-/** The maximum number of stream messages that are kept: enough to read, and few enough to keep the page responsive. */
+/** Maximum number of stream messages that are shown. The limit keeps the page responsive. */
 const shownLinesMax = 500;
 
-/** Longer texts are not highlighted. 256 KiB, because highlighting more makes the page slow. */
+/** Maximum characters in highlighted JSON. Highlighting a longer text would make the page slow. */
 const colouredLengthMax = 256 * 1024;
 
-/** The elements that show a response, and when its request was sent. */
+/** The elements that show a response, and the time at which the request was sent. */
 export interface ResponseView {
   readonly startMs: number;
   readonly outcome: HTMLElement;
   readonly details: HTMLElement;
 }
 
-/** Shows the response to a request as it arrives. Resolves when it is complete. */
+/** Shows the response to a request as it arrives. Resolves when the response is complete. */
 export async function showResponse(
   description: Description,
   operation: Operation,
@@ -58,7 +58,7 @@ async function showMessages({ body }: Response, shown: HTMLElement, showCount: (
     }
     showLines(shown, lines);
     showCount(count);
-    // Lets other events run, such as a click on "Stop", which a stream without pauses would block.
+    // The timeout lets other events run, such as a click on "Stop". A stream without pauses would block these events.
     await new Promise((resolve) => void setTimeout(resolve));
   }
 }
@@ -68,13 +68,13 @@ function showLines(shown: HTMLElement, lines: readonly string[]): void {
   for (const oldLine of [...shown.children].slice(0, -shownLinesMax)) oldLine.remove();
 }
 
-// A named event is not a message, nor is a line with an error in any form. Both end a stream.
+// A named event and a line with an error are not messages, because they end a stream.
 function isMessage(line: string, before: string): boolean {
   if (line.startsWith("data:")) return !before.startsWith("event:");
   return line.startsWith("{") && !/^\{"(?:@error"|error":\{"code":)/.test(line);
 }
 
-// Not every browser can iterate over a stream with `for await`.
+// A reader is used because not every browser can iterate over a stream with `for await`.
 async function* chunksOf(body: ReadableStream<Uint8Array<ArrayBuffer>> | null): AsyncGenerator<string> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) yield read.value;
@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Returns what a response means: for an error its message and its code's name, otherwise the status's description. Also
- * returns the value names in the response.
+ * Returns the meaning of a response. An error has its message and the name of its code, and other responses have the
+ * status's description. Also returns the names of values in an error.
  */
 function readMeaning(
   description: Description,

@@ -5,7 +5,7 @@ export const linkToOverview = "#/";
 
 const views = /^#\/(operations|schemas)\/(.+)$/;
 
-/** Reads the view from a URL's fragment, or `undefined` if it is an anchor within the page. */
+/** Returns the view that a URL's fragment names, or `undefined` for an anchor within the page. */
 export function readRoute(hash: string): { view: "overview" | "operations" | "schemas"; name: string } | undefined {
   if (hash === "" || hash === "#" || hash === linkToOverview) return { view: "overview", name: "" };
   const [, view, name = ""] = views.exec(hash) ?? [];

@@ -1,10 +1,10 @@
-// Builds the request messages that gRPC tools such as grpcurl send for an operation's RPC.
+// Creates the messages of an operation's RPC for gRPC tools.
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 
-/** A path template's variable with its wildcards in order, or a wildcard outside variables. */
+/** A variable in a path template with its wildcards in order, or a wildcard outside variables. */
 interface Variable {
-  /** The variable's field path, as names, or `undefined` for a wildcard outside variables. */
+  /** The names in the variable's field path, or `undefined` for a wildcard outside variables. */
   readonly field: readonly string[] | undefined;
   readonly pathTemplate: string;
   readonly wildcards: readonly string[];
@@ -23,7 +23,7 @@ function variablesOf({ object }: Operation): Variable[] {
   });
 }
 
-/** Returns the names of the parameters that match any number of segments, separated by slashes. */
+/** Returns the names of the parameters that match any number of path segments. */
 export function parametersOfSegments(operation: Operation): ReadonlySet<string> {
   const wildcards = variablesOf(operation).flatMap((variable) => variable.wildcards);
   const names = pathParametersOf(operation).map(({ name }) => name);
@@ -31,9 +31,9 @@ export function parametersOfSegments(operation: Operation): ReadonlySet<string> 
 }
 
 /**
- * Returns a request's messages as JSON: one for each line in a stream, otherwise one.
+ * Returns a request's messages as JSON. A stream has one message per line, and other requests have one message.
  *
- * @param bodies - the body's JSON, or each line's
+ * @param bodies - the JSON text of the body, or of each line in the body
  */
 export function messagesOf(operation: Operation, input: Input, bodies: readonly string[]): string[] {
   const fields: Fields = {};
@@ -48,7 +48,7 @@ export function messagesOf(operation: Operation, input: Input, bodies: readonly 
   return bodies.map((text) => withBody(fields, body, text));
 }
 
-// Combines JSON as text, because numbers may have more digits than a JavaScript number.
+// JSON is combined as text, because numbers may have more digits than a JavaScript number.
 function withBody(fields: Fields, body: string, text: string): string {
   if (body === "*") return joinObjects(JSON.stringify(fields), text);
   const { [body]: inside, ...others } = fields;
@@ -76,7 +76,7 @@ function pathParametersOf({ object }: Operation) {
   return (object.parameters ?? []).filter((parameter) => parameter.in === "path");
 }
 
-/** Sets the field at this path. */
+/** Sets the field at a path. */
 function setField(fields: Fields, [name = "", ...inner]: readonly string[], value: unknown): void {
   if (inner.length === 0) {
     fields[name] = value;

@@ -1,8 +1,8 @@
-// Formats a request as a command for a POSIX shell. Every variable part is quoted as one word, because names come from
-// the description, which may come from another server.
+// Formats a request as a command for a POSIX shell. Every variable part is quoted as one word, because the description
+// and its names may come from another server.
 import type { ApiRequest } from "./request.js";
 
-/** A request, with its RPC's messages. */
+/** A request with the messages for its RPC. */
 export interface Call {
   readonly request: ApiRequest;
   readonly needsToken: boolean;

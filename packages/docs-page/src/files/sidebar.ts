@@ -3,13 +3,13 @@ import { element, find } from "./element.js";
 import { showEndpoint } from "./endpoint.js";
 import { linkToOperation, linkToOverview, linkToSchema } from "./route.js";
 
-/** A link in the list, with its words for the search. */
+/** A link in the list, with the words that the search finds. */
 interface Item {
   readonly item: HTMLElement;
   readonly words: string;
 }
 
-/** Links below a heading. */
+/** A heading with links below. */
 interface Section {
   readonly group: HTMLElement;
   readonly items: readonly Item[];

@@ -1,5 +1,5 @@
-// Formats a request as shell commands and as programs. They read the token from an environment variable, because shells
-// keep a command history, and programs are shared.
+// Formats a request as shell commands and as programs. Commands and programs read the token from an environment
+// variable, because shells keep a history, and programs are shared.
 import { element } from "./element.js";
 import { createSelect } from "./inputs.js";
 import { type Call, writeBuf, writeCurl, writeGrpcurl } from "./shell-commands.js";

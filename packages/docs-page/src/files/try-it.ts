@@ -47,7 +47,7 @@ export function showTryIt(
     }
   };
   form.addEventListener("input", update);
-  // Removes the previous response, because it does not belong to the invalid input.
+  // The previous response is removed, because it does not belong to the invalid input.
   form.addEventListener("invalid", clear, { capture: true });
   stop.addEventListener("click", () => aborter.abort());
   form.addEventListener("submit", (event) => {

@@ -10,15 +10,13 @@ import { showReference } from "./reference.js";
 import { linkToOperation } from "./route.js";
 import { showTryIt } from "./try-it.js";
 
-/** A view's content, and its title. */
+/** The content and the title of a view. */
 export interface View {
   readonly title: string;
   readonly content: readonly HTMLElement[];
 }
 
-/**
- * Shows an overview of the API. If it has only one operation, that operation is shown instead of a list.
- */
+/** Shows an overview of the API. If the API has only one operation, the operation is shown instead of a list. */
 export function overview(description: Description, connection: Connection): View {
   const { info } = description;
   const groups = groupsOf(description);
@@ -62,7 +60,7 @@ function showGroup(description: Description, group: Group): HTMLElement {
   );
 }
 
-/** Shows an operation: its documentation, and the form that sends it. */
+/** Shows an operation's documentation, and the form that sends requests. */
 export function operationView(description: Description, operation: Operation, connection: Connection): View {
   const content = [showOperation(description, operation, connection, "h1")];
   return { title: `${titleOf(operation)} · ${description.info.title}`, content };

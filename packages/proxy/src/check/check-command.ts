@@ -23,8 +23,8 @@ import { describeUnusedRules } from "./unused-names.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
 /**
- * Reports whether the gateway would start with a descriptor set's services, and if not, every reason. With `--against`,
- * reports the changes that break an older definition's clients.
+ * Reports whether the gateway would start with a descriptor set's services, or every reason why it would not. With
+ * `--against`, reports the changes that break an older definition's clients.
  */
 export const checkCommand: CommandOf<CommandOutput> = {
   name: "check",

@@ -9,11 +9,11 @@ const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };
 export interface RetryPolicy {
   /** Maximum attempts for a call, from 2 to 5. The first attempt counts. */
   readonly maxAttempts: number;
-  /** Milliseconds before the second attempt, ±20 %. */
+  /** Delay before the second attempt in milliseconds, varied randomly by ±20 %. */
   readonly initialBackoffMs: number;
   /** Maximum delay before an attempt in milliseconds. */
   readonly maxBackoffMs: number;
-  /** Factor above 0 by which the wait changes with each attempt. */
+  /** Factor above 0 by which the delay is multiplied after each attempt. */
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];

@@ -127,8 +127,8 @@ function findUncheckedRpcs(
 }
 
 /**
- * Returns the scopes of an RPC, or `undefined` if it does not have the option. For an option that is not valid, the
- * scopes are unknown and match no setting.
+ * Returns the scopes that an RPC's option names, or `undefined` without the option. For an invalid option, returns a
+ * scope that matches no setting.
  */
 function definedScopes(method: DescMethod): readonly string[] | undefined {
   try {

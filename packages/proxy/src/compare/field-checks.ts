@@ -84,7 +84,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
       if (old.oneof?.name === field.oneof?.name) return undefined;
       const joined = field.oneof?.fields.find(({ number }) => number !== field.number && isSeparate(old, number));
       const change = `${field.name} is ${field.oneof === undefined ? "in no oneof" : `in the oneof ${field.oneof.name}`}`;
-      // A new oneof whose other fields are new. Requests from old clients have only this field.
+      // All other fields in the new oneof are new. Requests from old clients have only this field.
       if (joined === undefined)
         return old.oneof === undefined || !isSeparated(old, field)
           ? undefined
@@ -137,7 +137,7 @@ function isSeparated(old: DescField, field: DescField): boolean {
   return others.some((other) => other !== undefined && other.oneof !== field.oneof);
 }
 
-/** Returns whether a message had a field with this number that could be set together with another one. */
+/** Returns whether the old message had a field with this number that could be set together with `field`. */
 function isSeparate(field: DescField, number: number): boolean {
   const other = field.parent.fields.find((each) => each.number === number);
   return other !== undefined && (other.oneof === undefined || other.oneof !== field.oneof);

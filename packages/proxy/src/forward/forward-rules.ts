@@ -21,9 +21,9 @@ import { problem } from "@plantstore/protobuf";
  *
  * Fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields for gRPC, Connect and
  * browsers, and cookies are never forwarded. Request fields that identify a caller, such as `x-real-ip`, are forwarded
- * only if `allow` contains exactly their name, because anyone can send them. The rule also holds for response fields
- * that control more than their response, such as `location` and `clear-site-data`, because all upstreams share the
- * proxy's origin. docs/reference/proxy-configuration.md lists both.
+ * only if `allow` contains exactly their name, because anyone can send them. Response fields that control more than
+ * their response, such as `location` and `clear-site-data`, also require their exact name, because all upstreams share
+ * the proxy's origin. docs/reference/proxy-configuration.md lists both groups of fields.
  *
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. An MCP client's
  * token is intended for this server, and must not be passed on (MCP, "Token Handling").
