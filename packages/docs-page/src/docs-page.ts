@@ -24,7 +24,7 @@ const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, 
 
 // The page may only run its own script, so text in the description or in a response is never executed. Scripts from
 // this server's upstreams are not executed either. Styles are loaded only from this server and never inline. Requests
-// may also be sent to the servers in the description, because the user can select one.
+// may also be sent to the servers in the description, because the user can select a server.
 function pagePolicy(servers: readonly string[], scriptHash: string): string {
   return [
     "default-src 'none'",
@@ -38,7 +38,7 @@ function pagePolicy(servers: readonly string[], scriptHash: string): string {
   ].join("; ");
 }
 
-/** The policy for all files except the page. These files load nothing. */
+/** The policy for all files except the page, because other files load nothing. */
 const filePolicy = "default-src 'none'; frame-ancestors 'none'";
 
 function headerOf(contentType: string, policy = filePolicy): Record<string, string> {

@@ -42,8 +42,8 @@ function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
 }
 
 /**
- * Writes the value that follows "key:" or "-". A scalar is on the same line, and a collection is a block on the next
- * lines.
+ * Writes the value that follows "key:" or "-". A scalar is on the same line. A collection with items is a block on the
+ * next lines.
  */
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {

@@ -19,7 +19,8 @@ import type { Tool } from "./tools.ts";
 const keptBytesMax = 16 * 1024 * 1024;
 
 /**
- * Size in bytes that is assumed for a definition without a schema. Its creation costs as much as a large definition.
+ * Size in bytes that is assumed for a definition without a schema. Creating a definition without a schema costs as much
+ * as creating a large definition.
  */
 const abridgedCost = 64 * 1024;
 
@@ -89,7 +90,7 @@ function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], 
 
 function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): McpToolHints {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
-  // DELETE is checked first, because a definition with DELETE and NO_SIDE_EFFECTS is wrong about one of both.
+  // DELETE is checked first, because a definition with both DELETE and NO_SIDE_EFFECTS is contradictory.
   if (httpMethods.includes("DELETE")) return { destructive: true, idempotent: true };
   if (idempotency === NO_SIDE_EFFECTS || httpMethods.some((name) => name === "GET" || name === "QUERY")) {
     return { readOnly: true };

@@ -1,5 +1,5 @@
 /**
- * The Model Context Protocol (https://modelcontextprotocol.io/specification): AI agents call RPCs as tools in the same
+ * The Model Context Protocol (https://modelcontextprotocol.io/specification). AI agents call RPCs as tools in the same
  * process, with the same credentials, interceptors, limits and logs as in every other protocol.
  *
  * Serves the revisions in `revisions.ts` at one path. `json-rpc.ts` reads a request, and `revisions.ts` checks its

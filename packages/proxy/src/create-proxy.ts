@@ -149,7 +149,7 @@ export interface ProxyGateway extends Gateway {
  * deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been processed
  * are never retried.
  *
- * With several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send invalid
+ * With several upstreams, the proxy starts even if some upstreams cannot be reached for `"reflection"`, or send invalid
  * descriptors. The proxy retries these upstreams, and serves them once their descriptors are read.
  *
  * An upstream cannot take over another upstream's calls by offering the same names. A service belongs to the upstream

@@ -68,7 +68,7 @@ const httpStatusCodes: ReadonlyMap<number, Code> = new Map([
 ]);
 
 /**
- * Returns the error for a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors".
+ * Returns the error for a reset stream, by the mapping in gRPC over HTTP/2, "Errors".
  *
  * @param lossReason - why the stream's connection was lost, if known
  */

@@ -41,7 +41,7 @@ export abstract class ClientMethod<T> {
     this.stableFields = new StableFields([...this.#fields(), "user-agent", userAgent]);
   }
 
-  /** The header fields without `user-agent`, for calls whose caller sets it. */
+  /** The header fields without `user-agent`, for calls with a `user-agent` from the caller. */
   get stableWithoutUserAgent(): StableFields {
     return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }

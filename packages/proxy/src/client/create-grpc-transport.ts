@@ -50,7 +50,7 @@ export interface GrpcTransportOptions {
    * disposed of.
    */
   readonly baseUrl: string | Upstream;
-  /** Connect's interceptors. The first one is called first. */
+  /** Connect's interceptors. The first interceptor is called first. */
   readonly interceptors?: readonly Interceptor[];
   /**
    * For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`).
@@ -72,7 +72,7 @@ export interface GrpcTransportOptions {
    * Default 4 MiB.
    */
   readonly writeMaxBytes?: number;
-  /** Timeout in milliseconds for calls without `timeoutMs`. Default 0: no timeout. */
+  /** Timeout in milliseconds for calls without `timeoutMs`. Default 0, which means no timeout. */
   readonly defaultTimeoutMs?: number;
   /**
    * If no data is received for this many milliseconds while calls are in flight, the client sends a PING. The

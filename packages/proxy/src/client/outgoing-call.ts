@@ -50,7 +50,7 @@ export interface CallEnd {
   readonly durationMs: number;
   /** Milliseconds for which the call waited for a connection or a stream, or 0 if it was sent immediately. */
   readonly queuedMs: number;
-  /** Attempts after the first one. */
+  /** Number of attempts after the first attempt. */
   readonly retries: number;
 }
 

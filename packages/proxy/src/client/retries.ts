@@ -11,7 +11,7 @@ export interface RetryPolicy {
   readonly maxAttempts: number;
   /** Delay before the second attempt in milliseconds, varied randomly by ±20 %. */
   readonly initialBackoffMs: number;
-  /** Maximum delay before an attempt in milliseconds. */
+  /** Maximum delay before an attempt in milliseconds, before random variation. */
   readonly maxBackoffMs: number;
   /** Factor above 0 by which the delay is multiplied after each attempt. */
   readonly backoffMultiplier: number;
@@ -82,7 +82,7 @@ export class Retries {
     const isRetryable = policy.retryableCodes.includes(error.code) && allows(policy, method);
     const pushbackMs = pushback === null ? undefined : readPushback(pushback);
     const forbidsRetry = pushback !== null && pushbackMs === undefined;
-    // gRFC A6, "Throttling Retry Attempts": a failure whose pushback forbids a retry counts too.
+    // A failure whose pushback forbids a retry also counts (gRFC A6, "Throttling Retry Attempts").
     if (isRetryable || forbidsRetry) this.#tokens = Math.max(0, this.#tokens - 1);
     if (!isRetryable || forbidsRetry || attempts >= policy.maxAttempts) return undefined;
     if (this.#tokens <= this.#budget.maxTokens / 2) return undefined;
@@ -100,7 +100,10 @@ function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   return isAllowed === true;
 }
 
-/** gRFC A6, "Pushback": any value other than milliseconds forbids a retry. */
+/**
+ * Returns the delay, or `undefined` if the value forbids a retry. Only milliseconds allow a retry (gRFC A6,
+ * "Pushback").
+ */
 function readPushback(text: string): number | undefined {
   const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : timerMsMax + 1;
   return value <= timerMsMax ? value : undefined;

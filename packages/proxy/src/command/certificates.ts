@@ -32,7 +32,7 @@ export class ServedCertificate {
 
   /**
    * Reads the files again. A certificate that does not match its key, has expired or is not valid yet never replaces a
-   * valid one.
+   * valid certificate.
    *
    * @returns whether the new files are in use
    */

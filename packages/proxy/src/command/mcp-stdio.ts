@@ -132,7 +132,7 @@ class StdioServer {
     this.#queuedLength += request.line.length;
   }
 
-  /** Runs a request, and afterwards the next one in the queue. */
+  /** Runs a request, and afterwards the next request in the queue. */
   #start(request: QueuedRequest): void {
     const call = this.#handle(request)
       .catch(() => undefined)

@@ -25,7 +25,7 @@ export function createProxyDocs(
         const { services = [], rest = {} } = getServed() ?? {};
         const { securitySchemes } = further;
         return createOpenApiAsync(services, {
-          // The page sends credentials to the servers in the document, so an upstream must not add one.
+          // The page sends credentials to the servers in the document, so an upstream must not add a server.
           ...describeServices(services, { servers: [{ url: "/" }], ...(securitySchemes && { securitySchemes }) }),
           rest,
           ...further,

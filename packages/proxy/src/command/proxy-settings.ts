@@ -27,7 +27,7 @@ export interface ProxySettings {
   readonly rest: RestOptions;
   /** The files that `rest.rules` names. */
   readonly ruleFiles: readonly RuleFile[];
-  /** How responses are written as JSON. */
+  /** The JSON options for responses. */
   readonly json: JsonOptions;
   /** The services and RPCs (`package.Service.Method`) that `methodConfig` names. */
   readonly configuredMethods: readonly string[];

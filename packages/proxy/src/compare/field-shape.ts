@@ -21,8 +21,8 @@ export function cardinalityOf({ fieldKind }: DescField): Cardinality {
 }
 
 /**
- * Returns the type name for a field or its elements. All enums have the name `enum`, and all messages without special
- * JSON have the name `message` or `delimited message`.
+ * Returns the type name for a field or its elements. Without special JSON, enums have the name `enum`, and messages
+ * have the name `message` or `delimited message`.
  */
 export function typeOf(field: DescField): string {
   const key = field.fieldKind === "map" ? `map<${scalarName(field.mapKey)}, ` : "";

@@ -68,8 +68,8 @@ class RuleComparison implements CompareRules {
   }
 
   /**
-   * Reports a field whose rules refuse messages without the field. Either `required` or a rule for the default refuses
-   * them.
+   * Reports a field whose rules refuse messages without the field. Such messages break `required`, or a rule that the
+   * default value does not satisfy.
    */
   checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;

@@ -3,7 +3,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 /** A number, or a duration or timestamp in nanoseconds. JavaScript compares a bigint exactly with a number. */
 export type ComparableValue = bigint | number;
 
-/** The rules that limit a value: at most one lower limit, `gt` or `gte`, and one upper limit, `lt` or `lte`. */
+/** The limits of a value. A value has at most one lower limit, `gt` or `gte`, and one upper limit, `lt` or `lte`. */
 export type RangeRules = Readonly<Record<"gt" | "gte" | "lt" | "lte", ComparableValue | undefined>>;
 
 /** Returns whether a rule is one of {@link RangeRules}. */

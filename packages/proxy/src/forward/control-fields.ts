@@ -8,7 +8,7 @@ interface ControlFields {
 }
 
 /**
- * The response fields that control more than their upstream's response. Such a field is forwarded only if `allow`
+ * The response fields that control more than their upstream's response. A listed field is forwarded only if `allow`
  * contains its exact name. The table "Fields that control more than a response" in
  * docs/reference/proxy-configuration.md shows this list.
  */

@@ -24,7 +24,7 @@ interface Reading {
   readonly described: Promise<ReadDescriptors | Error>;
 }
 
-/** Reads and describes one upstream's set. A slow read delays the other upstreams only for a limited time. */
+/** Reads and describes an upstream's descriptor set. A slow read delays the other upstreams only for a limited time. */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;
   readonly #describe: (set: Uint8Array) => Promise<ReadDescriptors>;

@@ -17,7 +17,7 @@ import { isProtocolField, isSettable } from "../upstreams/index.ts";
 import { problem } from "@plantstore/protobuf";
 
 /**
- * Which header fields are forwarded in one direction. Names are case-insensitive.
+ * Rules for forwarding header fields in one direction. Names are case-insensitive.
  *
  * Fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields for gRPC, Connect and
  * browsers, and cookies are never forwarded. Request fields that identify a caller, such as `x-real-ip`, are forwarded
@@ -33,8 +33,8 @@ import { problem } from "@plantstore/protobuf";
  */
 export interface ForwardRules {
   /**
-   * Names of forwarded fields. A string may end in `*`. By default, all fields are forwarded except those in the two
-   * lists.
+   * Names of forwarded fields. A string may end in `*`. By default, all fields are forwarded except the fields in the
+   * two lists of docs/reference/proxy-configuration.md.
    */
   readonly allow?: readonly (string | RegExp)[];
   /** Names of fields that are not forwarded, even if `allow` contains the names. */
@@ -43,7 +43,8 @@ export interface ForwardRules {
   readonly rename?: Readonly<Record<string, string>>;
   /**
    * Returns fields to set, which replace forwarded fields with the same names. Fields for a connection, a message or
-   * gRPC cannot be set. `undefined` removes a field. An error that this function throws is reported as a fault.
+   * gRPC cannot be set. The value `undefined` removes a field. An error that this function throws is reported as a
+   * fault.
    */
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
@@ -51,7 +52,7 @@ export interface ForwardRules {
 /** The names of the {@link ForwardRules} members. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
-/** Fields to set, by their names in lower case. `undefined` removes a field. */
+/** Fields to set, by their names in lower case. The value `undefined` removes a field. */
 export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** The compiled {@link ForwardRules}. */
@@ -172,7 +173,7 @@ function createBlocker(
   };
 }
 
-/** Returns the field names that Connection lists. Such fields are for one connection only (RFC 9110 §7.6.1). */
+/** Returns the names of the fields that Connection lists, which are for one connection only (RFC 9110 §7.6.1). */
 function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
   const value = readHeaderField(fields, "connection");
   // Nearly all HTTP/1.1 requests have no other value.
@@ -239,7 +240,7 @@ function addressOf(address: string): string | undefined {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-// gRPC over HTTP/2, "Binary-Header": base64 with or without padding.
+// Matches base64 with or without padding (gRPC over HTTP/2, "Binary-Header").
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
 /** @throws ConnectError `InvalidArgument` for invalid base64, because gRPC servers return different codes */

@@ -8,8 +8,8 @@ interface IdentityFields {
 }
 
 /**
- * The request fields in which proxies in front report the caller: its address, user, certificate or token. Anyone can
- * send these fields, so a field is forwarded only if `allow` contains its exact name. The table "Fields that identify a
+ * The request fields in which other proxies report a caller's address, user, certificate or token. Anyone can send
+ * these fields, so a field is forwarded only if `allow` contains its exact name. The table "Fields that identify a
  * caller" in docs/reference/proxy-configuration.md shows this list.
  */
 export const identityFields: readonly IdentityFields[] = [

@@ -26,8 +26,8 @@ import type { UpstreamCallObserver } from "./observe-calls.ts";
 export interface ProxiedUpstreamOptions {
   /**
    * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to one or
-   * more servers. An upstream from `createUpstream` is also accepted. It has more options, can be shared, and is closed
-   * by the application.
+   * more servers. An upstream from `createUpstream` is also accepted. Such an upstream has more options, can be shared,
+   * and is closed by the application.
    */
   readonly upstream: string | Upstream;
   /**

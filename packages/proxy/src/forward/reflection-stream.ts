@@ -30,7 +30,8 @@ export class ReflectionStream {
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#requests());
-    // `send` handles the rejection. Without this handler, Node.js would report the rejection as unhandled before.
+    // `send` handles the rejection. Without this handler, the rejection would be reported as unhandled before `send` is
+    // called.
     this.#opened.catch(() => undefined);
   }
 

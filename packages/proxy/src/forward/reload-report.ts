@@ -1,6 +1,6 @@
 /** A reload's result. */
 export interface ReloadReport {
-  /** Whether the descriptors in use have changed. The RPCs may be the same. */
+  /** Whether the descriptors in use have changed. The RPCs may be unchanged. */
   readonly isChanged: boolean;
   /** The RPCs that are newly proxied, as `/package.Service/Method`. */
   readonly added: readonly string[];

@@ -140,7 +140,7 @@ class Sharing {
     return conflicts;
   }
 
-  /** Returns the earlier upstream with unknown routes for which an upstream's routes must wait, if there is one. */
+  /** Returns the earlier upstream with unknown routes for which an upstream's routes must wait, or `undefined`. */
   #unknownBefore(at: number): RouteClaims | undefined {
     if (this.#upstreams[at]?.waitsForEarlier !== true) return undefined;
     return this.#upstreams.slice(0, at).find(({ isUnknown }) => isUnknown);

@@ -2,7 +2,7 @@ import { toShortLine } from "@plantstore/http";
 
 /** A configuration value, with the place where the value was set, for messages. */
 export interface Located {
-  /** The setting's path, such as `upstreams[0].tls.ca`. Empty for the entire file. */
+  /** The setting's path, such as `upstreams[0].tls.ca`. The path of the entire file is empty. */
   readonly path: string;
   /** Start of the value as `file:line:column`, or `undefined` if a flag set the value. */
   readonly place: string | undefined;

@@ -36,7 +36,7 @@ export interface ListenFile {
   readonly tls: { readonly cert: string | undefined; readonly key: string | undefined } | undefined;
 }
 
-/** How RPCs are mapped to REST. */
+/** Settings for the mapping of RPCs to REST. */
 export interface RestFile {
   readonly profile: RestProfile;
   readonly errors: RestOptions["errors"];

@@ -5,7 +5,7 @@ import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */
 export interface PendingCall {
-  /** Whether the call stays queued while no server can be reached. Other calls are refused. */
+  /** Whether the call stays queued while no server can be reached, instead of being refused. */
   readonly waitsForReady: boolean;
   /** Called once, with a connection that has a free stream. The call must open the stream before `begin` returns. */
   begin(connection: ClientConnection): void;
@@ -17,8 +17,9 @@ export interface PendingCall {
 }
 
 /**
- * Why a call was refused although its servers can be reached. `queue_full`: the queue is full. `queue_timeout`: no
- * stream became free in time. `unsent_bytes`: too many bytes from earlier calls are queued.
+ * Reason for which a call was refused although servers can be reached. `queue_full` means that the queue is full.
+ * `queue_timeout` means that no stream became free in time. `unsent_bytes` means that too many bytes from earlier calls
+ * are queued.
  */
 export type RefusalReason = keyof typeof refusalMessages;
 
@@ -39,8 +40,8 @@ export class CallQueue {
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
   /**
-   * Queued calls with their start time, in `performance.now()` milliseconds. Times are ascending, because a `Map` keeps
-   * insertion order.
+   * The queued calls with the time of queueing, in `performance.now()` milliseconds. Times are ascending, because a
+   * `Map` keeps insertion order.
    */
   readonly #calls = new Map<PendingCall, number>();
   /**

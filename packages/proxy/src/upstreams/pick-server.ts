@@ -6,7 +6,7 @@ export interface ServerLoad {
 
 /**
  * Returns the less loaded of two random servers ("The Power of Two Choices"). The load is distributed nearly as evenly
- * as with the least loaded server. But only two servers are checked, and clients do not all pick the same server.
+ * as with the least loaded server. Only two servers are checked, and clients do not all pick the same server.
  */
 export function pickServer<Server extends ServerLoad>(servers: readonly Server[]): Server | undefined {
   const count = servers.length;

@@ -166,7 +166,7 @@ export class UpstreamServer implements ServerLoad {
     const start = { isAdditional, streamsBeforeSettings: awaitsSettings ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onEstablished: (streamsMax) => {
-        // At least one stream is allowed. Otherwise a server that allows no streams and closes its connections would be
+        // At least one stream is allowed, because a server that allows no streams and closes its connections would be
         // reconnected in a loop.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));

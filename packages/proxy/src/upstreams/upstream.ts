@@ -339,7 +339,7 @@ export class Upstream implements AsyncDisposable {
 }
 
 /**
- * Creates an upstream, to whose servers transports send calls. The upstream connects at the first call.
+ * Creates an upstream, whose servers get the calls of transports. The upstream connects at the first call.
  *
  * `await using`, or `close()`, closes the upstream. Queued calls then fail with `Unavailable`, and calls in flight may
  * finish.
