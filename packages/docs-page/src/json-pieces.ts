@@ -1,10 +1,10 @@
 /**
- * Number of nested levels that are written in pieces, down to the members of `paths` and `components`. A value below
- * these levels, such as an operation or a schema, is written in one piece.
+ * How many nested levels are written in pieces, down to the members in `paths` and `components`. A value below these
+ * levels, such as an operation or a schema, is written in one piece.
  */
 export const levelsInPieces = 3;
 
-/** Writes a value as `JSON.stringify` does, but in pieces. The pieces of an OpenAPI document are short. */
+/** Writes a value as `JSON.stringify` does, but in pieces. An OpenAPI document has short pieces. */
 export function* jsonPieces(value: unknown, levels: number = levelsInPieces): Generator<string> {
   if (typeof value !== "object" || value === null || Array.isArray(value) || levels === 0) {
     yield JSON.stringify(value);

@@ -84,7 +84,7 @@ export function memoizeAsync<Value>(create: () => Promise<Value>): () => Promise
   };
 }
 
-/** Number of digest characters in an ETag. 22 characters have 132 bits, enough for a unique ETag. */
+/** How many digest characters an ETag has. 22 characters have 132 bits, enough for a unique ETag. */
 const etagLength = 22;
 
 /** Returns whether `If-None-Match` contains a weak or strong ETag, or `*` (RFC 9110 §13.1.2). */

@@ -11,10 +11,10 @@ export interface SerializedDocument {
   readonly origins: readonly string[];
 }
 
-/** Maximum size of a document in bytes. 256 MiB is ten times as much as all Google APIs need. */
+/** Maximum document size in bytes. 256 MiB is ten times as much as all Google APIs need. */
 const documentMaxBytes = 256 * 1024 * 1024;
 
-/** Number of characters that are encoded in one step. A step takes about a millisecond. */
+/** How many characters are encoded in one step. A step takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
 
 /**

@@ -1,6 +1,6 @@
 import { levelsInPieces } from "./json-pieces.ts";
 
-/** The digits of a number in JSON text, so that no digit is lost. */
+/** A number's digits in JSON text, so that no digit is lost. */
 class Digits {
   readonly text: string;
   constructor(text: string) {
@@ -58,7 +58,7 @@ function blockOf(value: unknown, indent: string): string {
   return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
 }
 
-/** Moves the first line of a block to the line with the item's "-". */
+/** Moves a block's first line to the line with the item's "-". */
 function toListItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }

@@ -1,6 +1,6 @@
 import type { GatewayRoute, TemplateSegment } from "@plantstore/gateway";
 
-/** The prefixes of a plugin. Fastify's prefix comes first, then the gateway's prefix, and then the gateway's path. */
+/** A plugin's prefixes. Fastify's prefix comes first, then the gateway's prefix, and then the gateway's path. */
 export interface PluginPrefixes {
   /** The prefix that Fastify adds to URLs. */
   readonly ofFastify: string;

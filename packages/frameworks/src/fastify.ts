@@ -2,13 +2,13 @@ import type { GatewayRoute, NodeHandler } from "@plantstore/gateway";
 import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
 import { createMount, type MountOptions } from "./mount.ts";
 
-/** The members of a Fastify request that the plugin uses. */
+/** The members that the plugin uses in a Fastify request. */
 export interface FastifyRequestLike {
   readonly raw: Parameters<NodeHandler>[0];
   readonly log: { error(fields: object, message: string): void };
 }
 
-/** The members of a Fastify reply that the plugin uses. */
+/** The members that the plugin uses in a Fastify reply. */
 export interface FastifyReplyLike {
   readonly raw: Parameters<NodeHandler>[1];
   getHeaders(): Readonly<Record<string, number | string | readonly string[] | undefined>>;
@@ -16,7 +16,7 @@ export interface FastifyReplyLike {
   send(error: Error): unknown;
 }
 
-/** The members of a Fastify instance that the plugin uses, in versions 4 and 5. */
+/** The members that the plugin uses in a Fastify instance, in versions 4 and 5. */
 export interface FastifyLike {
   readonly prefix: string;
   readonly log: FastifyRequestLike["log"] & { warn(message: string): void };
@@ -81,7 +81,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   });
   const { supportedMethods = commonMethods } = app;
   for (const [url, methods] of methodsByUrl(mount.routes, prefixes, app.log)) {
-    // A rule for all methods of `/{path=**}` and @fastify/cors may both have a route for OPTIONS requests to all paths.
+    // A rule for all methods on `/{path=**}` and @fastify/cors may both have a route for OPTIONS requests to all paths.
     // Fastify 5 accepts all its supported methods here, which may be more than its type has.
     const isRegistered = (name: string): name is HttpMethod =>
       name !== "OPTIONS" || !app.hasRoute({ method: name, url: app.prefix + url });

@@ -12,7 +12,7 @@ export interface MountOptions<Request extends object> extends Omit<
    * can have the framework's type.
    */
   contextValues?(this: void, request: Request): ContextValues;
-  /** Milliseconds between the close of the application and the abort of calls in flight. Defaults to 10,000. */
+  /** Milliseconds after which a closing application aborts calls in flight. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;
 }
 
@@ -21,11 +21,11 @@ const closeTimeoutMsDefault = 10_000;
 
 /** A gateway in a framework application. */
 export interface Mount<Request extends object> {
-  /** Serves the node request of a framework request. */
+  /** Serves the node request in a framework request. */
   readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
   /** The paths that the gateway serves. */
   readonly routes: readonly GatewayRoute[];
-  /** Returns the framework's request for the context values of a call. */
+  /** Returns the framework's request for a call's context values. */
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
   /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
   readonly close: () => void;

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 
-/** The kinds of enhancers, which Nest runs before and after a controller's handler. */
+/** The enhancer kinds, which Nest runs before and after a controller's handler. */
 export type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
 
 /** The keys under which decorators in Nest 11 and 12 store enhancers (`@nestjs/common/constants`). */
@@ -39,11 +39,11 @@ export interface Enhancer {
   readonly declared: unknown;
   /** Whether Nest creates this global enhancer for each request. */
   readonly isScoped: boolean;
-  /** The enhancer's class name and the place of its declaration, such as "RolesGuard of Greenhouse". */
+  /** The enhancer's class name and where it is declared, such as "RolesGuard of Greenhouse". */
   readonly label: string;
 }
 
-/** A class that implements RPCs, with its instance, and the names of the methods that are RPCs. */
+/** A class that implements RPCs, with its instance, and the method names that are RPCs. */
 export interface RpcProvider {
   readonly type: new (...dependencies: never[]) => object;
   readonly service: DescService;
@@ -56,7 +56,7 @@ export interface NestConfiguration {
   readonly config: object;
 }
 
-/** The parts of a Nest application that declare enhancers and create instances of enhancers. */
+/** The parts in a Nest application that declare enhancers and create their instances. */
 export interface NestApplication {
   readonly configuration: NestConfiguration;
   readonly container: NestContainer;
@@ -96,7 +96,7 @@ export function enhancersOf(
   return [...declared, ...forAll, ...forRequests];
 }
 
-/** Returns the results of an `ApplicationConfig` method, without empty results of factories. */
+/** Returns an `ApplicationConfig` method's results, without empty results from factories. */
 function globalsOf(config: object, getter: string): object[] {
   const items: readonly (object | null | undefined)[] = Reflect.get(config, getter).call(config);
   return items.filter((item) => item !== null && item !== undefined);
@@ -109,8 +109,8 @@ function parameterPipes(type: object, method: string): unknown[] {
 }
 
 /**
- * Returns the enhancers that decorators have stored on a class or a method. A class inherits the enhancers of its base
- * class.
+ * Returns the enhancers that decorators have stored on a class or a method. A class inherits its base class's
+ * enhancers.
  */
 function listIn(target: object, key: string): readonly unknown[] {
   const items: readonly unknown[] | undefined = Reflect.get(Reflect, "getMetadata")(key, target);

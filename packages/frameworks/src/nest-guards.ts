@@ -4,7 +4,7 @@ import { enhancersOf, type NestConfiguration, type NestContainer, type RpcProvid
 /** Runs an RPC's guards with the application's request and response. Rejects if a guard refuses the call. */
 export type GuardCheck = (request: object, response: object) => Promise<void>;
 
-/** The method of Nest's `ExternalContextCreator` that runs guards. */
+/** Nest's `ExternalContextCreator`, whose method runs guards. */
 interface ContextCreator {
   create(
     instance: object,
@@ -54,7 +54,7 @@ function isSingleton(declared: unknown, container: NestContainer): boolean {
 }
 
 function contextCreatorOf(container: NestContainer): ContextCreator {
-  // The class is found by name, because each copy of @nestjs/core has a different class.
+  // The class is found by name, because each @nestjs/core copy has a different class.
   for (const [token, { instance }] of container.getInternalCoreModuleRef().providers) {
     const isCreator = typeof token === "function" && token.name === "ExternalContextCreator";
     if (isCreator && isContextCreator(instance)) return instance;

@@ -57,7 +57,7 @@ type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
 interface ConnectGatewayParts {
   readonly middleware: ExpressConnectMiddleware;
   readonly providers: readonly RpcProvider[];
-  /** The guard checks of RPCs by procedure. Filled at the start of the application. */
+  /** The RPCs' guard checks by procedure. The map is filled when the application starts. */
   readonly checks: Map<string, GuardCheck>;
 }
 

@@ -1,7 +1,7 @@
 import { JsonScanner } from "@plantstore/protobuf";
 import { type JsonMembers, jsonRpcError } from "./json-rpc.ts";
 
-/** The members in the three objects of a message that the server reads. An object that is missing has no members. */
+/** The members that the server reads in a message's three objects. An object that is missing has no members. */
 export interface MessageMembers {
   readonly message: JsonMembers;
   readonly params: JsonMembers;
@@ -10,11 +10,11 @@ export interface MessageMembers {
 
 /**
  * Maximum characters in a message in addition to its tool's arguments. 64 Ki, because `_meta` may describe the client
- * at length. A strict read of 64 Ki characters with many names takes a few milliseconds.
+ * at length. Reading 64 Ki characters strictly takes a few milliseconds.
  */
 export const envelopeLengthMax: number = 64 * 1024;
 
-/** Names of the objects on the path to `_meta`. */
+/** The objects on the path to `_meta`, by name. */
 const path = ["params", "_meta"];
 
 /**

@@ -1,7 +1,7 @@
 import { type HeaderFields, toUtf8 } from "@plantstore/http";
 import { serverSentEvents } from "@plantstore/protocols";
 
-/** Maximum characters in the message of a progress notification. People read such messages while they wait. */
+/** Maximum characters in a progress notification's message. People read such messages while they wait. */
 const progressMax = 1_000;
 
 const events = serverSentEvents(false);

@@ -28,7 +28,7 @@ export interface McpMessage {
 /** Maximum characters in an id or a progress token, which responses repeat. A UUID has 36 characters. */
 const idLengthMax = 256;
 
-/** Returns the value of a JSON text, or `undefined` if the value is not a string. */
+/** Returns a JSON text's value, or `undefined` if the value is not a string. */
 export function stringOf(text: string | undefined): string | undefined {
   if (text?.startsWith('"') !== true) return undefined;
   return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
@@ -53,7 +53,7 @@ const errorCodes = {
 /** An error code's name. */
 export type ErrorName = keyof typeof errorCodes;
 
-/** The members of a JSON-RPC error, except its message. */
+/** The members in a JSON-RPC error, except its message. */
 interface ErrorMembers {
   readonly code: number;
   readonly data?: JsonValue | undefined;

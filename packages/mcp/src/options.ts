@@ -36,16 +36,16 @@ export interface McpOptions {
   readonly stream?: Partial<McpStreamLimits>;
 }
 
-/** Options of a tool that replace values from its definition. */
+/** Options for a tool that replace values from its definition. */
 export interface McpToolOptions {
   /**
-   * Name of the tool, with up to 64 ASCII letters, digits, `_` and `-`. Defaults to the RPC's full name, with `_`
+   * The tool's name, with up to 64 ASCII letters, digits, `_` and `-`. Defaults to the RPC's full name, with `_`
    * instead of dots.
    */
   readonly name?: string;
   /** The name for people. Defaults to the words in the RPC's name. */
   readonly title?: string;
-  /** Description of the tool. Defaults to the RPC's comment. */
+  /** The tool's description. Defaults to the RPC's comment. */
   readonly description?: string;
   readonly hints?: McpToolHints;
 }
@@ -96,7 +96,7 @@ export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStream
   return { messagesMax: limitOf("messagesMax"), bytesMax: limitOf("bytesMax"), timeoutMs: limitOf("timeoutMs") };
 }
 
-/** The names of the {@link McpOptions} members. */
+/** The {@link McpOptions} members. */
 export const mcpOptionNames: OptionNames<McpOptions> = {
   tools: required,
   path: true,
@@ -109,7 +109,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   stream: streamDefaults,
 };
 
-/** The names of the {@link McpToolOptions} members. */
+/** The {@link McpToolOptions} members. */
 export const mcpToolOptionNames: OptionNames<McpToolOptions> = {
   name: true,
   title: true,

@@ -3,7 +3,7 @@ import { FieldProblem, JsonScanner, toText } from "@plantstore/protobuf";
 import { type MessageMembers, readEnvelope } from "./envelope.ts";
 import { type ErrorName, isId, jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
-/** Matches an idempotency key of up to 256 visible ASCII characters and spaces. A UUID has 36 characters. */
+/** Matches an idempotency key with up to 256 visible ASCII characters and spaces. A UUID has 36 characters. */
 const idempotencyKeys = /^[\x20-\x7e]{1,256}$/;
 
 /** Reads a message. @throws ConnectError if the body is not strict JSON or too long, as in {@link readEnvelope} */

@@ -3,7 +3,7 @@ import { type HeaderReader, toUtf8 } from "@plantstore/http";
 import { quote } from "@plantstore/protobuf";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
-/** The stateless revision of MCP. Each request contains its revision and its client's capabilities. */
+/** MCP's stateless revision. Each request contains its revision and its client's capabilities. */
 const statelessRevision = "2026-07-28";
 
 /**
@@ -15,7 +15,7 @@ export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25
 /** All revisions that this server implements, latest first. */
 export const revisions: readonly string[] = [statelessRevision, ...initializedRevisions];
 
-/** Maximum characters of a requested revision that an error repeats. A valid revision has 10 characters. */
+/** Maximum characters that an error repeats from a requested revision. A valid revision has 10 characters. */
 const revisionLengthMax = 32;
 
 /**

@@ -12,7 +12,7 @@ import type { McpOptions, McpStreamLimits } from "./options.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
-/** Maximum number of tools in a `tools/list` page. 100 usual definitions have 200 KB. */
+/** Maximum tools in a `tools/list` page. 100 usual definitions have 200 KB. */
 const pageTools = 100;
 
 /**
@@ -34,7 +34,7 @@ export class McpServer {
   readonly parts: ProtocolParts;
   /** The tools by name. */
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Maximum size of a message to any tool, in bytes. */
+  /** Maximum message size for any tool, in bytes. */
   readonly readMaxBytes: number;
   /** Writes the error details. */
   readonly writeErrorRecord: ErrorRecordWriter;
@@ -58,7 +58,7 @@ export class McpServer {
    */
   reply(message: McpMessage, stateless: boolean, caller: BodyCaller): BodyReply {
     const { id, method, params } = message;
-    // Notifications and responses of clients get no response (Streamable HTTP, "Sending Messages").
+    // Notifications and responses from clients get no response (Streamable HTTP, "Sending Messages").
     if (id === undefined || method === undefined) return { kind: "reply", httpStatus: 202, fields: [] };
     const page = method === "tools/list" ? this.#pageOf(params.get("cursor") ?? '"0"', caller) : [];
     const members = this.#membersOf(message, stateless);
@@ -93,7 +93,7 @@ export class McpServer {
     return `"protocolVersion":"${revision}",${capabilities},"serverInfo":${this.#serverInfo}${guide}`;
   }
 
-  /** Returns a `tools/list` page as members of a result. A cursor is an index into the list with all tools. */
+  /** Returns a `tools/list` page as members for a result. A cursor is an index into the list with all tools. */
   #pageOf(cursor: string, caller: BodyCaller): readonly Uint8Array[] {
     const definitionOf = (this.#definitionOf ??= createDefinitions(this.options, this.parts, this.tools));
     const { isListed = () => true } = this.options;

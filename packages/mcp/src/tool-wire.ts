@@ -45,7 +45,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly #call: ToolCall;
   readonly #messages: string[] = [];
   #bytes = 0;
-  /** The progress notifications of a unary call. */
+  /** The progress notifications for a unary call. */
   #progress: UnaryProgress | undefined;
 
   constructor(exchange: Exchange, call: ToolCall) {
@@ -171,7 +171,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   }
 
   /**
-   * Returns a result. The result of an error has the code, the message and any details.
+   * Returns a result. An error's result has the code, the message and any details.
    *
    * @param structured - the tool's output as JSON text, or `undefined` without an output
    */

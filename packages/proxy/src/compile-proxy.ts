@@ -85,7 +85,7 @@ export function* compileProxy(
   };
 }
 
-/** Returns the REST options, and the routes of each upstream that belong to another upstream. */
+/** Returns the REST options, and each upstream's routes that belong to another upstream. */
 function* restOf(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
   claims: Parameters<typeof shareRoutes>[0],

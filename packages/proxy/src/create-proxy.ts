@@ -56,10 +56,10 @@ export {
 } from "./upstreams/index.ts";
 
 /**
- * Options for {@link createProxy}. A proxy has the options of a gateway, with upstreams instead of handlers. By
- * default, `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. With `validation`, each request is
- * decoded and checked, and its original bytes are forwarded. Rules that an upstream sends by reflection could take long
- * to evaluate, so they require `openValidation({ untrusted: true })`.
+ * Options for {@link createProxy}. A proxy has a gateway's options, with upstreams instead of handlers. By default,
+ * `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. With `validation`, each request is decoded
+ * and checked, and its original bytes are forwarded. Rules that an upstream sends by reflection could take long to
+ * evaluate, so they require `openValidation({ untrusted: true })`.
  */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
   readonly upstreams: readonly ProxiedUpstreamOptions[];
@@ -117,7 +117,7 @@ export interface ProxyGateway extends Gateway {
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
    * The REST options in use, which are the given options without the routes that belong to another upstream.
-   * `createOpenApi` accepts these options for a description of {@link services}. A reload may replace the object.
+   * `createOpenApi` accepts these options to describe {@link services}. A reload may replace the object.
    */
   readonly rest: RestOptions;
   /**
@@ -341,7 +341,7 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
 }
 
 /**
- * Replaces the members of a proxy's server, because the listener and the handlers hold the object. Calls in flight hold
+ * Replaces the members in a proxy's server, because the listener and the handlers hold the object. Calls in flight hold
  * their routes.
  */
 function serveBy({ server: opened, table }: Serving, server: Server, trustedProxies: Server["trustedProxies"]): void {
@@ -349,7 +349,7 @@ function serveBy({ server: opened, table }: Serving, server: Server, trustedProx
   table.server = server;
 }
 
-/** Returns a function that runs the calls of `apply` one after another. A rejected call does not affect other calls. */
+/** Returns a function that calls `apply` for one call after another. A rejected call does not affect other calls. */
 function inOrder<Given extends unknown[]>(apply: (...given: Given) => Promise<void>): typeof apply {
   let last: Promise<unknown> = Promise.resolve();
   return (...given) => {

@@ -6,7 +6,7 @@ export interface Connection {
   readonly baseUrl: () => string;
   readonly token: () => string;
   readonly needsToken: (operation: OperationObject) => boolean;
-  /** Adds a listener for the selection of another server. */
+  /** Adds a listener that is called when another server is selected. */
   readonly onChange: (listener: () => void) => void;
 }
 
@@ -15,7 +15,8 @@ export interface Connection {
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
 /**
- * Minimum length of a token whose last characters are shown. Four characters of a shorter token would reveal too much.
+ * Minimum length for a token whose last characters are shown. Four characters from a shorter token would reveal too
+ * much.
  */
 const lengthToShowEnd = 16;
 

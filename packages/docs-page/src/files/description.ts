@@ -1,4 +1,4 @@
-/** The members of a schema that the page shows. */
+/** The schema members that the page shows. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -39,13 +39,13 @@ export interface Media {
 /** A body by its media types. */
 export type Content = Readonly<Record<string, Media>>;
 
-/** A response of an operation (Response Object). */
+/** An operation's response (Response Object). */
 export interface ResponseObject {
   readonly description: string;
   readonly content?: Content;
 }
 
-/** An operation of the API (Operation Object). */
+/** An API operation (Operation Object). */
 export interface OperationObject {
   readonly operationId?: string;
   readonly summary?: string;
@@ -66,12 +66,12 @@ export interface OperationObject {
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"] as const;
 
-/** The operations of a path, by method, and `additionalOperations` (Path Item Object). */
+/** A path's operations, by method, and `additionalOperations` (Path Item Object). */
 export type PathItem = Readonly<Partial<Record<(typeof methods)[number], OperationObject>>> & {
   readonly additionalOperations?: Readonly<Record<string, OperationObject>>;
 };
 
-/** The members of an OpenAPI document that the page shows. */
+/** The OpenAPI document members that the page shows. */
 export interface Description {
   readonly info: {
     readonly title: string;

@@ -1,14 +1,12 @@
 import { type Description, type Media, resolveSchema, type Schema } from "./description.js";
 
-/**
- * The kind of fields that an example omits. A request omits read-only fields, and a response omits write-only fields.
- */
+/** The fields that an example omits. A request omits read-only fields, and a response omits write-only fields. */
 export type LeftOut = "readOnly" | "writeOnly";
 
-/** Maximum nesting of examples. The limit is necessary because a schema may contain itself. */
+/** Maximum nesting in examples. The limit is necessary because a schema may contain itself. */
 const depthMax = 4;
 
-/** Maximum number of values in an example. The limit is necessary because schemas may branch at every level. */
+/** Maximum values in an example. The limit is necessary because schemas may branch at every level. */
 const valueCountMax = 500;
 
 /**

@@ -10,7 +10,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   const fieldRows = Object.entries(properties).flatMap(([name, property]) =>
     definition(name, property, { ...property, required: required.includes(name) }, [
       ...prose(description, property.description),
-      // The fields of an object without a schema name are shown inline.
+      // If an object has no schema name, its fields are shown inline.
       ...(property.properties === undefined ? [] : [showFields(description, property)]),
       ...showValueNames(property),
     ]),
@@ -18,7 +18,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   return element("dl", {}, ...fieldRows);
 }
 
-/** The properties of a field or parameter that are shown as badges. */
+/** The properties that are shown as badges on a field or parameter. */
 interface Marked {
   readonly required?: boolean;
   readonly readOnly?: boolean;
@@ -48,7 +48,7 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
   return [collapsible(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
 }
 
-/** A piece of text, with the name of the schema to which the text refers. */
+/** A piece of text, with the schema name to which the text refers. */
 interface Part {
   readonly text: string;
   readonly name?: string;

@@ -32,10 +32,10 @@ const integerPattern = "0|-?[1-9][0-9]*";
 /** The pattern that the gateway's descriptions use for a parameter with one path segment. */
 const segmentPattern = "^[^/]+$";
 
-/** Maximum number of optional parameters that are visible. More parameters are collapsed. */
+/** Maximum optional parameters that are visible. More parameters are collapsed. */
 const visibleMax = 6;
 
-/** Maximum number of visible rows in the body field. */
+/** Maximum visible rows in the body field. */
 const bodyRowsMax = 18;
 
 /** Creates the fields for an operation's parameters. Required parameters come first. */
@@ -81,8 +81,8 @@ function fileInputs(): Inputs {
 }
 
 /**
- * Creates the selection of a media type if the response has several media types. The default for streams is a type
- * whose messages are shown as they arrive.
+ * Creates a selection field if the response has several media types. The default for streams is a type whose messages
+ * are shown as they arrive.
  */
 export function acceptInputs({ responses }: OperationObject): Inputs {
   const successStatus = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";

@@ -1,6 +1,6 @@
 /**
- * The script of the documentation page. The script reads openapi.json, shows operations and schemas, and sends requests
- * with the user's token. Nothing is loaded from other hosts, and a token is kept only in the current tab.
+ * The documentation page's script. The script reads openapi.json, shows operations and schemas, and sends requests with
+ * the user's token. Nothing is loaded from other hosts, and a token is kept only in the current tab.
  */
 import { type Connection, showConnection } from "./connection.js";
 import { type Description, operationsOf } from "./description.js";

@@ -5,10 +5,10 @@ import { definition, showFields, showKind } from "./fields.js";
 import { jsonText } from "./json-text.js";
 import { prose } from "./prose.js";
 
-/** Maximum number of entries in a visible list. Longer lists are collapsed. */
+/** Maximum entries in a visible list. Longer lists are collapsed. */
 const visibleMax = 8;
 
-/** Shows the parameters, the body and the responses of an operation. */
+/** Shows an operation's parameters, body and responses. */
 export function showReference(description: Description, object: OperationObject, heading: "h2" | "h3"): HTMLElement {
   const titled = (title: string, content: readonly HTMLElement[]): HTMLElement[] =>
     content.length === 0 ? [] : [element("section", {}, element(heading, { class: "part" }, title), ...content)];
@@ -24,7 +24,7 @@ export function showReference(description: Description, object: OperationObject,
   );
 }
 
-// The description of an RPC without a comment is the RPC's name, which the page already shows.
+// An RPC without a comment has its name as the description, which the page already shows.
 function isOnlyName({ description, "x-rpc": rpc }: OperationObject): boolean {
   return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
 }

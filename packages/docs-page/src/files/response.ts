@@ -2,7 +2,7 @@ import { responseOf, type Description, isLines, mainMediaOf, type Operation, res
 import { element, collapsible, note, terminal } from "./element.js";
 import { jsonText } from "./json-text.js";
 
-/** Maximum number of stream messages that are shown. The limit keeps the page responsive. */
+/** Maximum stream messages that are shown. The limit keeps the page responsive. */
 const shownLinesMax = 500;
 
 /** Maximum characters in highlighted JSON. Highlighting a longer text would make the page slow. */
@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Returns the meaning of a response. An error has its message and the name of its code, and other responses have the
- * status's description. Also returns the names of values in an error.
+ * Returns a response's meaning. An error has its message and its code's name, and other responses have the status's
+ * description. Also returns the value names in an error.
  */
 function readMeaning(
   description: Description,

@@ -1,4 +1,4 @@
-// Creates the messages of an operation's RPC for gRPC tools.
+// Creates the messages for an operation's RPC, for gRPC tools.
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 
@@ -23,7 +23,7 @@ function variablesOf({ object }: Operation): Variable[] {
   });
 }
 
-/** Returns the names of the parameters that match any number of path segments. */
+/** Returns the parameter names that match several path segments. */
 export function parametersOfSegments(operation: Operation): ReadonlySet<string> {
   const wildcards = variablesOf(operation).flatMap((variable) => variable.wildcards);
   const names = pathParametersOf(operation).map(({ name }) => name);
@@ -33,7 +33,7 @@ export function parametersOfSegments(operation: Operation): ReadonlySet<string> 
 /**
  * Returns a request's messages as JSON. A stream has one message per line, and other requests have one message.
  *
- * @param bodies - the JSON text of the body, or of each line in the body
+ * @param bodies - the body's JSON text, or each line's
  */
 export function messagesOf(operation: Operation, input: Input, bodies: readonly string[]): string[] {
   const fields: Fields = {};

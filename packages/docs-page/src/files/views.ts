@@ -10,7 +10,7 @@ import { showReference } from "./reference.js";
 import { linkToOperation } from "./route.js";
 import { showTryIt } from "./try-it.js";
 
-/** The content and the title of a view. */
+/** A view's content and title. */
 export interface View {
   readonly title: string;
   readonly content: readonly HTMLElement[];

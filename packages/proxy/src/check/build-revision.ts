@@ -10,8 +10,8 @@ import { definitionMaxBytes } from "./read-definition.ts";
 const run = promisify(execFile);
 
 /**
- * Compiles a git revision of the current folder with `buf build`. The build uses the current `node_modules` folders,
- * because modules in `buf.yaml` may be npm packages.
+ * Compiles the current folder with `buf build`, as it is in a git revision. The build uses the current `node_modules`
+ * folders, because modules in `buf.yaml` may be npm packages.
  *
  * @throws InputError if git or buf fails
  */
@@ -29,7 +29,7 @@ export async function buildRevision(revision: string): Promise<Uint8Array> {
       const tree = join(temporary, "tree");
       mkdirSync(tree);
       const args = ["--git-dir", repository, "--work-tree", tree, "read-tree", "--reset", "-u", commit];
-      // A separate git index leaves the index of the repository unchanged.
+      // A separate git index leaves the repository's index unchanged.
       const env = { ...process.env, GIT_INDEX_FILE: join(temporary, "index") };
       await runProgram("git", args, `cannot read ${revision}`, { cwd: tree, env, signal });
       const folder = join(tree, ...subfolders);

@@ -38,7 +38,7 @@ async function problemsOf(services: readonly DescService[], rest: RestOptions): 
     createGateway({ routes: (router) => services.forEach((service) => router.service(service, {})), rest });
     return [];
   } catch (error) {
-    // The first line of a message with several lines is a heading.
+    // If a message has several lines, the first line is a heading.
     const [first = "", ...others] = messageOf(error).split("\n");
     return others.length === 0 ? [first] : others;
   }

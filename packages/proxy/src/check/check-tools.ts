@@ -7,7 +7,7 @@ export interface CheckedTools {
   readonly names: ReadonlyMap<string, string>;
   /** The selected RPCs that are not tools, because the client sends a stream. */
   readonly clientStreams: readonly string[];
-  /** Groups of RPCs that would have the same tool name. All names but the first get a hash. */
+  /** RPC groups with the same tool name. All names but the first get a hash. */
   readonly collisions: readonly (readonly string[])[];
   /** The selectors that match no RPC. */
   readonly unmatched: readonly string[];

@@ -13,7 +13,7 @@ export interface SelectableRpcs {
 
 /**
  * Returns one problem per HTTP rule selector that names an unknown service or RPC in a served package. Each problem has
- * the selector's line and column. Unknown names in other packages are accepted, because a service config of Google also
+ * the selector's line and column. Unknown names in other packages are accepted, because a Google service config also
  * has rules for mixins, such as google.longrunning.Operations.
  */
 export async function findUnknownSelectors(
@@ -34,7 +34,7 @@ export async function findUnknownSelectors(
   });
 }
 
-/** Returns the end of an error message, with the unknown name and the nearest known name. */
+/** Returns how an error message ends, with the unknown name and the nearest known name. */
 export function describeGot(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, [...new Set(known)], lettersPerEdit);
   return `got "${toShortLine(name)}"${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;

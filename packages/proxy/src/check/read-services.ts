@@ -42,7 +42,7 @@ export interface ReadServices {
   readonly services: readonly DescService[];
   /** All RPCs in the file, including omitted and hidden RPCs, as `package.Service.Method`. */
   readonly declaredRpcs: readonly string[];
-  /** Full names of the services and RPCs that visibility rules hide. */
+  /** The services and RPCs that visibility rules hide, by full name. */
   readonly hiddenRpcs: ReadonlySet<string>;
   /** One message for each service that lacks a type, and for each label that is not used. */
   readonly warnings: readonly string[];

@@ -6,7 +6,7 @@ type BooleansOf<Options> = {
   [Name in keyof Options]-?: NonNullable<Options[Name]> extends boolean ? Name : never;
 }[keyof Options];
 
-/** Name of an option that `--rest` enables, in `rest` or in the object that `rest.service` returns. */
+/** An option name that `--rest` accepts, from `rest` or from the object that `rest.service` returns. */
 export type SwitchName = BooleansOf<RestServiceOptions> | "fullyDecodeReservedExpansion";
 
 const switches: Readonly<Record<SwitchName, true>> = {

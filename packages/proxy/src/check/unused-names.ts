@@ -2,7 +2,7 @@ import { nearestName } from "@plantstore/http";
 import type { ExternalHttpRule } from "@plantstore/protocols";
 
 /**
- * Letters of an RPC name per edit in a suggestion. Options need fewer, because names in a package share many letters.
+ * Letters in an RPC name per edit in a suggestion. Options need fewer, because names in a package share many letters.
  */
 export const lettersPerEdit = 10;
 

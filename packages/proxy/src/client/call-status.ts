@@ -38,7 +38,7 @@ function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefine
 
 function withoutDetails(trailer: HeaderFields, code: Code): ConnectError {
   const message = percentDecoded(readHeaderField(trailer, "grpc-message") ?? "");
-  // With `isWireError`, Connect does not forward the metadata of another server's error.
+  // With `isWireError`, Connect does not forward metadata from another server's error.
   return Object.assign(new ConnectError(message, code, new LazyHeaders(trailer)), { isWireError: true });
 }
 

@@ -21,7 +21,7 @@ export interface CallSettings {
   readonly readMaxBytes: number;
   readonly writeMaxBytes: number;
   readonly waitsForReady: boolean;
-  /** The receiver of responses, as named in error messages. */
+  /** Name for the side that receives responses, in error messages. */
   readonly receiver: "client" | "proxy";
   /** Whether code may be generated for messages. Default true. */
   readonly codegen?: boolean;

@@ -37,20 +37,20 @@ export interface CallInit<T> {
   readonly retries?: Retries;
   /** Whether large response messages are read in parts, if the method allows it. */
   readonly streamsLargeMessages?: boolean;
-  /** Gets the header of a response that is not trailers-only, and the trailer of a complete response. */
+  /** Gets the response header, unless the response is trailers-only, and a complete response's trailer. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once when the call ends. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
 }
 
-/** The outcome of a call after its last attempt. */
+/** A call's outcome after the last attempt. */
 export interface CallEnd {
   /** The call error, or `undefined` if the call succeeded. */
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
   /** Milliseconds for which the call waited for a connection or a stream, or 0 if it was sent immediately. */
   readonly queuedMs: number;
-  /** Number of attempts after the first attempt. */
+  /** How many attempts were made after the first attempt. */
   readonly retries: number;
 }
 
@@ -69,7 +69,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   #connection: ClientConnection | undefined;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
-  /** Number of attempts in total, and since the server's last pushback. */
+  /** How many attempts were made in total, and since the server's last pushback. */
   #attempts = 1;
   #attemptsSincePushback = 1;
   /**
@@ -77,7 +77,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
    * overload (gRFC A6).
    */
   #isTransparentRetry = false;
-  /** Number of attempts after the first, including transparent retries. */
+  /** How many attempts were made after the first, including transparent retries. */
   #retried = 0;
   /** Time at which this attempt was queued, or `undefined` if it is not queued. Measured only for `onEnd`. */
   #queuedSinceMs: number | undefined;
@@ -316,7 +316,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
 
 const noFields: HeaderFields = [];
 
-/** Maximum bytes in the fields that each attempt adds: the deadline and the number of earlier attempts. */
+/** Maximum bytes in the fields that each attempt adds: the deadline and the attempt count. */
 const addedFieldsBytes = 128;
 
 /** Resets a stream whose response is no longer needed. */

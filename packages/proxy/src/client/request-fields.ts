@@ -27,7 +27,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
   const fields: string[] = [];
   let hasUserAgent = false;
   for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
-    // `grpc-trace-bin`, the trace context of OpenCensus, is metadata.
+    // `grpc-trace-bin`, OpenCensus's trace context, is metadata.
     const isReserved = name.startsWith("grpc-") && name !== "grpc-trace-bin";
     if (setByGrpcClient.has(name) || isReserved) continue;
     if (name === "user-agent") hasUserAgent = true;
@@ -37,7 +37,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
 }
 
 /**
- * Encodes a call's fields, its deadline, and the number of earlier attempts (gRFC A6).
+ * Encodes a call's fields, its deadline, and how many attempts were made before (gRFC A6).
  *
  * @throws ConnectError `InvalidArgument` if HTTP does not allow a field
  */

@@ -4,7 +4,7 @@ import { readHeaderField } from "@plantstore/http";
 import type { ResponseSection } from "@plantstore/http-engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
-/** The compression of response messages, or `undefined` if messages are not compressed. */
+/** The compression for response messages, or `undefined` if messages are not compressed. */
 export type ResponseCoding = Compression | undefined;
 
 /**

@@ -16,10 +16,10 @@ export interface ReadCall {
 /** A response's messages, which the server sends as fast as they are read. */
 export class ResponseMessages {
   readonly #body: RequestBody;
-  /** The error of a failed call. */
+  /** The error if the call has failed. */
   #error: ConnectError | undefined;
 
-  /** @param consumed - called with the number of bytes that the server may send in addition */
+  /** @param consumed - called with the byte count that the server may send in addition */
   constructor(consumed: (bytes: number) => void) {
     this.#body = new RequestBody({ startBody: () => undefined, consumed }, 0);
   }

@@ -17,7 +17,9 @@ export interface RetryPolicy {
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
-  /** Returns whether a method's calls may be processed twice. By default, the calls of all methods may be. */
+  /**
+   * Returns whether a method's calls may be processed twice. By default, calls may be processed twice for all methods.
+   */
   readonly methods?: (method: DescMethod) => boolean;
   /**
    * Limits retries for all calls together. Each failure removes one token, and each success adds `tokenRatio`, up to
@@ -27,7 +29,7 @@ export interface RetryPolicy {
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };
 }
 
-/** The names of the {@link RetryPolicy} members. */
+/** The {@link RetryPolicy} members. */
 export const retryPolicyNames: OptionNames<RetryPolicy> = {
   maxAttempts: required,
   initialBackoffMs: required,
@@ -44,9 +46,9 @@ export interface FailedCall {
   readonly error: ConnectError;
   /** The field `grpc-retry-pushback-ms`, by which a server delays or forbids a retry, or `null` if absent. */
   readonly pushback: string | null;
-  /** Number of attempts so far. */
+  /** How many attempts were made so far. */
   readonly attempts: number;
-  /** Number of attempts since the server's last pushback. */
+  /** How many attempts were made since the server's last pushback. */
   readonly attemptsSincePushback: number;
 }
 

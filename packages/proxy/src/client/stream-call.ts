@@ -16,8 +16,8 @@ export interface StreamCallResponse {
 }
 
 /**
- * Maximum bytes of sent messages that are kept for a retry until the response header arrives. A call that sends more is
- * not retried. 96 KiB is HTTP/2's initial window, which is full when a server refuses a large message, and two queued
+ * Maximum message bytes that are kept for a retry until the response header arrives. A call that sends more is not
+ * retried. 96 KiB is HTTP/2's initial window, which is full when a server refuses a large message, and two queued
  * frames.
  */
 const keptBytesMax = 96 * 1024;

@@ -26,7 +26,7 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   /** The response body's first piece, and the entire body if no other piece arrives. */
   #first: Uint8Array = noBytes;
   #collected: CollectedBytes | undefined;
-  /** The parts of a response whose message is read in parts. */
+  /** The response parts, if the message is read in parts. */
   #parts: ResponseMessages | undefined;
 
   constructor(init: CallInit<T>, request: Uint8Array) {

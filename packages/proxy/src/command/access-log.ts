@@ -5,7 +5,7 @@ import { errorCodeOf, optionOf } from "@plantstore/protobuf";
 import type { ProxyConfiguration } from "../settings/index.ts";
 import { shownNames } from "./shown-names.ts";
 
-/** Maximum number of logged characters of a path. No route matches a longer path. */
+/** Maximum logged characters per path. No route matches a longer path. */
 const pathLengthMax = 256;
 
 /**

@@ -15,7 +15,7 @@ import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
 import type { Output } from "./terminal.ts";
 
-/** Path of the MCP endpoint. */
+/** The MCP endpoint's path. */
 export const mcpPath = "/mcp";
 
 const schemeName = "bearerAuth";

@@ -5,7 +5,7 @@ import type { ProxySettings } from "./proxy-settings.ts";
 /** The configuration file in use. Metrics report its reloads. */
 export class ConfigurationFile {
   readonly path: string;
-  /** Time of the last successful load, in ms since 1970. */
+  /** When the file was last loaded successfully, in ms since 1970. */
   lastSuccessMs: number = Date.now();
   /** Why the last reload failed. After a failed reload, the previous configuration stays in use. */
   problem: string | undefined;

@@ -2,12 +2,15 @@ import type { DescriptorReload } from "../create-proxy.ts";
 import type { Output } from "./terminal.ts";
 
 /**
- * Maximum new conflicts that are logged for one upstream. The limit is low, because a metric has the number of
- * conflicts, and servers choose the names.
+ * Maximum new conflicts that are logged for one upstream. The limit is low, because a metric counts all conflicts, and
+ * servers choose the names.
  */
 const loggedMax = 20;
 
-/** Logs services and routes of an upstream that belong to another upstream. Each conflict is logged when it appears. */
+/**
+ * Logs services and routes that an upstream offers, but that belong to another upstream. Each conflict is logged when
+ * it appears.
+ */
 export class ConflictLog {
   readonly #output: Output;
   #known: ReadonlySet<string> = new Set();

@@ -13,7 +13,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
  * upstream with reflection, because the upstream may add services later. Rules are checked only if all upstreams have
  * descriptor files.
  *
- * @param sets - the served descriptor set of each upstream, or an empty array if the set is not known
+ * @param sets - each upstream's served descriptor set, or an empty array if the set is not known
  * @throws SettingsProblem that lists the names that no descriptor declares, with their places
  */
 export async function requireKnownNames(

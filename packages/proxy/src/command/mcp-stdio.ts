@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { FetchHandler } from "@plantstore/gateway";
 
-/** The streams and the credential of a client that has started this process. */
+/** The streams and the credential for a client that has started this process. */
 export interface StdioClient {
   readonly input: Readable;
   /** The output stream, which gets only protocol messages. */
@@ -13,10 +13,10 @@ export interface StdioClient {
   readonly printError: (text: string) => void;
 }
 
-/** Maximum characters in a line. The limit is twice the default message limit of 4 MiB. */
+/** Maximum characters in a line. The limit is twice the default message limit. */
 const lineLengthMax = 8 * 1024 * 1024;
 
-/** Maximum number of concurrent requests. Further requests are queued. Agents call only a few tools concurrently. */
+/** Maximum concurrent requests. Further requests are queued. Agents call only a few tools concurrently. */
 const runningMax = 32;
 
 /** Maximum characters in queued requests, enough for two of the longest lines. Further requests are refused. */
@@ -77,7 +77,7 @@ class StdioServer {
 
   async run(): Promise<void> {
     const { input, output } = this.#client;
-    // The client has closed its end of the stream.
+    // The client has closed the output.
     output.on("error", () => {
       input.destroy();
       this.#close();
@@ -89,7 +89,7 @@ class StdioServer {
     while (this.#calls.size > 0) await Promise.race(this.#calls);
     await this.#flush();
     clearTimeout(timer);
-    // Releases the listeners of the signal `closed`.
+    // Releases the listeners on the signal `closed`.
     this.#closed.abort();
   }
 
@@ -115,8 +115,8 @@ class StdioServer {
   }
 
   /**
-   * Waits until the client reads the refusal. No messages are read until the client reads, so the end of the input is
-   * not noticed.
+   * Waits until the client reads the refusal. No messages are read until the client reads, so the input's end is not
+   * noticed.
    */
   async #refuse(message: StdioMessage): Promise<void> {
     const timer = setTimeout(() => {

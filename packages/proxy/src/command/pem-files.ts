@@ -2,15 +2,15 @@ import { messageOf } from "@plantstore/http";
 import { readRegularFileSync } from "@plantstore/command-line";
 import { InputError } from "../check/index.ts";
 
-/** The PEM files of a certificate chain and its private key. */
+/** The PEM files for a certificate chain and its private key. */
 export interface CertificateFiles {
-  /** Paths of both files, for error messages. */
+  /** Both files' paths, for error messages. */
   readonly path: string;
   /** Reads both files. @throws InputError */
   read(): CertificatePair;
 }
 
-/** The content of {@link CertificateFiles}. */
+/** The texts in {@link CertificateFiles}. */
 export interface CertificatePair {
   readonly cert: string;
   readonly key: string;

@@ -39,7 +39,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 const retryEveryMs = 1_000;
 
 /**
- * The end of the message for a failed reload. The word "these" excludes other upstreams, which may use new descriptors.
+ * How the message for a failed reload ends. The word "these" excludes other upstreams, which may use new descriptors.
  */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
@@ -117,7 +117,7 @@ class ProxyServer {
     return this.#parts.settings;
   }
 
-  /** Measures the load of new upstreams instead of the previous upstreams. */
+  /** Measures the new upstreams' load instead of the previous upstreams' load. */
   #measure({ upstreams }: ServingParts): void {
     this.#measured.splice(0, Infinity, ...upstreams);
     this.#names.splice(0, Infinity, ...upstreams.map(({ name }) => name));
@@ -343,7 +343,7 @@ class ProxyServer {
     }
   }
 
-  /** Logs services and routes of an upstream that belong to another upstream. */
+  /** Logs services and routes that an upstream offers, but that belong to another upstream. */
   #reportConflicts({ descriptorReloads }: ProxyGateway): void {
     const names = this.#settings.upstreams.map(({ name }) => name);
     this.#conflicts.record(names, descriptorReloads);
@@ -381,7 +381,7 @@ class ProxyServer {
   }
 }
 
-/** Adds the MCP client's token to calls of an upstream. The client's user has set the token. */
+/** Adds the MCP client's token to upstream calls. The client's user has set the token. */
 function withToken(
   forwarding: UpstreamSettings["forwarding"],
   token: string | undefined,

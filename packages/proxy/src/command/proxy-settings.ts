@@ -49,7 +49,9 @@ export interface ProxySettings {
   /** The tool selectors for AI agents. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
-  /** The source of validation rules for requests: no source, only descriptor files, or all upstreams. */
+  /**
+   * Which definitions provide validation rules. Rules may come from no definition, descriptor files, or all upstreams.
+   */
   readonly validates: "none" | "files" | "upstreams";
   readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** Whether readiness requires all upstreams instead of any upstream. */
@@ -61,7 +63,7 @@ export interface ProxySettings {
 }
 
 /**
- * Returns the proxy command's settings, with the content of the files that the settings name.
+ * Returns the proxy command's settings, with the contents from the files that the settings name.
  *
  * @throws SettingsProblem for contradictions, InputError for an invalid file
  */
@@ -105,7 +107,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   };
 }
 
-/** Returns the service or RPC that a name in `methodConfig` selects, or nothing for the default of all services. */
+/** Returns the service or RPC that a name in `methodConfig` selects, or nothing for the default item. */
 function namesOf({ service, method }: MethodNameFile): readonly string[] {
   return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }

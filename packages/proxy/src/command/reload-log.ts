@@ -1,7 +1,7 @@
 import type { Output } from "./terminal.ts";
 
 /**
- * Milliseconds after which a persistent problem is logged again. Ten minutes, so that the log of each hour includes the
+ * Milliseconds after which a persistent problem is logged again. Ten minutes, so that each hour's log includes the
  * problem.
  */
 const repeatMs = 600_000;

@@ -18,8 +18,8 @@ export interface Terminal extends Output {
 }
 
 /**
- * Returns this process's terminal. Lines are dropped while 4 MiB of output are unread. SIGTERM and SIGINT get listeners
- * only when `stopRequested` is called.
+ * Returns this process's terminal. Lines are dropped while 4 MiB are not read. SIGTERM and SIGINT get listeners only
+ * when `stopRequested` is called.
  */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const output = new LineOutput(process.stdout, (lines) => `${lines} lines dropped: they were not read fast enough\n`);

@@ -36,7 +36,7 @@ export function requireDefinedScopes(
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** Returns a line for each kind of RPC whose calls fail because the settings do not require the RPC's scopes. */
+/** Returns lines about RPCs whose calls fail because the settings do not require the RPCs' scopes. */
 export function describeUncheckedScopes(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
   return problemsOf(services, parts).map(
     (problem) => `authentication.scopes ${problem}; until then, calls of these RPCs fail`,

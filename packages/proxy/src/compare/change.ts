@@ -5,7 +5,7 @@ import { lineOf, type Place } from "./source-line.ts";
 export interface Change {
   readonly rule: ChangeRule;
   readonly severity: Severity;
-  /** Full name of the changed service, RPC, message, field or enum value, or an RPC with its route. */
+  /** The changed service, RPC, message, field or enum value, by full name, or an RPC with its route. */
   readonly subject: string;
   /** The difference between the definitions. */
   readonly change: string;
@@ -13,7 +13,7 @@ export interface Change {
   readonly before: string;
   /** The result that a client gets with the new definition. */
   readonly now: string;
-  /** Import path of the file in the new definition. For a removed service, the file in the old definition. */
+  /** The file's import path in the new definition. For a removed service, the file in the old definition. */
   readonly file: string;
   /** Line number in the file. Undefined if the definition has no source info. */
   readonly line: number | undefined;
@@ -22,7 +22,7 @@ export interface Change {
 /** The parts of a change that depend on the definitions. */
 export type ChangeText = Pick<Change, "change" | "before" | "now"> & { readonly severity?: Severity };
 
-/** A list of changes without duplicates. */
+/** A change list without duplicates. */
 export class ChangeList {
   readonly #changes = new Map<string, Change>();
 

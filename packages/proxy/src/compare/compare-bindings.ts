@@ -8,7 +8,7 @@ export interface RoutePair {
   readonly now: RestBinding;
 }
 
-/** Compares the paths, the bodies and the response status of two routes. */
+/** Compares two routes' paths, bodies and response status. */
 export function compareBindings(pair: RoutePair, changes: ChangeList): void {
   comparePaths(pair, changes);
   compareBodies(pair, changes);
@@ -84,7 +84,7 @@ function nameBody(body: string): string {
   return body === "*" ? "the message" : `the field ${body}`;
 }
 
-/** Returns the body field's number, because a rename of the field breaks no client. */
+/** Returns the body field's number, because renaming the field breaks no client. */
 function bodyNumber(type: DescMessage, body: string): number | string {
   return type.fields.find(({ name }) => name === body)?.number ?? body;
 }

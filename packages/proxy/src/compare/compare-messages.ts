@@ -8,7 +8,7 @@ import { counterpartOf, hasSpecialJson, isPresenceRequired } from "./field-shape
 import type { CompareRules } from "./compare-rules.ts";
 import { isJsonGuaranteed } from "./json-format.ts";
 
-/** Compares message types and the types of their fields. Each pair of types is compared once per direction. */
+/** Compares message types and their fields' types. Two types are compared once per direction. */
 export class MessageComparison {
   readonly #changes: ChangeList;
   readonly #compareRules: CompareRules;
@@ -29,7 +29,7 @@ export class MessageComparison {
 
   #comparePair(before: DescMessage, now: DescMessage, usage: Usage): void {
     if (this.#isCompared(before, now, usage)) return;
-    // The callers have compared the names of types with special JSON.
+    // The callers have compared the type names with special JSON.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
     compareVisibilityOfType(before, now, this.#changes);
     this.#compareJsonFormats(before, now);

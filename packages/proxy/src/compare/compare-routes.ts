@@ -24,7 +24,7 @@ export interface RoutedMethods {
 /**
  * Compares REST routes by example requests for each old route.
  *
- * @param placeOf - returns the new declaration of an RPC, or of the service or file that declared the RPC
+ * @param placeOf - returns an RPC's new declaration, or the service or file that declared the RPC
  * @returns the route pairs whose messages are to be compared
  */
 export function compareRoutes(
@@ -103,7 +103,7 @@ function examplePaths({ template }: RestBinding): readonly string[] {
 
 function exampleOf(segment: TemplateSegment, length: number): readonly TemplateSegment[] {
   if (segment.kind === "literal") return [segment];
-  // Fields of most types accept the text "1".
+  // Most field types accept the text "1".
   const example = { kind: "literal", text: "1" } as const;
   return Array.from({ length: segment.kind === "**" ? length : 1 }, () => example);
 }

@@ -10,11 +10,11 @@ import { compareVisibility } from "./compare-visibility.ts";
 import type { CompareRules } from "./compare-rules.ts";
 import { hasSpecialJson } from "./field-shape.ts";
 
-/** Creates the comparison of validation rules, which requires protovalidate. */
+/** Creates a comparison for validation rules, which requires protovalidate. */
 export type OpenRules = (changes: ChangeList) => CompareRules;
 
 /**
- * Compares two versions of services, with the same REST options.
+ * Compares two service versions with the same REST options.
  *
  * @returns the changes that break REST, JSON, Connect or gRPC clients
  * @throws Error if the versions have no package in common

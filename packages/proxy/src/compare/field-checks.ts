@@ -4,10 +4,10 @@ import type { ChangeRule } from "./change-rules.ts";
 import type { Usage } from "./usage.ts";
 import { cardinalityOf, counterpartOf, hasPresence, typeOf } from "./field-shape.ts";
 
-/** Returns the change of one property in a field, or `undefined` if the property did not change. */
+/** Returns how one property in a field changed, or `undefined` if the property did not change. */
 type FieldCheck = (old: DescField, field: DescField, usage: Usage) => ChangeText | undefined;
 
-/** The comparisons of two fields, each with the rule for a difference. */
+/** The comparisons between two fields, each with the rule for a difference. */
 export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: FieldCheck }[] = [
   {
     rule: "field-number-changed",

@@ -82,7 +82,7 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
-// The id and the message of a CEL expression may change.
+// A CEL expression's id and message may change.
 function itemsOf(value: JsonValue): readonly string[] {
   return (Array.isArray(value) ? value : [value]).map((item) =>
     JSON.stringify(item instanceof Object && "expression" in item ? item["expression"] : item),

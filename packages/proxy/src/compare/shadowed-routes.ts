@@ -58,7 +58,7 @@ function accepts(field: DescField, text: string): boolean {
   }
 }
 
-/** Text for a wildcard in {@link commonPath}. Fields of most types accept the text. */
+/** Text for a wildcard in {@link commonPath}. Most field types accept the text. */
 const wildcardText = "1";
 
 /** Returns a path that both templates match. The path contains the literals in both templates. */

@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 
-/** An element in the new definition to which reports point. Reports of a removed element point to its container. */
+/** An element in the new definition to which reports point. Reports about a removed element point to its container. */
 export type Place =
   | DescEnum
   | DescEnum["values"][number]
@@ -10,7 +10,7 @@ export type Place =
   | DescMethod
   | DescService;
 
-/** Returns the file and the line of an element. */
+/** Returns an element's file and line. */
 export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
   const file = fileOf(place);
   const path = pathOf(place);

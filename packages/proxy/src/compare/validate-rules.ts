@@ -16,7 +16,7 @@ import { counterpartOf, hasPresence } from "./field-shape.ts";
 import { flattenRules, narrowedRules, type RuleValues } from "./narrowed-rules.ts";
 
 /**
- * Loads the comparison of `buf.validate` rules.
+ * Loads the comparison for `buf.validate` rules.
  *
  * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
  */
@@ -68,8 +68,8 @@ class RuleComparison implements CompareRules {
   }
 
   /**
-   * Reports a field whose rules refuse messages without the field. Such messages break `required`, or a rule that the
-   * default value does not satisfy.
+   * Reports a field whose rules refuse messages without the field. Messages without the field break `required`, or a
+   * rule that the default value does not satisfy.
    */
   checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;
@@ -90,7 +90,7 @@ class RuleComparison implements CompareRules {
   compareMessages(before: DescMessage, now: DescMessage, { request }: Usage): void {
     const narrowed = narrowedRules(this.#ofMessage(before), this.#ofMessage(now));
     this.#addNarrowed(before.typeName, now, narrowed, "some values", request);
-    // Old clients set one field of each group in every request.
+    // Old clients set one field from each group in every request.
     const required = [
       ...before.oneofs.filter((oneof) => this.#isRequired(oneof)).map(({ fields }) => fields),
       ...before.fields.filter((field) => this.#isRequired(field)).map((field) => [field]),

@@ -3,7 +3,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 /** A number, or a duration or timestamp in nanoseconds. JavaScript compares a bigint exactly with a number. */
 export type ComparableValue = bigint | number;
 
-/** The limits of a value. A value has at most one lower limit, `gt` or `gte`, and one upper limit, `lt` or `lte`. */
+/** A value's limits. A value has at most one lower limit, `gt` or `gte`, and one upper limit, `lt` or `lte`. */
 export type RangeRules = Readonly<Record<"gt" | "gte" | "lt" | "lte", ComparableValue | undefined>>;
 
 /** Returns whether a rule is one of {@link RangeRules}. */
@@ -39,7 +39,7 @@ type Position = readonly [value: ComparableValue, side: -1 | 0 | 1];
 type Interval = readonly [first: Position, last: Position];
 
 /**
- * Returns the intervals of accepted values. If the upper limit is below the lower limit, two intervals are accepted.
+ * Returns the intervals with accepted values. If the upper limit is below the lower limit, two intervals are accepted.
  */
 function intervalsOf({ gt, gte, lt, lte }: RangeRules): readonly Interval[] {
   const [start, end]: Interval = [

@@ -7,7 +7,7 @@ interface ServiceOffer {
   readonly descriptors: ServiceDescriptors;
   /** Whether the upstream itself decides which services it offers. True for reflection without service patterns. */
   readonly isUnlimited: boolean;
-  /** Name of the upstream in messages. */
+  /** The upstream's name in messages. */
   readonly name: string;
 }
 
@@ -18,7 +18,7 @@ interface AssignedServices {
 }
 
 /**
- * Assigns services that several upstreams offer, if no pattern decides. Services of this process take precedence.
+ * Assigns services that several upstreams offer, if no pattern decides. This process's services take precedence.
  * Upstreams without service patterns come last.
  *
  * @param localNames - the services that the process serves itself

@@ -2,7 +2,7 @@ import { compileNamePatterns } from "./name-patterns.ts";
 
 /** A group of response fields with the same purpose. A name that ends in `*` is a prefix. */
 interface ControlFields {
-  /** The purpose of the fields, as in the documentation. */
+  /** The fields' purpose, as in the documentation. */
   readonly controls: string;
   readonly names: readonly string[];
 }

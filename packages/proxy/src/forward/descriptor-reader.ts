@@ -18,7 +18,7 @@ export interface ReadLimits {
   readonly ms: number;
 }
 
-/** The two steps of a read. Each promise resolves to the step's result or to an error. */
+/** A read's two steps. Each promise resolves to the step's result or to an error. */
 interface Reading {
   readonly read: Promise<Uint8Array | Error>;
   readonly described: Promise<ReadDescriptors | Error>;
@@ -31,7 +31,7 @@ export class DescriptorReader {
   readonly #onLate: () => void;
   /** The read in progress. */
   #reading: Reading | undefined;
-  /** The result of a read that exceeded its time limit. The next {@link read} returns the result. */
+  /** The result from a read that exceeded its time limit. The next {@link read} returns the result. */
   #lateResult: ReadDescriptors | Error | undefined;
 
   /** @param onLate - called when a read finishes after its time limit */
@@ -88,5 +88,5 @@ export function isUnreachable(error: Error): boolean {
   return false;
 }
 
-/** Maximum number of nested causes that are checked. 5 is more than any code in this package creates. */
+/** Maximum nested causes that are checked. 5 is more than any code in this package creates. */
 const causesMax = 5;

@@ -27,7 +27,7 @@ export interface ForwardTarget {
   readonly binaryOptions: ConnectRouterOptions["binaryOptions"];
   /** The elements that callers and upstream must not exchange, or `undefined` if no element is hidden. */
   readonly hidden: HiddenParts | undefined;
-  /** Whether messages of the RPC may contain hidden elements. */
+  /** Whether the RPC's messages may contain hidden elements. */
   readonly isRestricted: boolean;
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
@@ -36,7 +36,7 @@ export interface ForwardTarget {
   readonly timeoutMs: number | undefined;
   /** Maximum timeout in milliseconds, or `undefined` for no maximum. Also the default timeout for unary calls. */
   readonly timeoutMaxMs: number | undefined;
-  /** Observer that is called at the start of each call. */
+  /** Observer that is called when a call starts. */
   readonly observe: UpstreamCallObserver | undefined;
 }
 
@@ -135,7 +135,7 @@ export class UpstreamForwarder implements Forwarder {
  * @throws ConnectError `Internal` if the response has no message, or when a second message starts
  */
 async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
-  /** Number of message bytes that have not arrived, or `undefined` before the message starts. */
+  /** How many message bytes have not arrived, or `undefined` before the message starts. */
   let missingBytes: number | undefined;
   for await (const message of messages) {
     const bytes = message instanceof Envelope ? 1 : message.byteLength;
@@ -185,7 +185,7 @@ function timeoutOf(
 }
 
 class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
-  /** Runs callbacks in this call's async context, instead of the context in which the connection was opened. */
+  /** Runs callbacks in this call's async context, because the connection was opened in another context. */
   readonly #async = new AsyncResource("ForwardedUnary");
   readonly #target: ForwardTarget;
   readonly #reply: ForwardReply;

@@ -23,7 +23,7 @@ import { problem } from "@plantstore/protobuf";
  * browsers, and cookies are never forwarded. Request fields that identify a caller, such as `x-real-ip`, are forwarded
  * only if `allow` contains exactly their name, because anyone can send them. Response fields that control more than
  * their response, such as `location` and `clear-site-data`, also require their exact name, because all upstreams share
- * the proxy's origin. docs/reference/proxy-configuration.md lists both groups of fields.
+ * the proxy's origin. docs/reference/proxy-configuration.md lists both field groups.
  *
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. An MCP client's
  * token is intended for this server, and must not be passed on (MCP, "Token Handling").
@@ -33,11 +33,11 @@ import { problem } from "@plantstore/protobuf";
  */
 export interface ForwardRules {
   /**
-   * Names of forwarded fields. A string may end in `*`. By default, all fields are forwarded except the fields in the
-   * two lists of docs/reference/proxy-configuration.md.
+   * Names that are forwarded. A string may end in `*`. By default, all fields are forwarded except the two lists in
+   * docs/reference/proxy-configuration.md.
    */
   readonly allow?: readonly (string | RegExp)[];
-  /** Names of fields that are not forwarded, even if `allow` contains the names. */
+  /** Field names that are not forwarded, even if `allow` contains the names. */
   readonly deny?: readonly (string | RegExp)[];
   /** New names for forwarded fields. Fields that are received under a new name are not forwarded. */
   readonly rename?: Readonly<Record<string, string>>;
@@ -49,7 +49,7 @@ export interface ForwardRules {
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
 
-/** The names of the {@link ForwardRules} members. */
+/** The {@link ForwardRules} members. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
 /** Fields to set, by their names in lower case. The value `undefined` removes a field. */
@@ -78,14 +78,11 @@ const blockedFields = { request: blockedRequestFields, response: blockedResponse
 /** Functions that return whether `allow` must contain exactly a field's name, by direction. */
 const needsExactName = { request: isIdentityField, response: isControlField };
 
-/** Names of the fields with the client's address and with the called host, for the server behind a proxy. */
+/** The field names for the client's address and the called host, for the server behind a proxy. */
 const clientField = "x-forwarded-for";
 const hostField = "x-forwarded-host";
 
-/**
- * Maximum number of cached names or addresses. 1,000 is more than most servers see, and limits a client that invents
- * names.
- */
+/** Maximum cached names or addresses. 1,000 is more than most servers see, and limits a client that invents names. */
 const cachedMax = 1_000;
 
 /** No fields to set. */
@@ -173,7 +170,7 @@ function createBlocker(
   };
 }
 
-/** Returns the names of the fields that Connection lists, which are for one connection only (RFC 9110 §7.6.1). */
+/** Returns the field names that Connection lists. Listed fields are for one connection only (RFC 9110 §7.6.1). */
 function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
   const value = readHeaderField(fields, "connection");
   // Nearly all HTTP/1.1 requests have no other value.

@@ -2,7 +2,7 @@
  * How is a call forwarded to its upstream? `proxied-upstream.ts` registers each RPC in the descriptors.
  * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows.
  *
- * The module does not depend on sockets and on the callers' protocols.
+ * The module does not depend on sockets or on the callers' protocols.
  */
 export type { DescriptorSource, ServiceDescriptors } from "./descriptors.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";

@@ -6,7 +6,7 @@ import { hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plants
 export interface LocalTypes {
   /** The types in this process's services and in {@link registry}. Empty if nothing is hidden. */
   readonly definitions: readonly PartlyVisible[];
-  /** The visible part of the registry in `jsonOptions`, or `undefined` without a registry. */
+  /** The visible types from the registry in `jsonOptions`, or `undefined` without a registry. */
   readonly registry: Registry | undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Upstream } from "../upstreams/index.ts";
 export interface UpstreamCall {
   readonly upstream: Upstream;
   readonly method: DescMethod;
-  /** The context values of the caller's request. */
+  /** The context values from the caller's request. */
   readonly contextValues: ContextValues;
 }
 
@@ -18,7 +18,7 @@ export interface UpstreamCall {
  */
 export type UpstreamCallObserver = (call: UpstreamCall) => ((end: CallEnd) => void) | undefined;
 
-/** Returns an observer that reports the errors of another observer, instead of throwing them. */
+/** Returns an observer that reports another observer's errors instead of throwing them. */
 export function guardObserver(
   observer: UpstreamCallObserver | undefined,
   report: FaultReporter,

@@ -26,8 +26,8 @@ import type { UpstreamCallObserver } from "./observe-calls.ts";
 export interface ProxiedUpstreamOptions {
   /**
    * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to one or
-   * more servers. An upstream from `createUpstream` is also accepted. Such an upstream has more options, can be shared,
-   * and is closed by the application.
+   * more servers. An upstream from `createUpstream` is also accepted. An upstream has more options, can be shared, and
+   * is closed by the application.
    */
   readonly upstream: string | Upstream;
   /**
@@ -90,7 +90,7 @@ export interface MethodSettings {
   readonly retry?: ProxiedUpstreamOptions["retry"];
 }
 
-/** The names of the {@link ProxiedUpstreamOptions} members. */
+/** The {@link ProxiedUpstreamOptions} members. */
 export const proxiedUpstreamOptionNames: OptionNames<ProxiedUpstreamOptions> = {
   upstream: required,
   tls: true,
@@ -142,7 +142,7 @@ export interface CallOptions extends Pick<
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
 > {
   readonly observe: UpstreamCallObserver | undefined;
-  /** Selects the visible part of the descriptors. Undefined if all elements are visible. */
+  /** Selects the visible elements. Undefined if all elements are visible. */
   readonly visibility?: VisibilityOptions;
 }
 
@@ -158,7 +158,7 @@ export class ProxiedUpstream {
   readonly #responseFields: ForwardedFields;
   readonly #at: number;
   readonly #owners: ServiceOwners;
-  /** Services of other upstreams that were listed by the read in progress, the last read, and the last description. */
+  /** Other upstreams' services that were listed by the read in progress, the last read, and the last description. */
   #listing = new Map<string, number>();
   #listed: ReadonlyMap<string, number> = new Map();
   #described: ReadonlyMap<string, number> = new Map();
@@ -229,7 +229,7 @@ export class ProxiedUpstream {
     return this.options.descriptors === "reflection";
   }
 
-  /** Services of other upstreams that this upstream offers, with the indexes of their owners. */
+  /** Other upstreams' services that this upstream offers, with their owners' indexes. */
   get foreignServices(): ReadonlyMap<string, number> {
     return new Map([...this.#listed, ...this.#described]);
   }
@@ -272,7 +272,7 @@ export class ProxiedUpstream {
   /**
    * Creates the service forwarders. The generator yields after each RPC.
    *
-   * @param definitions - all types that may have hidden parts, with the types of the services first
+   * @param definitions - all types that may have hidden parts, with the services' types first
    * @returns a function that registers the RPCs
    */
   *prepare(
@@ -353,7 +353,7 @@ export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<
   return all;
 }
 
-/** Maximum services of other upstreams that are reported for one upstream. A server may list millions of services. */
+/** Maximum services from other upstreams that are reported for one upstream. A server may list millions of services. */
 const foreignMax = 1_000;
 
 function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {

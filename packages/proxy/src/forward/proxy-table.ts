@@ -11,7 +11,7 @@ import type { ProxiedUpstream } from "./proxied-upstream.ts";
 import type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 import { UnknownPaths } from "./unknown-paths.ts";
 
-/** An upstream's descriptors, and the result of their last reload. */
+/** An upstream's descriptors, and the result from their last reload. */
 export interface KnownDescriptors {
   readonly set: Uint8Array;
   readonly reload: DescriptorReload;
@@ -189,12 +189,12 @@ export class ProxyTable {
       this.#setUnknown(described, at, this.descriptorSets[at] === noBytes);
       return each;
     });
-    // Another table may have replaced this table, so that the routes of the other table are in use.
+    // Another table may have replaced this table, so that the other table's routes are in use.
     this.#closing.signal.throwIfAborted();
     if (described.size === 0 && this.#compiled !== undefined) return problems;
     const problem = await this.#use(described);
     if (problem === undefined) return problems;
-    // An error in one upstream's descriptors must not prevent the reload of another upstream.
+    // An error in one upstream's descriptors must not prevent another upstream's reload.
     for (const [at, one] of described) {
       const own = described.size === 1 ? problem : await this.#use(new Map([[at, one]]));
       problems[at] ??= own;

@@ -9,11 +9,11 @@ import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } fro
 
 /** Limits on the descriptors that are read from a server and stored. */
 export interface ReflectionLimits {
-  /** Maximum number of services. All Google APIs together have fewer than 5,000. */
+  /** Maximum services. All Google APIs together have fewer than 5,000. */
   readonly services: number;
-  /** Maximum number of files. 20,000 is three times as many as all Google APIs have. */
+  /** Maximum files. 20,000 is three times as many as all Google APIs have. */
   readonly files: number;
-  /** Maximum bytes in all files together. 64 MiB is twice the size of all Google APIs. */
+  /** Maximum bytes in all files together. 64 MiB is twice as much as all Google APIs have. */
   readonly bytes: number;
   /** Timeout for the entire read in milliseconds. Some servers send one file at a time. */
   readonly timeoutMs: number;

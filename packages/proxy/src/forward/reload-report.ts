@@ -10,24 +10,24 @@ export interface ReloadReport {
   readonly problems: readonly string[];
 }
 
-/** The result of the last reload of an upstream's descriptors. */
+/** The result from the last reload for an upstream's descriptors. */
 export interface DescriptorReload {
   /**
    * Why the descriptors could not be read or used, or `undefined` on success. After a failure, the previous descriptors
    * stay in use.
    */
   readonly problem: string | undefined;
-  /** Time of the last successful read, in ms since 1970, or `undefined` before the first success. */
+  /** When the last successful read finished, in ms since 1970, or `undefined` before the first success. */
   readonly lastSuccessMs: number | undefined;
-  /** Number of successful reads since the start. */
+  /** How many reads have succeeded since the start. */
   readonly successes: number;
-  /** Number of reads that have failed, or returned descriptors that could not be used. */
+  /** How many reads have failed, or returned descriptors that could not be used. */
   readonly failures: number;
   /**
    * Services and REST routes that the upstream offers, but that belong to another upstream or to this process, such as
    * `route DELETE /v1/orders/7 belongs to dns:orders:50051`.
    */
   readonly conflicts: readonly string[];
-  /** Full names of the services that the upstream serves with its current descriptors. */
+  /** The services that the upstream serves with its current descriptors, by full name. */
   readonly services: readonly string[];
 }

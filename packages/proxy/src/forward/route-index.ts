@@ -34,7 +34,7 @@ export class RouteIndex<Owner> {
     node.routes.push(route);
   }
 
-  /** Returns the owner of another owner's route that overlaps a shape. Routes of `self` are ignored. */
+  /** Returns an owner other than `self` with a route that overlaps a shape. */
   otherOwnerOf(shape: RouteShape, self: Owner): Owner | undefined {
     for (const route of similarRoutes(this.#root, shape.template.segments, self))
       if (routesOverlap(route, shape)) return route.owner;
@@ -57,13 +57,13 @@ function keyOf(segment: Segment): string {
 /** A position in a search, with a node and the next segment for the nodes below. */
 interface Position<Owner> {
   readonly node: Node<Owner>;
-  /** Index of the next segment. Undefined if a `**` of either route matches all segments below the node. */
+  /** The next segment's index. Undefined if a `**` in either route matches all segments below the node. */
   readonly at: number | undefined;
 }
 
 /**
- * Yields other owners' routes that may overlap a template with some segments. Skips nodes with routes of `self` only,
- * so that an upstream with many routes is not compared with itself.
+ * Yields other owners' routes that may overlap a template with some segments. Skips nodes that have only routes from
+ * `self`, so that an upstream with many routes is not compared with itself.
  */
 function* similarRoutes<Owner>(
   root: Node<Owner>,
@@ -79,7 +79,7 @@ function* similarRoutes<Owner>(
     const isRest = position.at !== undefined && segments[position.at]?.kind === "**";
     const at = isRest ? undefined : position.at;
     if (at === undefined || at === segments.length) yield* node.routes.filter(({ owner }) => owner !== self);
-    // Pushed in reverse, so that nodes are visited in the order of their first routes.
+    // Pushed in reverse, so that nodes are visited in their first routes' order.
     for (const below of positionsBelow(node, at, segments).toReversed()) pending.push(below);
   }
 }

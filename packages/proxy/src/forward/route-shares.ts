@@ -18,10 +18,10 @@ import type { ServiceOwners } from "../upstreams/index.ts";
 
 /** The data about an upstream that {@link shareRoutes} needs. */
 export interface RouteClaims {
-  /** Name of the upstream in messages. */
+  /** The upstream's name in messages. */
   readonly name: string;
   readonly methods: readonly DescMethod[];
-  /** Whether the upstream's annotations must wait until the annotations of all earlier upstreams are known. */
+  /** Whether the upstream's annotations must wait until all earlier upstreams' annotations are known. */
   readonly waitsForEarlier: boolean;
   /** Whether the upstream has not been reached yet, so that its routes are unknown. */
   readonly isUnknown: boolean;
@@ -31,7 +31,7 @@ export interface RouteClaims {
 export interface RouteContext {
   /** The RPCs that the process serves itself. */
   readonly localMethods: readonly DescMethod[];
-  /** The paths of endpoints and of other protocols. */
+  /** The paths for endpoints and other protocols. */
   readonly reservedPaths: ReadonlySet<string>;
   readonly rules: readonly ExternalHttpRule[];
   readonly omit: readonly string[];
@@ -49,7 +49,7 @@ export interface RouteShares {
   readonly conflicts: readonly (readonly string[])[];
 }
 
-/** The owner of a route, which is an upstream's index, this server, or a rule. */
+/** A route's owner, which is an upstream's index, this server, or a rule. */
 type Owner = number | "this server" | "a rule of the configuration";
 
 /**
@@ -119,7 +119,7 @@ class Sharing {
     return owners.ownerOf(service) ?? offering ?? "a rule of the configuration";
   }
 
-  /** Adds a method's routes that belong to its upstream, and returns the conflicts of its other routes. */
+  /** Adds a method's routes that belong to its upstream, and returns the conflicts for its other routes. */
   #claim(at: number, method: DescMethod): readonly string[] {
     const shapes = this.#annotated(method);
     if (shapes.length === 0) return [];
@@ -178,7 +178,7 @@ class Sharing {
     return rule === undefined ? [] : shapesOf(rule);
   }
 
-  /** Replaces a method's annotation by a rule with some of the annotated routes. */
+  /** Replaces a method's annotation by a rule with fewer routes. */
   #keepOnly(method: DescMethod, kept: readonly boolean[]): void {
     const rule = this.#findAnnotation(method);
     const bindings = rule === undefined ? [] : [rule, ...rule.additionalBindings];

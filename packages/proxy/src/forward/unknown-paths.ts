@@ -6,7 +6,7 @@ const unknownPathGapMs = 5_000;
 
 /** Decides which unknown paths cause a reload. */
 export class UnknownPaths {
-  /** The packages of the known services. */
+  /** The known services' packages. */
   #packages: ReadonlySet<string> = new Set();
   /** The first segments in REST templates, such as `v1`. */
   #firstSegments: ReadonlySet<string> = new Set();

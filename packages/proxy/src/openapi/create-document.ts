@@ -16,7 +16,7 @@ import { describeServices } from "./swagger-base.ts";
 
 const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "3.1.0", "3.2": "3.2.0" };
 
-/** The file format of an OpenAPI document. */
+/** An OpenAPI document's file format. */
 export type DocumentFormat = "json" | "yaml";
 
 /**
@@ -51,7 +51,7 @@ export async function createDocument(
   const services = read.services.filter(({ typeName }) => isSelected?.(typeName) ?? true);
   if (services.length === 0) throw new InputError("no service of the definition matches --service");
   const tools = textsOf(flags["mcp"]);
-  // These packages are imported dynamically, because few documents need them.
+  // The packages are imported dynamically, because few documents need them.
   const mcp = tools.length > 0 && (await import("@plantstore/mcp")).createMcp({ tools });
   const validation = flags["validate"] === true && (await (await import("@plantstore/validation")).openValidation());
   const document = createOpenApi(services, {

@@ -1,7 +1,7 @@
 import type { Flag } from "@plantstore/command-line";
 import { profileNames, switchNames, visibilityFlag } from "../check/index.ts";
 
-/** The flags of the command and the plugin that determine an OpenAPI document. */
+/** The flags for an OpenAPI document, which the command and the plugin share. */
 export const documentFlags: Readonly<Record<string, Flag>> = {
   format: { value: "FORMAT", about: "json or yaml; default json, or what the extension of --out says" },
   version: { value: "VERSION", about: "the version of OpenAPI, 3.1 or 3.2; default 3.1" },

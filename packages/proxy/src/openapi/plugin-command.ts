@@ -29,7 +29,7 @@ export const pluginCommand: CommandOf<CommandOutput> = {
   },
 };
 
-/** Responds to one CodeGeneratorRequest. Errors are part of the response. */
+/** Responds to one CodeGeneratorRequest. The response contains errors. */
 async function runPlugin({ input, write }: PluginStreams, err: (line: string) => void): Promise<void> {
   const response = await generate(input, err).catch(
     (error: unknown): MessageInitShape<typeof CodeGeneratorResponseSchema> => ({ error: messageOf(error) }),

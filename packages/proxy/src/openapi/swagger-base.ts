@@ -21,7 +21,7 @@ export function describeServices(
   const { security, ...ofFiles } = baseOfServices(services);
   return {
     ...ofFiles,
-    // The security requirements name schemes of the files.
+    // The security requirements name schemes in the files.
     ...(security !== undefined && replacing.securitySchemes === undefined && { security }),
     ...replacing,
     info: {
@@ -86,7 +86,7 @@ function toServers({ host, base_path = "", schemes = [] }: SwaggerOptions): read
   const path = base_path.replace(/\/+$/, "");
   if (host === undefined) return path === "" ? [] : [{ url: path }];
   const known = schemes.flatMap((scheme) => urlSchemes.get(scheme) ?? []);
-  // A URL without a scheme has the scheme of the document's URL.
+  // A URL without a scheme has the document's scheme.
   return known.length === 0
     ? [{ url: `//${host}${path}` }]
     : known.map((scheme) => ({ url: `${scheme}://${host}${path}` }));

@@ -1,7 +1,7 @@
 import { type ExternalHttpRule, parseHttpRules } from "@plantstore/protocols";
 import { readYaml } from "./read-yaml.ts";
 
-/** Maximum config size in bytes. 4 MiB is ten times the size of the largest config for a Google API. */
+/** Maximum config size in bytes. 4 MiB is ten times as large as the largest config for a Google API. */
 export const serviceConfigMaxBytes: number = 4 * 1024 * 1024;
 
 /**

@@ -10,14 +10,14 @@ const nestingMax = 100;
 
 /** A YAML value with its position. */
 export interface YamlValue {
-  /** Line and column of the value's first character, counted from 1. */
+  /** The value's first line and column, counted from 1. */
   readonly line: number;
   readonly column: number;
   /** A scalar, a sequence's items, or a mapping's members. */
   readonly value: string | number | bigint | boolean | null | readonly YamlValue[] | ReadonlyMap<string, YamlMember>;
 }
 
-/** A member of a mapping, with its value and the position of its key. */
+/** A mapping's member, with its value and its key's position. */
 export interface YamlMember extends YamlValue {
   readonly keyLine: number;
   readonly keyColumn: number;
@@ -49,7 +49,7 @@ export function readYaml(text: string): unknown {
   return parse(text).document.toJS();
 }
 
-/** Parses YAML as {@link readYaml} does, with each value's position. The value of an empty text is `null`. */
+/** Parses YAML as {@link readYaml} does, with each value's position. An empty text has the value `null`. */
 export function readLocatedYaml(text: string): YamlValue {
   const { document, positionOf } = parse(text);
   const { isMap, isScalar, isSeq } = loadYaml();

@@ -3,7 +3,7 @@ import type { SettingType } from "./setting.ts";
 import { secret } from "./secret-types.ts";
 import { boolean, list, mapping, oneOf, record, text } from "./setting-types.ts";
 
-/** Settings for the authentication of callers. */
+/** Settings for authenticating callers. */
 export interface AuthenticationFile {
   readonly realm: string;
   readonly tokens: readonly string[];
@@ -12,7 +12,7 @@ export interface AuthenticationFile {
   readonly introspection: IntrospectionFile | undefined;
   readonly open: readonly string[];
   readonly publicUrl: string | undefined;
-  /** The required scopes of RPCs, by selector. */
+  /** The scopes that RPCs require, by selector. */
   readonly scopes: Readonly<Record<string, string>>;
   readonly forward: boolean;
 }
@@ -107,7 +107,7 @@ function quote(value: string): string {
   return JSON.stringify(value);
 }
 
-/** The type of the setting `authentication`. */
+/** The type for the setting `authentication`. */
 export const authenticationType: SettingType<AuthenticationFile> = mapping<AuthenticationFile>({
   realm: { type: realm, fallback: "proxy", about: "Protection space in challenges (RFC 9110 §11.5)." },
   tokens: { type: list(secret), fallback: [], about: "Accepted bearer tokens, of at least 16 characters." },

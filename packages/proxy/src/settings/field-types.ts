@@ -31,7 +31,7 @@ export const newFieldName: SettingType<string> = text("text", (name) => {
   throw new Error(`must be a field that can be set, got ${JSON.stringify(name)}`);
 });
 
-/** Name of a header field, for CORS. */
+/** A header field's name, for CORS. */
 export const fieldName: SettingType<string> = text("text", (name) => {
   if (isToken(name)) return name;
   throw new Error(`must be the name of a header field, got ${JSON.stringify(name)}`);

@@ -2,11 +2,11 @@ import { toShortLine } from "@plantstore/http";
 
 /** A configuration value, with the place where the value was set, for messages. */
 export interface Located {
-  /** The setting's path, such as `upstreams[0].tls.ca`. The path of the entire file is empty. */
+  /** The setting's path, such as `upstreams[0].tls.ca`. The entire file has an empty path. */
   readonly path: string;
-  /** Start of the value as `file:line:column`, or `undefined` if a flag set the value. */
+  /** Where the value starts, as `file:line:column`, or `undefined` if a flag set the value. */
   readonly place: string | undefined;
-  /** Start of the value's key, for messages about unknown keys. */
+  /** Where the value's key starts, for messages about unknown keys. */
   readonly keyPlace: string | undefined;
   /** The flag that set the value, such as `--port`. */
   readonly flag: string | undefined;
@@ -16,7 +16,7 @@ export interface Located {
 /** The value in a {@link Located}. Flags can add members to a mapping. */
 export type LocatedValue = string | number | boolean | null | bigint | readonly Located[] | Map<string, Located>;
 
-/** Returns the start of a message about a value, with its flag, or with its place and path. */
+/** Returns how a message about a value begins, with the value's flag, or with its place and path. */
 export function subjectOf({ flag, place, path }: Pick<Located, "flag" | "place" | "path">): string {
   if (flag !== undefined) return flag;
   const name = path === "" ? "the configuration" : toShortLine(path);

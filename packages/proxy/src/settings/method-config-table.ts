@@ -92,7 +92,7 @@ const retryPolicy = mapping<RetryPolicyFile>({
   },
 });
 
-/** The type of the setting `methodConfig`. */
+/** The type for the setting `methodConfig`. */
 export const methodConfigType: SettingType<readonly MethodConfigFile[]> = list(
   mapping<MethodConfigFile>({
     name: {

@@ -36,7 +36,7 @@ export interface ListenFile {
   readonly tls: { readonly cert: string | undefined; readonly key: string | undefined } | undefined;
 }
 
-/** Settings for the mapping of RPCs to REST. */
+/** Settings for mapping RPCs to REST. */
 export interface RestFile {
   readonly profile: RestProfile;
   readonly errors: RestOptions["errors"];

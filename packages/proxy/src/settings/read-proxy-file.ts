@@ -25,7 +25,7 @@ export interface ReadSettings {
   readonly flagOf: (path: string) => string | undefined;
 }
 
-/** The text of a configuration file, and the file's name for messages. */
+/** A configuration file's text, and its name for messages. */
 export interface ConfigurationText {
   readonly name: string;
   readonly text: string;
@@ -59,7 +59,7 @@ export function readProxyFile(file: ConfigurationText | undefined, flags: FlagVa
     flagOf: (path) => findLocated(root, path).flag,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
-      // A setting with a default value and a missing setting have the place of their parent.
+      // A setting with a default value and a missing setting have their parent's place.
       const at = found.path === path ? found : { ...found, path, flag: undefined };
       return new SettingsProblem(`${subjectOf(at)} ${problem}`);
     },
@@ -97,7 +97,7 @@ function toLocated(
   return { ...at, value: [...value.values()].map((each, index) => toLocated(each, `${path}[${index}]`, file)) };
 }
 
-/** Sets the values of flags in mappings with some members. */
+/** Sets flag values in mappings with some members. */
 function applyFlags(
   members: Members,
   targets: readonly Located[],
@@ -166,7 +166,7 @@ function membersOf(targets: readonly Located[], name: string): Located[] {
   });
 }
 
-/** Returns the items of the lists with a name in some mappings. */
+/** Returns the items in all lists with this name. */
 function itemsOf(targets: readonly Located[], name: string): Located[] {
   return targets.flatMap(({ value }) => {
     const items = value instanceof Map ? value.get(name)?.value : undefined;

@@ -79,7 +79,7 @@ export const boolean: SettingType<boolean> = {
   read: (at, report) => (typeof at.value === "boolean" ? at.value : refuse(at, report, "must be true or false")),
 };
 
-/** A name from a list of accepted names. */
+/** A name from a list. */
 export function oneOf<const Name extends string>(names: readonly Name[]): SettingType<Name> {
   return {
     label: names.map((name) => `\`${name}\``).join(", "),

@@ -31,7 +31,7 @@ export interface SettingFlag {
   readonly value?: string | boolean;
   /** Whether the flag can be repeated. */
   readonly multiple?: boolean;
-  /** Description of the flag in the help, if the setting's description does not fit. */
+  /** The flag's description in the help, if the setting's description does not fit. */
   readonly about?: string;
   /**
    * Returns the setting's value for all flag values, or `undefined` to leave the setting unset. `members` are the

@@ -24,7 +24,7 @@ export class AddressResolver {
   #dueAtMs = 0;
   /** Whether names are being resolved. */
   isResolving = false;
-  /** The error of the last lookup, or `undefined` if the lookup succeeded. */
+  /** The error from the last lookup, or `undefined` if the lookup succeeded. */
   problem: ConnectError | undefined;
 
   constructor(configured: readonly UpstreamAddress[], settings: CompleteUpstreamOptions, onChange: () => void) {
@@ -36,7 +36,7 @@ export class AddressResolver {
     this.#onChange = onChange;
   }
 
-  /** The distinct addresses of all known servers. */
+  /** All known servers' distinct addresses. */
   get addresses(): ReadonlyMap<string, UpstreamAddress> {
     const addresses = this.#configured.flatMap((address) =>
       address.isName ? (this.#resolved.get(address) ?? []) : [address],

@@ -35,12 +35,12 @@ const refusalMessages = {
  * is serving, the connect timeout limits the wait.
  */
 export class CallQueue {
-  /** Number of refused calls, by reason. */
+  /** How many calls were refused, by reason. */
   readonly refusals: Record<RefusalReason, number> = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
   /**
-   * The queued calls with the time of queueing, in `performance.now()` milliseconds. Times are ascending, because a
+   * The queued calls with their queueing times, in `performance.now()` milliseconds. Times are ascending, because a
    * `Map` keeps insertion order.
    */
   readonly #calls = new Map<PendingCall, number>();
@@ -56,7 +56,7 @@ export class CallQueue {
     this.#authority = authority;
   }
 
-  /** Number of queued calls. */
+  /** How many calls are queued. */
   get size(): number {
     return this.#calls.size;
   }

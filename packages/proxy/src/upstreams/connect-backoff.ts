@@ -20,7 +20,7 @@ export class ConnectBackoff {
   /**
    * Records that an attempt failed. The wait is measured from the attempt's start.
    *
-   * @returns the time of the next attempt, in `performance.now()` milliseconds
+   * @returns the time for the next attempt, in `performance.now()` milliseconds
    */
   failed(begunAtMs: number): number {
     this.#endMs = begunAtMs + this.#nextMs * (1 + jitter * (2 * Math.random() - 1));

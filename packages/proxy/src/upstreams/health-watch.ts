@@ -18,7 +18,7 @@ import type { UpstreamAddress } from "./upstream-address.ts";
 /** Maximum bytes in a health response. 1 KiB is enough, because the response contains only one number. */
 const messageBytesMax = 1_024;
 
-/** Bytes of flags and length before each message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
+/** Bytes for flags and length before each message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const prefixBytes = 5;
 
 /** The grpc-status for a method that the server does not implement. */
@@ -37,7 +37,7 @@ export class HealthWatch implements ResponseReceiver {
   #stream: ClientStream | undefined;
   #begunAtMs = 0;
   #isStopped = false;
-  /** The received bytes of an incomplete message. */
+  /** The received bytes from an incomplete message. */
   #partial: Uint8Array = noBytes;
 
   constructor(

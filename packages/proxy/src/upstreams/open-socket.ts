@@ -4,7 +4,7 @@ import { freedBytesMin, messageOf } from "@plantstore/http";
 import { explainTlsError, TlsFilesError } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** TLS options for the authentication of server and client. Node's `tls.connect` gets these options. */
+/** TLS options for authenticating server and client. Node's `tls.connect` gets these options. */
 export interface UpstreamTls extends SecureContextOptions {
   /**
    * The name that the server's certificate must contain. The name is also sent as SNI. Defaults to the address's host.
@@ -66,8 +66,8 @@ export function openSocket(
 }
 
 /**
- * Maximum bytes in one read from a socket. 64 KiB is also node's size. A chunk has up to four frames. A piece of a body
- * is small compared with the chunk, and is copied so that the chunk is not kept in memory.
+ * Maximum bytes in one read from a socket. 64 KiB is also node's size. A chunk has up to four frames. A body piece is
+ * small compared with the chunk, and is copied so that the chunk is not kept in memory.
  */
 const readBytesMax = 64 * 1024;
 
@@ -83,8 +83,8 @@ function openTcp({ target }: UpstreamAddress): Socket {
 }
 
 /**
- * Copies a small chunk from the read buffer into a separate buffer, so that messages can be slices of the copy. Node's
- * buffer pool is not used.
+ * Copies a small chunk from the read buffer into a separate buffer, so that messages can be slices. Node's buffer pool
+ * is not used.
  */
 function copyChunk(chunk: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(chunk.byteLength);

@@ -1,6 +1,6 @@
 /** A server that can get calls. */
 export interface ServerLoad {
-  /** Number of calls in flight to the server. */
+  /** How many calls are in flight to the server. */
   readonly calls: number;
 }
 

@@ -1,6 +1,6 @@
 import { isToken, notForwarded } from "@plantstore/http";
 
-// Pseudo-header fields and gRPC fields. `grpc-trace-bin`, the trace context of OpenCensus, is metadata.
+// Pseudo-header fields and gRPC fields. `grpc-trace-bin`, OpenCensus's trace context, is metadata.
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
 
 /**

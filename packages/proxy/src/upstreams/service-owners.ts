@@ -1,6 +1,6 @@
 /** The upstream options that {@link ServiceOwners} needs. */
 interface ServicePatterns {
-  /** Full names of services. A name that ends in `*` is a prefix. Empty or `undefined` selects all services. */
+  /** Full service names. A name that ends in `*` is a prefix. Empty or `undefined` selects all services. */
   readonly services?: readonly string[] | undefined;
   readonly descriptors: unknown;
 }
@@ -12,7 +12,7 @@ export interface PatternProblem {
   readonly kind: "missing" | "shared";
   /** The pattern that an earlier upstream also has, or `undefined` if patterns are missing. */
   readonly pattern: string | undefined;
-  /** Index of the earlier upstream with the same pattern, or of another upstream with reflection. */
+  /** The earlier upstream with the same pattern, or another upstream with reflection, by index. */
   readonly other: number;
 }
 

@@ -3,7 +3,7 @@ export interface UpstreamAddress {
   readonly scheme: "http" | "https";
   /** The `:authority` of requests (RFC 9113 §8.3.1). */
   readonly authority: string;
-  /** A host with a TCP port, or the path of a Unix socket. */
+  /** A host with a TCP port, or a Unix socket's path. */
   readonly target: { readonly host: string; readonly port: number } | { readonly path: string };
   /** The name that the certificate must contain, unless {@link UpstreamTls} sets another name. */
   readonly host: string;

@@ -98,7 +98,7 @@ export class UpstreamConnection {
     if (Number.isFinite(maxConnectionAgeMs)) this.#age = startAgeTimer(maxConnectionAgeMs, () => this.http2.drain());
   }
 
-  /** Number of calls that can be started now. */
+  /** How many calls can be started now. */
   get availableStreams(): number {
     return this.#isHealthy ? this.http2.availableStreams : 0;
   }

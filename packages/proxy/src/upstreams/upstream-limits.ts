@@ -2,12 +2,10 @@ import { defaultHttp2Limits, type Http2Limits } from "@plantstore/http-engine/cl
 
 /** Limits on queues, connections and waits. */
 export interface UpstreamLimits {
-  /**
-   * Maximum calls that wait for a connection or a stream. The default of 65,536 is three times a burst of 20,000 calls.
-   */
+  /** Maximum calls that wait for a connection or a stream. The default is three times a burst with 20,000 calls. */
   readonly waitingCalls: number;
   /**
-   * Maximum milliseconds that a call waits for a stream on a connected server. The default of 30 s is half the usual
+   * Maximum milliseconds that a call waits for a stream on a connected server. The default, 30 s, is half the usual
    * proxy timeout.
    */
   readonly queueTimeoutMs: number;
@@ -24,7 +22,7 @@ export interface UpstreamLimits {
    */
   readonly streamsBeforeSettings: number;
   /**
-   * Timeout in milliseconds for opening a connection, TLS included, or resolving a name. The default of 20 s is gRPC's
+   * Timeout in milliseconds for opening a connection, TLS included, or resolving a name. The default, 20 s, is gRPC's
    * MIN_CONNECT_TIMEOUT.
    */
   readonly connectTimeoutMs: number;
@@ -91,7 +89,7 @@ export const defaultRestTimeoutMs: number = 15_000;
  */
 const readBlockBytes = 1024 * 1024;
 
-/** The smallest average header frame for which {@link readBlockBytes} are read. Most servers fill frames of 16 KiB. */
+/** The smallest average header frame for which {@link readBlockBytes} are read. Most servers fill 16 KiB frames. */
 const smallFrameBytes = 4 * 1024;
 
 /** Returns a client connection's limits. @param idleTimeoutMs - how long the connection stays open without a call */

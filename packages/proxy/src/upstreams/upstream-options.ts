@@ -57,7 +57,7 @@ export interface UpstreamOptions {
   readonly limits?: Partial<UpstreamLimits>;
 }
 
-/** The names of the {@link UpstreamOptions} members. */
+/** The {@link UpstreamOptions} members. */
 export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
   addresses: required,
   tls: true,

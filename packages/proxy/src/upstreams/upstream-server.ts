@@ -44,7 +44,7 @@ export class UpstreamServer implements ServerLoad {
   #streamsBeforeSettings: number;
   /** Whether the last connection was never established, or was lost because the server was frozen. */
   #isUnresponsive = false;
-  /** The error of the last attempt to connect, or `undefined` if the attempt succeeded. */
+  /** The error from the last attempt to connect, or `undefined` if the attempt succeeded. */
   problem: ConnectError | undefined;
 
   constructor(address: UpstreamAddress, settings: ServerSettings, events: ServerEvents) {
@@ -60,7 +60,7 @@ export class UpstreamServer implements ServerLoad {
     return calls;
   }
 
-  /** Number of open connections. */
+  /** How many connections are open. */
   get connections(): number {
     return this.#connections.size;
   }
@@ -103,7 +103,7 @@ export class UpstreamServer implements ServerLoad {
    * round trip, so that no more connections are opened than the server's SETTINGS require. No connection is opened
    * while the server allows no streams.
    *
-   * @returns the number of streams that pending connections are expected to provide
+   * @returns how many streams pending connections are expected to provide
    */
   grow(calls: number): number {
     let open = this.#openings.size;

@@ -12,21 +12,21 @@ import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
 /** An {@link Upstream}'s current load. */
 export interface UpstreamLoad {
-  /** Number of known servers. */
+  /** How many servers are known. */
   readonly servers: number;
-  /** Number of open connections, including draining connections. */
+  /** How many connections are open, including draining connections. */
   readonly connections: number;
-  /** Number of calls in flight. */
+  /** How many calls are in flight. */
   readonly calls: number;
-  /** Number of calls that are queued for a connection or a stream. */
+  /** How many calls are queued for a connection or a stream. */
   readonly waitingCalls: number;
-  /** Number of bytes that are queued to be sent. */
+  /** How many bytes are queued to be sent. */
   readonly queuedBytes: number;
-  /** Number of calls that were refused although servers can be reached, by reason, since the upstream was created. */
+  /** How many calls were refused although servers can be reached, by reason, since the upstream was created. */
   readonly refusals: Readonly<Record<RefusalReason, number>>;
 }
 
-/** Milliseconds between two checks of queued calls. 100 ms is a tenth of the shortest backoff. */
+/** Milliseconds between two checks for queued calls. 100 ms is a tenth of the shortest backoff. */
 const waitersCheckIntervalMs = 100;
 
 /**
@@ -339,7 +339,7 @@ export class Upstream implements AsyncDisposable {
 }
 
 /**
- * Creates an upstream, whose servers get the calls of transports. The upstream connects at the first call.
+ * Creates an upstream, whose servers get the calls from transports. The upstream connects at the first call.
  *
  * `await using`, or `close()`, closes the upstream. Queued calls then fail with `Unavailable`, and calls in flight may
  * finish.
