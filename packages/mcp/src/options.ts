@@ -96,7 +96,7 @@ export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStream
   return { messagesMax: limitOf("messagesMax"), bytesMax: limitOf("bytesMax"), timeoutMs: limitOf("timeoutMs") };
 }
 
-/** The {@link McpOptions} members. */
+/** The member names in {@link McpOptions}. */
 export const mcpOptionNames: OptionNames<McpOptions> = {
   tools: required,
   path: true,
@@ -109,7 +109,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   stream: streamDefaults,
 };
 
-/** The {@link McpToolOptions} members. */
+/** The member names in {@link McpToolOptions}. */
 export const mcpToolOptionNames: OptionNames<McpToolOptions> = {
   name: true,
   title: true,

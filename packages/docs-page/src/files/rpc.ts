@@ -23,7 +23,7 @@ function variablesOf({ object }: Operation): Variable[] {
   });
 }
 
-/** Returns the parameter names that match several path segments. */
+/** Returns the names of parameters that may match several path segments. */
 export function parametersOfSegments(operation: Operation): ReadonlySet<string> {
   const wildcards = variablesOf(operation).flatMap((variable) => variable.wildcards);
   const names = pathParametersOf(operation).map(({ name }) => name);

@@ -14,7 +14,7 @@ type DescribeUnused = (
   reason: string,
 ) => readonly string[];
 
-/** Creates a function that describes names without an effect. @param hiddenRpcs - full names */
+/** Creates a function that describes names without an effect. @param hiddenRpcs - names that visibility hides */
 export function createDescriber(hiddenRpcs: ReadonlySet<string>): DescribeUnused {
   return (unused, served, toSubject, reason) =>
     unused.map((name) => {

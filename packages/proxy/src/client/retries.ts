@@ -5,7 +5,7 @@ import { requireRange } from "../upstreams/index.ts";
 
 const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };
 
-/** A policy for retries of failed calls that the server may have processed (gRFC A6). */
+/** A policy for retrying failed calls that the server may have processed (gRFC A6). */
 export interface RetryPolicy {
   /** Maximum attempts for a call, from 2 to 5. The first attempt counts. */
   readonly maxAttempts: number;
@@ -29,7 +29,7 @@ export interface RetryPolicy {
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };
 }
 
-/** The {@link RetryPolicy} members. */
+/** The member names in {@link RetryPolicy}. */
 export const retryPolicyNames: OptionNames<RetryPolicy> = {
   maxAttempts: required,
   initialBackoffMs: required,

@@ -49,7 +49,7 @@ export interface ForwardRules {
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
 
-/** The {@link ForwardRules} members. */
+/** The member names in {@link ForwardRules}. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
 /** Fields to set, by their names in lower case. The value `undefined` removes a field. */

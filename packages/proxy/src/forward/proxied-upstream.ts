@@ -90,7 +90,7 @@ export interface MethodSettings {
   readonly retry?: ProxiedUpstreamOptions["retry"];
 }
 
-/** The {@link ProxiedUpstreamOptions} members. */
+/** The member names in {@link ProxiedUpstreamOptions}. */
 export const proxiedUpstreamOptionNames: OptionNames<ProxiedUpstreamOptions> = {
   upstream: required,
   tls: true,

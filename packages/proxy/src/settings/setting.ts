@@ -25,7 +25,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface SettingFlag {
   /** The name without dashes. */
   readonly name: string;
-  /** Placeholder for the flag's value in the help, such as `FILE`. Undefined for a flag that sets {@link value}. */
+  /** The placeholder for the flag's value in the help, such as `FILE`. Undefined for a flag that sets {@link value}. */
   readonly placeholder?: string;
   /** The value that a flag without a placeholder sets. Default `true`. */
   readonly value?: string | boolean;

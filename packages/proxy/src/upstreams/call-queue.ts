@@ -108,7 +108,7 @@ export class CallQueue {
     }
   }
 
-  /** Refuses a call. @param why - the reason for operators. A constant text, so that logs can detect repetitions */
+  /** Refuses a call. @param why - the reason for operators. Must be constant, so that logs can detect repetitions */
   refuse(call: PendingCall, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);

@@ -57,7 +57,7 @@ export interface UpstreamOptions {
   readonly limits?: Partial<UpstreamLimits>;
 }
 
-/** The {@link UpstreamOptions} members. */
+/** The member names in {@link UpstreamOptions}. */
 export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
   addresses: required,
   tls: true,
