@@ -2,8 +2,8 @@
  * Plant stores: in memory, SQLite or PostgreSQL.
  *
  * The service calls a `PlantStore` (src/service/plant-store.ts), which resolves once the result is durable. Stores
- * group concurrent deletions into one commit, which is invisible to callers. This module does not depend on protocols,
- * credentials or the process. Values from them are passed as arguments.
+ * group concurrent deletions into one commit, which is invisible to callers. The stores do not depend on protocols,
+ * credentials or the process.
  */
 import { type OptionNames, refuseUnknownOptions, required, requireName, requireObject } from "@plantstore/http";
 import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
@@ -34,29 +34,29 @@ export { pemBytesMax } from "./postgres/server/certificate-files.ts";
 export { readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
-/** Plant locations by store kind. */
+/** The location types, by store kind. */
 interface Locations {
   readonly sqlite: { readonly kind: "sqlite"; readonly path: string };
   readonly postgres: PostgresLocation;
 }
 
-/** Where plants are stored persistently. */
+/** A store's location: an SQLite file or a PostgreSQL database. */
 export type PlantLocation = Locations[keyof Locations];
 
 /** A PostgreSQL database. */
 export interface PostgresLocation {
   readonly kind: "postgres";
-  /** The URL, as libpq parses it. The URL may contain a password. */
+  /** The connection URL in libpq's syntax. The URL may contain a password. */
   readonly url: string;
-  /** The file from which the URL was read, if any. */
+  /** The file that contains the URL. Undefined if the URL was not read from a file. */
   readonly urlFile?: string;
-  /** Returns the current URL, if its user or password may change while a store is open. */
+  /** Returns the current URL. Set if the user or password may change while a store is open. */
   readonly currentUrl?: () => string;
 }
 
 /** Options for {@link openPlantStore}. */
 export interface StoreOptions extends DurableStoreOptions {
-  /** The plants in an SQLite store that is created if it is missing. By default, a missing store is refused. */
+  /** Creates a missing SQLite store with these plants. By default, a missing store is an error. */
   readonly plantsWhenCreated?: IdRange;
 }
 
@@ -72,7 +72,7 @@ const storeOptionNames: OptionNames<StoreOptions> = {
   plantsWhenCreated: { first: true, last: true },
 };
 
-/** What one store kind does at a location. */
+/** The operations of one store kind. */
 interface StoreKind<Location> {
   openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
   openDatabase(location: Location): Promise<PlantDatabase>;
@@ -81,7 +81,7 @@ interface StoreKind<Location> {
   openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
 }
 
-// Loaded on demand. A server on SQLite starts a third sooner without it.
+// Imports the PostgreSQL modules on demand. Without them, a server on SQLite starts a third sooner.
 const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-database.ts")> =>
   import("./postgres/all-plants/plant-database.ts");
 
@@ -109,7 +109,7 @@ function kindOf({ kind }: PlantLocation): StoreKind<PlantLocation> {
 }
 
 /**
- * Opens a server's store, which {@link migratePlants} has created before.
+ * Opens an existing store for a server. {@link migratePlants} creates stores.
  *
  * @throws StoreOpenError with a message for the operator; TypeError for unknown options
  */
@@ -131,7 +131,7 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
 }
 
 /**
- * Checks whether a server could open the store and delete plants, without changing it.
+ * Checks whether a server could open the store and delete plants. Does not change the store.
  *
  * @returns warnings for the operator
  * @throws StoreOpenError with a message for the operator
@@ -141,20 +141,20 @@ export async function checkPlantStore(location: PlantLocation): Promise<readonly
 }
 
 /**
- * Creates the schema or migrates it to this release's version, and returns the versions before and after. Does nothing
- * if the schema is current, or newer and usable by this release.
+ * Creates the schema or migrates it to this release's version, and returns the versions before and after. Does not
+ * change a schema that is current, or a newer schema that this release can use.
  *
- * @param onWaiting - called every few seconds with what a PostgreSQL migration waits for
- * @throws StoreOpenError with a message for the operator, also when this release cannot use the schema
+ * @param onWaiting - called every few seconds while a PostgreSQL migration waits, with the reason
+ * @throws StoreOpenError with a message for the operator, for example if this release cannot use the schema
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
   return await kindOf(location).migrate(location, onWaiting);
 }
 
 /**
- * Opens an existing store that no server uses, and locks it until it is disposed of.
+ * Opens an existing store that no server uses. The store is locked until the result is disposed of.
  *
- * @throws StoreOpenError with a message for the operator, also when a server uses the store
+ * @throws StoreOpenError with a message for the operator, for example if a server uses the store
  */
 export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
   return await kindOf(location).openLocked(location, options);

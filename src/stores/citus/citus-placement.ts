@@ -12,7 +12,7 @@ import type { Row, Session } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import type { Shards } from "./shards.ts";
 
-// The shortest time for a worker's check, in milliseconds, unless the deadline is earlier.
+// Minimum time for the check of a worker, in milliseconds, unless the deadline is earlier.
 const workerMsMin = 1_000;
 
 // Citus runs this function on the first plant's worker.
@@ -23,42 +23,42 @@ const deleteOnWorkerSql = ({ quoted }: StoreSchema): string => `
 
 const existingPlantsSql = ({ plants }: StoreSchema): string => `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
-// A key contains its plant, so only these plants' workers are queried.
+// A stored idempotency key starts with the plant's id, so the query runs only on the workers of these plants.
 const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY($2::bigint[])";
 
-// Rows per transaction. Few, because a shard compares each plant id with each `seq`.
+// Maximum number of rows per transaction. The maximum is low, because a shard compares each plant id with each `seq`.
 const droppedMax = 1_000;
 
-// No SKIP LOCKED, because Citus supports it only for one shard at a time. So processes may wait for each other.
+// Does not use SKIP LOCKED, because Citus supports that only for one shard. So processes may wait for each other.
 const oldRecordsSql = ({ deletions }: StoreSchema): string => `
   SELECT plant_id, seq FROM ${deletions} WHERE deleted_at < pg_catalog.now() - $1::interval
   ORDER BY deleted_at LIMIT $2::integer`;
 const dropSql = ({ deletions }: StoreSchema): string =>
   `DELETE FROM ${deletions} WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
-// The default for `seq` would come from the coordinator, so that the check would also wait for the coordinator's
-// standbys. The number is random, so that concurrent checks do not wait for each other, and negative, unlike the
-// numbers in deletions.
+// The default for `seq` would come from the coordinator, and the check would also wait for the coordinator's standbys.
+// `seq` is random, so that concurrent checks do not wait for each other. `seq` is negative, so that no real record has
+// the same `seq`.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
 
 /**
- * Returns the placement of tables that Citus has distributed over its workers (docs.citusdata.com), by the plant's id:
- * a plant and its deletion records are on the same worker.
+ * Returns the operations for tables that Citus has distributed over workers (docs.citusdata.com). Citus chooses the
+ * worker by the plant's id, so a plant and its deletion records are on the same worker.
  *
- * - A statement that both deletes and records would be a two-phase commit over all workers. A function that Citus runs
- *   on its first argument's worker is a local transaction there, so each batch contains plants on one worker only.
- * - A statement for workers cannot contain functions that change settings. So statements that depend on pinned
- *   settings, except the function that deletes, are run in a transaction that pins them first.
- * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and records store it
- *   with the plant's id as a prefix.
+ * - A statement that deletes and records would be a two-phase commit over all workers. A function that Citus runs on a
+ *   worker is a local transaction. So a batch contains only plants on one worker, and calls such a function.
+ * - A statement for workers cannot contain functions that change settings. So other statements that depend on pinned
+ *   settings run in a transaction that pins the settings first.
+ * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and a record contains
+ *   the key with the plant's id as a prefix.
  */
 export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
   const findKeyRecordsSql = findKeysSql(schema, keysSql, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
   const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
-    // Rejects if the plant's worker would not make a deletion durable.
+    // Rejects if the worker of the plant would not make a deletion durable.
     await session.query(callOnWorker, [id, "{}", "{}", "{}", null, null, false]);
   };
   return {
@@ -76,22 +76,22 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
       const [row] = await session.query(callOnWorker, valuesOf(batch, true));
       return toFates(row);
     },
-    // No wait for standbys here, because the function that deletes has already waited for them.
+    // Does not wait for standbys, because `plantstore_delete` has already waited for the standbys.
     findPlants: async (session, ids) =>
       toIds(await session.queryInTransaction(existingPlantsSql(schema), [toArrayLiteral(ids)])),
     runLookup: (session, toSql, values) => session.queryInTransaction(toSql("true"), values),
-    // Runs a batch without plants, which waits for the worker's standbys.
+    // Commits a batch without plants, because the function then waits for the worker's standbys.
     waitForStandbys: async (session, [one]) => {
       await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false]);
     },
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
-    // No pauses. Dropping a record costs half as much as adding it, so with pauses records could accumulate.
+    // Drops records without pauses. Dropping a record costs half as much as adding one, so pauses could be too long.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>
       session.transact(readCommitted, () => dropRecords(session, schema, keptMs, max)),
-    // The workers' standbys are not known to the coordinator.
+    // The coordinator does not know the standbys of the workers.
     findWarnings: () => Promise.resolve([]),
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>
@@ -109,8 +109,8 @@ const moveProblem =
 function lanesOf(shards: Shards): Lanes {
   return {
     of: (id) => shards.workerOf(id),
-    // A batch costs one statement per shard that it touches, so fewer and larger batches are cheaper. In
-    // test/suites/citus/load.ts, twice as many plants are deleted per second as with two batches in flight.
+    // A batch costs one statement per shard with a plant of the batch, so larger batches are cheaper. In
+    // test/suites/citus/load.ts, one batch in flight deletes twice as many plants per second as two.
     inFlightMax: 1,
     isUsed: (worker) => worker >= 0,
     toRecordedCall: (call, id) =>
@@ -124,11 +124,11 @@ async function dropRecords(session: Session, schema: StoreSchema, keptMs: number
   if (oldRecords.length === 0) return { count: 0, isMore: false };
   const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
   const { length: count } = await session.query(dropSql(schema), [ids, seqs]);
-  // If triggers kept every record in the slice, the next slice would find the same records again.
+  // If triggers kept every record, the next slice would find the same records again.
   return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 
-/** Returns the function's parameters for a batch. The function returns deleted, locked and kept plants as arrays. */
+/** Returns the parameters of `plantstore_delete` for a batch. */
 function valuesOf({ firstOf, values }: PreparedBatch, skips: boolean): readonly unknown[] {
   const [one] = firstOf.keys();
   const [ids, subjects, requestIds, token, keys = null] = values;
@@ -143,8 +143,8 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
 }
 
 /**
- * Runs a check on each worker, with an id that belongs to it and a share of the time. Rejects only if all workers are
- * unavailable, or if any worker refuses the check, which only the operator can fix.
+ * Checks each worker with an id of that worker, in a share of the time. Rejects if all workers are unavailable. Also
+ * rejects if a worker refuses the check, because only the operator can fix the reason.
  */
 async function checkEachWorker(
   session: Session,

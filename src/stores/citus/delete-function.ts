@@ -1,38 +1,38 @@
-/** The batch function's signature, for `to_regprocedure`. */
+/** The signature of `plantstore_delete`, for `to_regprocedure`. */
 export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-// Whether any plant is on a worker other than the one that runs the function. NOT IN calculates each plant's shard
-// once.
+// Whether any plant is on another worker than the function. NOT IN calculates the shard of each plant only once.
 const isOnOtherWorkerSql = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
 
-// Whether a trigger on this server may drop records: a row-level BEFORE INSERT trigger (bits 0 to 2 of `tgtype`).
+// Whether a trigger on this server may drop records. Finds row-level BEFORE INSERT triggers by bits 0 to 2 of `tgtype`.
 const mayDropRecords = `EXISTS (
         SELECT FROM pg_trigger
         WHERE tgtype & 7 = 7 AND NOT tgisinternal AND strpos(tgrelid::regclass::text, 'deletions_') > 0
       )`;
 
 /**
- * The function's body. `migrate` compares it with the body in the database.
+ * The body of `plantstore_delete`. `migrate` compares this body with the function's body in the database.
  *
- * A worker's settings are checked. The coordinator's settings, which another client of a pooler may have changed, get
- * their initial values for the transaction.
+ * The function checks the worker's settings. Another client of a pooler may have changed the coordinator's settings, so
+ * the function resets these settings for the transaction.
  *
- * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
- * wait for locks. On Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned
- * only after a wait for the standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every
- * worker waits for its standbys. The last setting forwards the workers' warnings, and comes last because it slows down
- * later statements. Ids are collected in a loop, because Citus writes a CTE's rows to a file.
+ * The function is one transaction on one worker. Without a token, the function only checks the worker. With `skips`,
+ * the function does not wait for locks. On Citus, SKIP LOCKED works only on one shard at a time. "Not found" is
+ * returned only after a wait for the standbys, as on other servers. A batch that was sent to the wrong worker is a
+ * two-phase commit, in which every worker waits for its standbys. `client_min_messages` forwards the workers' warnings,
+ * and is set last, because the setting slows down later statements. A loop collects ids, because Citus writes a CTE's
+ * rows to a file.
  *
- * The function fails if a trigger drops records, which Citus's row count includes if the trigger is on a shard.
- * Counting the stored records takes as long as everything else together, so it is done only if this server has such a
- * trigger, or if plants are on another server, whose triggers are unknown.
+ * The function fails if a trigger drops records. Citus's row count includes the records that a trigger on a shard has
+ * dropped. Counting the stored records would double the function's duration. So the function counts records only if
+ * this server has such a trigger, or if plants are on another server, whose triggers are unknown.
  *
- * After its nodes change, such as in a failover, Citus runs the function on the coordinator until all nodes know the
- * change. Its deletions are then committed on the plants' workers. For plants that it has not found, it writes records
- * on their workers and rolls them back, because a commit after a write waits for the standbys, even after a rollback to
- * a savepoint. If a trigger prevents writing these records, the deletion is retried until a worker runs it.
+ * After nodes change, such as in a failover, Citus runs the function on the coordinator until all nodes know the
+ * change. The deletions are then committed on the plants' workers. If the function finds no plant, it writes records on
+ * the workers and rolls the records back. The commit then waits for the workers' standbys, even after a rollback to a
+ * savepoint. If a trigger prevents these records, the deletion is retried until a worker runs the function.
  */
 export const functionBody: string = `
   DECLARE

@@ -10,12 +10,12 @@ const schemaDistributed =
   'or run "SELECT citus_schema_undistribute(current_schema)"';
 
 /**
- * Refuses a schema that Citus has distributed as a whole to one worker. Does nothing on a server without Citus.
+ * Refuses a schema that schema-based sharding has moved to one worker. Does nothing on a server without Citus.
  *
  * @throws StoreOpenError
  */
 export async function refuseDistributedSchema(session: Session, { quoted }: StoreSchema): Promise<void> {
-  // Other servers do not have this table, nor does Citus before 12.
+  // Servers without Citus, or with Citus before 12, do not have this table.
   const [known] = await session.query("SELECT pg_catalog.to_regclass('pg_catalog.pg_dist_schema')");
   if (known?.[0] === null) return;
   const sql = "SELECT FROM pg_catalog.pg_dist_schema WHERE schemaid = pg_catalog.to_regnamespace($1)";
@@ -28,22 +28,22 @@ export async function isCitus(session: Session): Promise<boolean> {
   return (await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length > 0;
 }
 
-/** The message if an operator distributed the tables, which then lack the function that deletes. */
+/** The message if an operator distributed the tables. Only `migrate` creates the function `plantstore_delete`. */
 export const incompleteDistribution: string =
   'its tables were not distributed by "plantstore migrate": run "plantstore migrate" to complete them';
 const distributedDifferently =
   '"plants" must be distributed by "id", and "deletions" by "plant_id" and colocated with "plants"';
 
 /**
- * Distributes a store's tables and their rows over the workers, unless they are already distributed. If an operator has
- * distributed the tables, adds the missing indexes and functions. Replaces another release's function. Does nothing on
- * a server without Citus. Deletions wait meanwhile.
+ * Distributes a store's tables and rows over the workers. If an operator has distributed the tables, adds only the
+ * missing indexes and functions. Replaces another release's function. Does nothing on a server without Citus. Deletions
+ * wait until the tables are distributed.
  *
- * @throws StoreOpenError when an operator has distributed them differently
+ * @throws StoreOpenError if an operator has distributed the tables differently
  */
 export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
   if (!(await isCitus(session))) return;
-  // If several processes distribute the tables, all but one wait here, and then see the first one's changes.
+  // If several processes distribute the tables, the others wait here, and then see the changes of the first process.
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;
   await session.transact(begin, async () => {
     for (const sql of await missingSql(session)) await session.run(sql);
@@ -84,7 +84,7 @@ const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
 const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
 
-// Separate statements, because Citus forwards some statements to the workers together with their message's other parts.
+// Each statement is sent separately. Citus forwards some statements to workers with the rest of their message.
 const keysSql = [
   "DROP INDEX IF EXISTS deletions_by_plant",
   "DROP INDEX IF EXISTS deletions_by_key",

@@ -4,15 +4,15 @@ import type { Session } from "../postgres/server/session.ts";
 import { deleteFunction } from "./delete-function.ts";
 import { incompleteDistribution, isCitus } from "./distribute.ts";
 
-// How many ids are tried to find one on each worker: enough for a worker with one shard in thousands. For a shard with
-// a single hash in 2^32, such as an isolated tenant's, the search would take hours.
+// Maximum number of ids that are tried to find an id for each worker. This finds a worker with one shard in thousands.
+// The search would take hours for a shard with a single hash in 2^32, such as the shard of an isolated tenant.
 const searchedIdsMax = 100_000;
 
-/** The tables' shard placement. */
+/** The shards of the tables, and the worker of each shard. */
 export class Shards {
-  /** Each shard's largest hash, in ascending order. */
+  /** The largest hash of each shard, in ascending order. */
   readonly hashMax: readonly number[];
-  /** Each shard's worker, by index. */
+  /** The worker of each shard, in the order of `hashMax`. */
   readonly worker: readonly number[];
   #oneOfEach: readonly bigint[] | undefined;
 
@@ -22,8 +22,8 @@ export class Shards {
   }
 
   /**
-   * Returns the index for the worker that has a plant. The index may be wrong for some seconds after a shard was moved.
-   * Deletions are then slower, but correct.
+   * Returns the index of a plant's worker. For some seconds after a shard was moved, the index may be wrong. Deletions
+   * with a wrong index are slower, but correct.
    */
   workerOf(id: bigint): number {
     const hash = hashOf(id);
@@ -31,8 +31,8 @@ export class Shards {
   }
 
   /**
-   * One id on each worker, whether or not the plant exists. A worker with very few possible ids may be missing. Missing
-   * workers are not checked. Searched once, because a worker with few ids takes thousands of tries.
+   * An id for each worker, even if no plant has the id. A worker with very few possible ids may be missing, and is then
+   * not checked. The search runs only once, because a worker with few ids takes thousands of tries.
    */
   get oneOfEach(): readonly bigint[] {
     return (this.#oneOfEach ??= this.#findOneOfEach());
@@ -49,9 +49,10 @@ export class Shards {
 }
 
 /**
- * Finds the tables' shards. Returns `undefined` if they are not distributed. An operator may add workers at any time.
+ * Finds the shards of the tables. Returns `undefined` if the tables are not distributed. An operator may add workers at
+ * any time.
  *
- * @throws StoreOpenError when the tables were not distributed by `migrate`, or workers' warnings would not arrive
+ * @throws StoreOpenError if `migrate` did not distribute the tables, or the session would not get workers' warnings
  */
 export async function findShards(session: Session, { quoted, plants }: StoreSchema): Promise<Shards | undefined> {
   if (!(await isCitus(session))) return undefined;
@@ -65,7 +66,7 @@ export async function findShards(session: Session, { quoted, plants }: StoreSche
   );
 }
 
-// A table on a single node has a shard without hashes, and is used as on any other server.
+// A table on a single node has a shard without hashes. Such a table is used like a table on a server without Citus.
 const shardsSql = `
   SELECT shardmaxvalue, pg_catalog.dense_rank() OVER (ORDER BY groupid) - 1,
     pg_catalog.to_regprocedure($2) IS NOT NULL,
@@ -79,8 +80,8 @@ const warningsHidden =
   "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
 /**
- * Returns the hash of a plant's id, by which Citus chooses the shard. The hash is PostgreSQL's `hashint8`, the final
- * mix in Bob Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the id's halves.
+ * Returns the hash of a plant's id. Citus chooses the shard by this hash. PostgreSQL's `hashint8` applies the final mix
+ * in Bob Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) to the id's halves.
  */
 export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));

@@ -7,16 +7,16 @@ import { citusPlacement } from "./citus-placement.ts";
 import { refuseDistributedSchema } from "./distribute.ts";
 import { findShards } from "./shards.ts";
 
-// A part of a warning's hint that is not translated. After a C library upgrade, each new connection to a worker starts
-// with this warning. If the warning counted as a doubt, retries on new connections would stay in doubt forever.
+// An untranslated substring of a warning. After a C library upgrade, each new connection to a worker starts with a
+// collation warning. The warning does not put deletions in doubt. Otherwise every retry would also stay in doubt.
 const collationHint = "REFRESH COLLATION VERSION";
 
-// Maximum remembered processes, about as many as a server has connections. The oldest are forgotten first.
+// Maximum number of stored process ids, about as many as a server has connections. The oldest ids are removed first.
 const stuckMax = 100;
 
-/** The Citus workers, if the tables are distributed. Shared by a store's sessions. */
+/** The Citus workers, if the tables are distributed. All sessions of a store share this object. */
 export class CitusWorkers implements StoreWorkers {
-  // Citus forwards a worker's warning as a debug message in some transactions. Other servers ignore the setting.
+  // In some transactions, Citus forwards a worker's warning as a debug message. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   /** Whether the tables are known to be distributed over the workers. */
   areUsed = false;
@@ -31,11 +31,11 @@ export class CitusWorkers implements StoreWorkers {
     return undefined;
   }
 
-  // Citus forwards a worker warning's SQLSTATE and text, but not the routine. `57P01` means that the waiting backend
-  // was terminated. So any worker warning may mean that a wait for standbys was cancelled.
+  // Citus forwards a worker warning's SQLSTATE and text, but not its routine. So any warning from a worker may mean
+  // that a wait for standbys was cancelled. `57P01` means that the waiting backend was terminated.
   //
-  // Citus only warns if a worker does not commit a prepared transaction. A coordinator that was replaced without
-  // noticing rolls back its successor's prepared transactions, which it does not know.
+  // If a worker does not commit a prepared transaction, Citus sends only a warning. A coordinator that does not know
+  // about its replacement rolls back the prepared transactions of the new coordinator.
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
     if (routine === "FinishRemoteTransactionCommit") return "a worker did not confirm its part of a commit";
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
@@ -48,33 +48,33 @@ export class CitusWorkers implements StoreWorkers {
       this.#stuckProcesses = [...this.#stuckProcesses, processId].slice(-stuckMax);
   }
 
-  // A statement cannot be cancelled while Citus is committing it on workers. Without this, each would occupy its
-  // connections until the standbys are back.
+  // A client cannot cancel a statement while Citus is committing on workers. If nothing cancelled the waits on the
+  // workers, each statement would occupy its connections until the standbys are back.
   async cancelWaits(session: Session): Promise<void> {
     const stuckProcesses = this.#stuckProcesses;
     if (stuckProcesses.length === 0) return;
     const ownProcess = session.processId;
-    // Cleared first, so that no other session cancels the same waits concurrently.
+    // Clears the list first, so that no other session cancels the same waits concurrently.
     this.#stuckProcesses = [];
     try {
       const remaining = await session.query(cancelWaitsSql, [`{${stuckProcesses.join()}}`]);
       // The blocking processes may wait again later.
       this.#stuckProcesses = [...remaining.map(([process]) => Number(process)), ...this.#stuckProcesses];
     } catch (fault) {
-      // A worker that sent a warning, perhaps because the wait was already over, has run the statement.
+      // The worker has run the statement, and sent a warning. The wait may already have ended.
       if (fault instanceof InDoubtError)
         return void (this.#stuckProcesses = [...stuckProcesses, ...this.#stuckProcesses]);
-      // After other errors the waits are not tried again, and neither is this statement's wait. Otherwise an
-      // unavailable worker would delay every new connection.
+      // After other errors, does not try again to cancel the waits. Otherwise an unavailable worker would delay every
+      // new connection.
       this.#stuckProcesses = this.#stuckProcesses.filter((process) => process !== ownProcess);
       if (sqlStateOf(fault) === undefined) session.discard();
     }
   }
 }
 
-// A server process connects to workers with an application name that contains its process id. Meanwhile another process
-// may have this id, so only processes with this session's application name are cancelled. Plant stores look up a
-// cancelled wait's outcome, and the commands `import` and `migrate` can be run again.
+// A server process connects to workers with an application name that contains the process id. The server may have given
+// the id to a new process, so the statement cancels only processes with this session's application name. Plant stores
+// look up the outcome of a cancelled wait. The commands `import` and `migrate` can be run again.
 const cancelWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
     pg_catalog.run_command_on_workers(pg_catalog.format(

@@ -2,60 +2,60 @@ import type { DeleteCall, StoreConnections, StoreFile } from "../../service/inde
 import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
-/** Commits the batches of deletions from a store's queue, see {@link queuedStore}. Each backend is used in index.ts. */
+/** Commits the batches of deletions from a store's queue, see {@link queuedStore}. */
 export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;
   readonly problem: StoreProblem | undefined;
   /**
-   * Makes a batch durable. Ends each deletion ({@link Deletion.decide}) once its outcome cannot be lost, or defers it
-   * to a later batch. If the batch fails, returns the ending for the deletions that are still open or deferred. Rejects
-   * only if the outcome of these deletions is unknown.
+   * Makes a batch durable. Ends each deletion ({@link Deletion.decide}) once its outcome is durable, or defers the
+   * deletion to a later batch. If the batch fails, returns the ending for its open and deferred deletions. Rejects only
+   * if the outcome of the open and deferred deletions is unknown.
    */
   commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
-  /** Closes files and connections. No batch is being committed, and no deletion is deferred. */
+  /** Closes files and connections. Called when no batch is being committed and no deletion is deferred. */
   close(): Promise<void>;
-  /** The shortest time for a batch attempt, in milliseconds. 0 by default. */
+  /** Minimum time for a batch attempt, in milliseconds. Default 0. */
   readonly attemptMsMin?: number;
-  /** Why deletions wait before the first batch, for operators. `undefined` once they do not. */
+  /** Why deletions wait before the first batch, for operators. Undefined once deletions do not wait. */
   readonly pending?: string | undefined;
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
   /**
-   * By default a backend has one lane, 0, with one batch at a time. Lanes may change. Read only while the backend has
-   * no problem, or has had a batch.
+   * The lanes for deletions. By default, a backend has only lane 0, with one batch at a time. Lanes may change. Lanes
+   * are readable only while the backend has no problem, or after its first batch.
    */
   readonly lanes?: Lanes;
 }
 
-/** A batch's timeout with all its retries and parts, in milliseconds: longer than a restart or failover takes. */
+/** A batch's timeout including retries, in milliseconds. Longer than a restart or failover takes. */
 export const batchTimeoutMs = 10_000;
 
 /** How a batch is attempted. */
 export interface Attempt {
-  /** When the batch must have ended, on the `performance.now()` clock. A backend without retries ignores it. */
+  /** The batch's deadline, on the `performance.now()` clock. Backends without retries ignore the deadline. */
   readonly deadlineMs: number;
-  /** Whether the batch should not wait for locks. Its deletions are deferred, and other plants may be locked, too. */
+  /** Whether the batch should not wait for locks. True if deletions are deferred, because more plants may be locked. */
   readonly isCareful: boolean;
 }
 
 /** Only deletions in the same lane share a batch. */
 export interface Lanes {
   of(id: bigint): number;
-  /** Maximum number of batches in one lane that are committed at the same time. */
+  /** Maximum number of concurrent batches per lane. */
   readonly inFlightMax: number;
   /** Whether a lane is still used. */
   isUsed(lane: number): boolean;
-  /** Returns a call with its idempotency key as the backend's records contain it. */
+  /** Returns a call whose idempotency key has the format of the backend's records. */
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
 }
 
-/** Returns a backend's problem, with its name. */
+/** Returns a backend's name and problem. Undefined if the backend has no problem. */
 export function problemOf({ name, problem }: Pick<Backend, "name" | "problem">): string | undefined {
   return problem && `${name}: ${problem.text}`;
 }
 
-/** Returns the ending for a batch that is not sent, because its backend has a problem. */
+/** Returns the ending for batches that are not sent because of a backend's problem, if any. */
 export function refusalOf(backend: Pick<Backend, "name" | "problem">): FailedEnding | undefined {
   const problem = problemOf(backend);
   return problem === undefined ? undefined : endings.unavailable(problem);

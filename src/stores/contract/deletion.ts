@@ -7,9 +7,9 @@ import {
   type DeleteCall,
 } from "../../service/index.ts";
 
-/** How a deletion ends. `deleted` and `absent` are results. Every other ending is an error for the caller. */
+/** How a deletion ends. `deleted` and `absent` are results. All other endings are errors for the caller. */
 export type EndingKind =
-  /** This call, or an earlier one with its idempotency key, has durably deleted the plant. */
+  /** This call, or an earlier call with the same idempotency key, has durably deleted the plant. */
   | "deleted"
   | "absent"
   /** A constraint or trigger in the database prevented the deletion. */
@@ -22,7 +22,7 @@ export type EndingKind =
   | "outcome-unknown"
   | "cancelled";
 
-/** An ending, with the error for the caller unless it is a result. */
+/** An ending. Has the error for the caller, unless the ending is a result. */
 export type Ending = { readonly kind: "deleted" | "absent" } | ErrorEnding;
 
 /** An ending that is an error. */
@@ -31,7 +31,7 @@ export interface ErrorEnding {
   readonly error: unknown;
 }
 
-/** The endings. One with an error may be shared by all deletions in a batch. */
+/** The endings. All deletions in a batch may share an ending with an error. */
 export const endings = {
   deleted: { kind: "deleted" },
   absent: { kind: "absent" },
@@ -43,30 +43,30 @@ export const endings = {
   cancelled: (reason: unknown): ErrorEnding => ({ kind: "cancelled", error: reason }),
 } as const;
 
-/** The ending for every deletion that a failed batch leaves open. */
+/** The ending for a failed batch's open deletions. */
 export interface FailedEnding {
   readonly kind: "unavailable" | "outcome-unknown";
   readonly error: Error;
 }
 
 /**
- * A deletion's state. What a store does with a batch that was sent is not visible here. A deletion that is deferred
- * waits for a later batch, because another transaction has locked its plant or uses its key, or another deletion in its
- * batch has the same plant or key. A deletion is in doubt if an attempt may have been committed, or may still be.
+ * A deletion's state. The states do not show what a store does with a sent batch. A deferred deletion waits for a
+ * later batch. A deletion is deferred if another transaction has locked its plant or uses its idempotency key, or if
+ * another deletion in the batch has the same plant or key. A deletion is in doubt if an attempt may be committed.
  */
 export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "answered";
 
 interface Transitions {
   readonly next: readonly DeletionState[];
   readonly endings: readonly EndingKind[];
-  /** Endings that are replaced by `outcome-unknown`, because an earlier attempt may have deleted the plant. */
+  /** Endings that become `outcome-unknown`, because an earlier attempt may have deleted the plant. */
   readonly becomeUnknown?: readonly EndingKind[];
 }
 
 /**
- * What may follow each state. Docs/explanation/storage.md has this table. Nothing leads back from doubt, because a
- * later attempt that did nothing does not show what an earlier one did. A deletion in doubt that is deferred, for
- * whatever reason, stays in doubt.
+ * The states and endings that may follow each state. Docs/explanation/storage.md has the same table. A deletion stays
+ * in doubt until it ends, even if it is deferred. A later attempt without effect does not show what an earlier attempt
+ * did.
  */
 export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   queued: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable"] },
@@ -89,12 +89,12 @@ export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   answered: { next: [], endings: [] },
 };
 
-/** A transition that is not in the table. The transition is a store error, not an error in its server or file. */
+/** The error for a transition that is not in the table. The cause is a bug in the store, not its server or file. */
 export class TransitionError extends Error {
   override readonly name = "TransitionError";
 }
 
-/** The deletion that a call requests, with its state. {@link decide} sets the ending, exactly once. */
+/** A deletion that a call requests, and its state. {@link decide} sets the ending, exactly once. */
 export class Deletion {
   readonly id: bigint;
   readonly call: DeleteCall;
@@ -115,7 +115,7 @@ export class Deletion {
     return this.#state;
   }
 
-  /** Whether the deletion is in a batch that has neither ended nor deferred it. */
+  /** Whether the deletion is in a batch, and has neither ended nor been deferred. */
   get isOpen(): boolean {
     return this.#state === "sent" || this.#state === "in-doubt";
   }
@@ -129,7 +129,7 @@ export class Deletion {
     return this.#ending;
   }
 
-  /** The token for attempts that may have been committed, or `undefined` unless the deletion is in doubt. */
+  /** The token of attempts that may have been committed. Undefined unless the deletion is in doubt. */
   get token(): string | undefined {
     return this.#token;
   }
@@ -146,7 +146,7 @@ export class Deletion {
    * Marks the deletion as in doubt until it ends. An attempt with this token may have been committed, or may still be
    * committed.
    *
-   * @throws TransitionError when it has another token, whose records would no longer be looked up
+   * @throws TransitionError if the deletion has another token. That token's records would no longer be looked up
    */
   doubt(token: string): void {
     if (this.#token === token && this.isOpen) return;
@@ -156,9 +156,9 @@ export class Deletion {
   }
 
   /**
-   * Ends the deletion. Its caller gets the ending with {@link answer}.
+   * Ends the deletion. {@link answer} sends the ending to the caller.
    *
-   * @throws TransitionError when it has ended before, or cannot end like this in its state
+   * @throws TransitionError if the deletion has already ended, or its state does not allow the ending
    */
   decide(ending: Ending): void {
     const { endings: allowed, becomeUnknown } = transitions[this.#state];
@@ -168,7 +168,7 @@ export class Deletion {
     this.#ending = becomesUnknown ? endings.outcomeUnknown(ending.error) : ending;
   }
 
-  /** Gives the ending to the caller, once. Does nothing before there is one. */
+  /** Sends the ending to the caller, once. Does nothing before the deletion has ended. */
   answer(): void {
     const ending = this.#ending;
     if (ending === undefined || this.#state === "answered") return;
@@ -182,7 +182,7 @@ export class Deletion {
     this.answer();
   }
 
-  /** Ends the deletion and returns true if its call was cancelled. Accessing the signal creates it. */
+  /** Ends the deletion and returns true if its call was cancelled. Reading `signal` creates the signal. */
   endIfCancelled(): boolean {
     const { aborted, reason } = this.call.context.signal;
     if (aborted) this.end(endings.cancelled(reason));
@@ -199,14 +199,14 @@ export class Deletion {
   }
 }
 
-/** Returns a batch's open deletions. Ends those whose call was cancelled. */
+/** Returns a batch's open deletions. Ends the deletions of cancelled calls. */
 export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
   return batch.filter((one) => one.isOpen && !one.endIfCancelled());
 }
 
 /**
- * Ends the deletions that a batch has left open, and after a failure also its deferred deletions. If a successful batch
- * leaves a deletion open, the backend has a bug, and the deletion's outcome is unknown.
+ * Ends a batch's open deletions, and after a failure also the deferred deletions. If a successful batch leaves a
+ * deletion open, the backend has a bug, and the deletion's outcome is unknown.
  */
 export function endRest(batch: readonly Deletion[], failure: FailedEnding | undefined): void {
   for (const one of batch) {

@@ -2,9 +2,9 @@ import type { DeleteCall } from "../../service/index.ts";
 import type { OnUpkeep } from "./upkeep.ts";
 
 /**
- * Called for every batch when it is sent, for metrics and traces. Must not throw.
+ * Called when a batch is sent, for metrics and traces. Must not throw.
  *
- * @returns a function that is called once the batch's outcome is known: without an error when it is durable
+ * @returns a function to call once the batch's outcome is known. A durable batch has no error
  */
 export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
 

@@ -1,11 +1,11 @@
-/** A deletion record as it is moved to another store. */
+/** A deletion record that is moved to another store. */
 export interface DeletionRecord {
   readonly plantId: bigint;
-  /** The deletion's time, in µs since 1970-01-01 UTC. SQLite stores milliseconds. */
+  /** The deletion's time, in µs since 1970-01-01 UTC. SQLite stores only milliseconds. */
   readonly deletedAtUs: bigint;
   readonly subject: string;
   readonly requestId: string;
-  /** The commit's number or UUID, see {@link batchNumberOf} and {@link batchUuidOf}. */
+  /** The batch's number or UUID, see {@link batchNumberOf} and {@link batchUuidOf}. */
   readonly batch: string;
   readonly idempotencyKey: string | undefined;
 }
@@ -14,7 +14,7 @@ export interface DeletionRecord {
 export interface StoreCounts {
   readonly plants: number;
   readonly records: number;
-  /** Idempotency keys, each belonging to a record. */
+  /** Number of records with an idempotency key. */
   readonly keys: number;
 }
 
@@ -22,22 +22,22 @@ export interface StoreCounts {
  * A store that no server uses and no other process can write to. All changes are in one transaction, and are rolled
  * back unless {@link commit} succeeds.
  *
- * Every method throws `StoreOpenError` with a message for the operator when the store fails. Each call has at most
- * 10,000 rows.
+ * Every method throws `StoreOpenError` with a message for the operator when the store fails. Callers insert at most
+ * 10,000 rows per call.
  */
 export interface LockedStore extends AsyncDisposable {
   /** The file or server, for operators. */
   readonly name: string;
-  /** Identifies the store. Two stores never have equal identities. */
+  /** The store's unique id. Two stores never have the same identity. */
   readonly identity: string;
   count(): Promise<StoreCounts>;
   /** Lists all ids in ascending order. */
   plants(): AsyncIterable<readonly bigint[]>;
   /** Lists all deletion records, oldest first. */
   records(): AsyncIterable<readonly DeletionRecord[]>;
-  /** Inserts plants that do not exist, and returns how many were inserted. */
+  /** Inserts plants, except existing plants. Returns the number of inserted plants. */
   insertPlants(ids: readonly bigint[]): Promise<number>;
-  /** Inserts records that do not exist, with their keys, and returns how many were inserted. */
+  /** Inserts records and their keys, except existing records. Returns the number of inserted records. */
   insertRecords(records: readonly DeletionRecord[]): Promise<number>;
   /** Makes all changes durable, and unlocks the store. */
   commit(): Promise<void>;
@@ -45,10 +45,10 @@ export interface LockedStore extends AsyncDisposable {
 
 /** Options to lock a store. */
 export interface LockOptions {
-  /** Whether the caller only reads the store. A server whose commits are not durable is then accepted. */
+  /** Whether the caller only reads the store. Readers may use a server without durable commits. */
   readonly isReadOnly: boolean;
-  /** The identity that must not be opened. */
+  /** The identity of a store that must not be opened. */
   readonly refused?: string | undefined;
-  /** How long to watch for servers on PostgreSQL, in milliseconds. By default, long enough for each server to write. */
+  /** How long to watch PostgreSQL for writing servers, in milliseconds. The default is long enough for any server. */
   readonly watchMs?: number | undefined;
 }

@@ -1,4 +1,4 @@
-/** A deletion's record. */
+/** A deletion record. */
 export interface Deletion {
   readonly plantId: bigint;
   readonly deletedAt: Date;
@@ -9,19 +9,19 @@ export interface Deletion {
   readonly batch: string;
 }
 
-/** Which deletion records are listed. By default all. */
+/** A filter for deletion records. By default, all records are listed. */
 export interface DeletionFilter {
-  /** Only records since this time. */
+  /** Lists only records since this time. */
   readonly since?: Date | undefined;
-  /** Only this plant's records. */
+  /** Lists only the records for this plant. */
   readonly plantId?: bigint | undefined;
 }
 
 /** An import's results. */
 export interface ImportCounts {
-  /** Plants that are new. */
+  /** Number of plants that were added. */
   readonly added: number;
-  /** Plants that already existed. */
+  /** Number of plants that already existed. */
   readonly present: number;
   /** Ids with a deletion record, which stay deleted unless the import restores them. */
   readonly deleted: number;
@@ -29,7 +29,7 @@ export interface ImportCounts {
 
 /** Import options. */
 export interface ImportOptions {
-  /** Restores plants that have a deletion record. They can be deleted again. */
+  /** Restores plants that have a deletion record. Restored plants can be deleted again. */
   readonly restore?: boolean;
 }
 
@@ -37,20 +37,20 @@ export interface ImportOptions {
 export interface PlantImport extends AsyncDisposable {
   /** Maximum number of ids per {@link add} call. */
   readonly batchMax: number;
-  /** Stores one batch durably. If it rejects, a part may be stored. The batch can then be added again. */
+  /** Stores one batch durably. After an error, some ids may be stored, and the batch can be added again. */
   add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
 
 /**
- * The operations on all plants, for operators, while servers keep running. Everything is streamed. Memory does not
- * depend on how many plants there are.
+ * Operators' imports, exports and listings, which can run while servers use the database. All rows are streamed, so
+ * memory use does not depend on the number of plants.
  *
  * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.
  */
 export interface PlantDatabase extends AsyncDisposable {
   startImport(options?: ImportOptions): Promise<PlantImport>;
-  /** Lists all ids in ascending order, from one snapshot, in chunks with at most 10,000. */
+  /** Lists all ids in ascending order, from one snapshot, in chunks with at most 10,000 ids. */
   exportPlants(): AsyncIterable<readonly bigint[]>;
-  /** Lists deletion records, oldest first, in chunks with at most 10,000. */
+  /** Lists deletion records, oldest first, in chunks with at most 10,000 records. */
   listDeletions(filter?: DeletionFilter): AsyncIterable<readonly Deletion[]>;
 }

@@ -4,8 +4,8 @@ const dayMs = 24 * 3_600_000;
 export const deletionsKeptMsDefault: number = 90 * dayMs;
 
 /**
- * The shortest time to keep deletion records, in milliseconds: an hour, so that a retry finds the first attempt's
- * record, and an import finds the records of plants that were deleted while it ran.
+ * The shortest time to keep deletion records: an hour, in milliseconds. A retry must find the first attempt's record,
+ * and an import must find the records of plants that were deleted during the import.
  */
 const deletionsKeptMsMin = 3_600_000;
 

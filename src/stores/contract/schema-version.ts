@@ -2,7 +2,7 @@ import { StoreOpenError } from "./store-open-error.ts";
 
 /** A store's schema version. */
 export interface SchemaVersion {
-  /** One more than the migration steps, or 0 without a store. */
+  /** The number of migration steps plus 1. 0 if there is no store. */
   readonly version: number;
   /** The schema version of the oldest release whose servers can use the schema. */
   readonly oldestServer: number;
@@ -10,21 +10,21 @@ export interface SchemaVersion {
 
 /** How a migration step affects the servers that use the store. */
 export interface SchemaStep {
-  /** Set if the previous release's servers cannot use the schema after this step. All must be stopped before it. */
+  /** Set if the previous release's servers cannot use the new schema, and must be stopped before this step. */
   readonly breaking?: true;
 }
 
-/** A schema's version before a migration, and after it. */
+/** The schema versions before and after a migration. */
 export interface Versions {
   readonly from: number;
-  /** Greater than the release's version if a newer schema was left unchanged. */
+  /** The version after the migration. A newer schema than this release's is not changed. */
   readonly to: number;
 }
 
-/** No schema, as in an empty database. */
+/** The version of an empty database, which has no schema. */
 export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
 
-/** Returns the schema after steps from version 1. */
+/** Returns the schema version after these migration steps, starting from version 1. */
 export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
   const version = steps.length + 1;
   const isBreaking = steps.at(-1)?.breaking === true;
@@ -32,13 +32,13 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 }
 
 /**
- * The advice for an operator whose store is missing. If a store is deleted while a server has it open, the operator can
- * still save it. A new store at its path would hide that.
+ * The advice for an operator whose store is missing. While a server has a deleted store open, the operator can still
+ * save the store. A new store at the same path would hide the loss.
  */
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
-/** The error for a store older than release 0.1.0, whose schema does not record the oldest server. */
+/** The error for a store from before release 0.1.0. Its schema does not record the oldest server. */
 export function preReleaseStore(): StoreOpenError {
   return new StoreOpenError(
     "it was created by a plantstore before release 0.1.0, which no release can migrate: " +
@@ -50,11 +50,11 @@ export function preReleaseStore(): StoreOpenError {
 /**
  * Checks that a release can use a store's schema.
  *
- * A release supports its own schema version and the next one, unless the next one is marked as breaking. So servers
- * keep deleting while the next release's `migrate` changes the schema, and can still be restarted afterwards.
+ * A release supports its own schema version, and the next version unless that is marked as breaking. So servers can
+ * delete and be restarted during and after the next release's `migrate`.
  *
  * @param supported - the release's schema version
- * @throws StoreOpenError with the reason and what to do
+ * @throws StoreOpenError with the reason and advice for the operator
  */
 export function assertUsableSchema({ version, oldestServer }: SchemaVersion, supported: number): void {
   if (version === 0) throw new StoreOpenError(`it does not contain a plant store yet: ${createAdvice}`);

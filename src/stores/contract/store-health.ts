@@ -1,17 +1,17 @@
 /** Why a store cannot delete. */
 export interface StoreProblem {
-  /** A clause for an operator, without the store's name. */
+  /** The problem as a clause for an operator, without the store's name. */
   readonly text: string;
   /** Whether the store can recover while the process runs. False after a failed fsync or for a damaged page. */
   readonly isTemporary: boolean;
   /**
-   * Whether an operator must act before a restart, which would otherwise serve another file or restore deleted plants.
-   * Only for a permanent problem.
+   * Whether an operator must act before a restart. Otherwise the restarted server would use another file, or deleted
+   * plants would be restored. Only for permanent problems.
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether the problem may end within seconds, like a restart or a failover. Callers wait meanwhile. So the problem is
-   * reported only once it has lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found it.
+   * Whether the problem may end within seconds, like a restart or a failover. The problem is reported only once it has
+   * lasted for {@link StoreHealthOptions.graceMs} since the first check. Until then, callers wait.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -20,20 +20,20 @@ export interface StoreProblem {
 export interface StoreHealthOptions {
   /**
    * Returns the current problem. Must not reject. `hasCommitted` is whether the store has committed a deletion
-   * recently. If not, only a write can show that commits still work. Must resolve by `deadlineMs`, on the
+   * recently. Without a recent commit, only a write can show that commits work. Must resolve by `deadlineMs`, on the
    * `performance.now()` clock.
    */
   readonly findProblem: (hasCommitted: boolean, deadlineMs: number) => Promise<StoreProblem | undefined>;
-  /** How often to check a store that seems healthy, in milliseconds. */
+  /** Interval between checks of a healthy store, in milliseconds. */
   readonly watchIntervalMs: number;
   /** The grace period for a problem that may be brief, in milliseconds. Default 0. */
   readonly graceMs?: number;
 }
 
-/** How often a store with a problem is checked, in milliseconds. */
+/** Interval between checks of a store with a problem, in milliseconds. */
 export const retryIntervalMs = 1_000;
 
-/** The time for the final check in a grace period, in milliseconds: enough for a write to succeed or fail. */
+/** Time for the final check of a grace period, in milliseconds. Long enough for a write. */
 const finalCheckMs = 1_000;
 
 /** Tracks whether a store can delete, with periodic checks. */
@@ -46,7 +46,7 @@ export class StoreHealth {
   #running: Promise<StoreProblem | undefined> | undefined;
   /** When the last deletion was committed, on the `performance.now()` clock. */
   #committedAtMs = Number.NEGATIVE_INFINITY;
-  /** When the grace period ends, or `undefined` outside one. */
+  /** When the grace period ends. Undefined outside a grace period. */
   #graceEndMs: number | undefined;
 
   constructor(options: StoreHealthOptions) {
@@ -64,14 +64,14 @@ export class StoreHealth {
     return this.#committedAtMs >= timeMs;
   }
 
-  /** Checks the store now, unless a problem is known, and resolves to whether it is healthy. */
+  /** Checks the store, unless a problem is known. Resolves to whether the store is healthy. */
   async check(): Promise<boolean> {
     return this.problem === undefined && this.#graceEndMs === undefined && (await this.#checkAndReport());
   }
 
-  /** Records a problem without a grace period. Unless it is permanent, the store is checked until it can delete. */
+  /** Records a problem without a grace period. After a temporary problem, checks the store until it recovers. */
   report(problem: StoreProblem): void {
-    // Problems after a permanent problem follow from it, and are ignored.
+    // Ignores later problems, because a permanent problem causes them.
     if (this.problem?.isTemporary === false) return;
     this.problem = problem;
     this.#graceEndMs = undefined;
@@ -87,7 +87,7 @@ export class StoreHealth {
   async #checkAndReport(): Promise<boolean> {
     const deadlineMs = this.#graceEndMs ?? performance.now() + (this.#options.graceMs ?? 0);
     const found = await this.#find(deadlineMs);
-    // A concurrent call may have started a grace period meanwhile.
+    // A concurrent call may have started a grace period during the check.
     const graceEndMs = this.#graceEndMs ?? deadlineMs;
     const isWithinGrace = found?.mayBeBrief === true && performance.now() < graceEndMs - finalCheckMs;
     if (found === undefined) this.#recover();
@@ -105,12 +105,12 @@ export class StoreHealth {
 
   #scheduleCheck(): void {
     clearTimeout(this.#nextCheck);
-    // 2 ms are added because a timer may fire a millisecond early, and the final check must not be followed by another.
+    // Adds 2 ms, because a timer may fire a millisecond early and no check may follow the final check.
     const remainingMs = (this.#graceEndMs ?? Number.POSITIVE_INFINITY) - finalCheckMs - performance.now() + 2;
     this.#nextCheck = setTimeout(() => void this.#checkAndReport(), Math.min(retryIntervalMs, remainingMs)).unref();
   }
 
-  // Only one check runs at a time, so that checks do not accumulate if a store does not respond.
+  // Runs only one check at a time. Otherwise checks would accumulate if a store does not respond.
   #find(deadlineMs: number): Promise<StoreProblem | undefined> {
     const { findProblem, watchIntervalMs } = this.#options;
     const hasCommitted = this.hasCommittedSince(performance.now() - watchIntervalMs);

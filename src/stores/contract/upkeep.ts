@@ -1,20 +1,20 @@
-/** A store event other than a deletion. If it has a duration, `lastedMs` is the duration. */
+/** A store event other than a deletion. `lastedMs` is how long the event lasted, in milliseconds. */
 export type Upkeep =
-  /** The file's schema was migrated from one version to another. 0 is a new file. */
+  /** The file's schema was migrated from one version to another. A new file has version 0. */
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
-  /** Not all expired records could be dropped. `problem` is the reason. Retried at the next interval. */
+  /** Some expired records could not be dropped. `problem` is the reason. The store retries at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
-  /** A second name, such as a hard link, leads to the file. `problem` is what to do, for an operator. */
+  /** The file has a second name, such as a hard link. `problem` tells an operator what to do. */
   | { readonly kind: "second-name-found"; readonly problem: string }
   | { readonly kind: "second-name-gone"; readonly lastedMs: number }
-  /** The write-ahead log has not been copied into the file for a minute. `problem` is the reason, for an operator. */
+  /** The write-ahead log has not been copied into the file for a minute. `problem` gives an operator the reason. */
   | { readonly kind: "checkpoints-stalled"; readonly problem: string }
   /** The write-ahead log is copied into the file again. */
   | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
   /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the server's error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
-  /** A pooler does not accept the store's timeouts, and the role has others. `problem` says what to do. */
+  /** A pooler refuses the store's timeouts, and the role's timeouts differ. `problem` says what to do. */
   | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string }
   /** Deletions failed because the server allows the store fewer connections than it needs. `problem` is the error. */
   | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
@@ -30,13 +30,13 @@ export function elapsedMsSince(begunMs: number): number {
 /** The result of dropping expired records once. */
 interface DroppedRecords {
   readonly count: number;
-  /** Why it stopped, or `undefined` when no expired records remain. */
+  /** Why dropping stopped. Undefined when no expired records remain. */
   readonly problem: string | undefined;
-  /** When it began, on the `performance.now()` clock. */
+  /** When dropping began, on the `performance.now()` clock. */
   readonly begunMs: number;
 }
 
-/** Reports the records that were dropped, including those before an error, and the error. */
+/** Reports the number of dropped records and any error. Records dropped before an error count. */
 export function reportDropped(onUpkeep: OnUpkeep | undefined, { count, problem, begunMs }: DroppedRecords): void {
   const lastedMs = elapsedMsSince(begunMs);
   if (count > 0) onUpkeep?.({ kind: "records-dropped", count, lastedMs });

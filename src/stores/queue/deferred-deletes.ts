@@ -2,25 +2,25 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Attempt } from "../contract/backend.ts";
 import { type Deletion, endings, endRest, type FailedEnding } from "../contract/deletion.ts";
 
-/** How long a deletion is deferred, in milliseconds. A transaction that holds its lock for longer is probably stuck. */
+/** Maximum time a deletion is deferred, in milliseconds. A transaction with a longer lock is probably stuck. */
 export const deferredMsMax = 2_000;
 
-/** Milliseconds between two attempts. Short enough for callers to wait, and long enough to cost the server little. */
+/** Interval between attempts, in milliseconds. Short for waiting callers, but long enough to cost the server little. */
 const attemptIntervalMs = 50;
 
 /** Options for {@link DeferredDeletes}. */
 export interface DeferredDeletesOptions {
-  /** Commits a batch, as `Backend.commit` does, but never rejects. All have the same token, and their plants are in the same lane. */
+  /** Like `Backend.commit`, but never rejects. All deletions in the batch have the same token and the same lane. */
   readonly commit: (batch: readonly Deletion[], attempt: Attempt) => Promise<FailedEnding | undefined>;
   readonly laneOf: (id: bigint) => number;
-  /** The shortest time for an attempt, in milliseconds. */
+  /** Minimum time for a batch attempt, in milliseconds. */
   readonly attemptMsMin: number;
   readonly batchMax: number;
-  /** Maximum number of deletions that wait. Further ones are refused. */
+  /** Maximum number of waiting deletions. Further deletions are refused. */
   readonly waitingMax: number;
 }
 
-/** A deferred deletion's limits, on the `performance.now()` clock. */
+/** A deferred deletion's time limits, on the `performance.now()` clock. */
 interface Limits {
   readonly waitEndMs: number;
   readonly deadlineMs: number;
@@ -28,9 +28,9 @@ interface Limits {
 }
 
 /**
- * Deletions that wait for a locked plant, or until another use of their idempotency key has ended. They are attempted
- * again every 50 ms, separately from the queue, so that they do not delay other deletions. After two seconds their
- * callers get `Unavailable`.
+ * Deletions that wait for a locked plant or for a call with the same idempotency key. Deferred deletions are retried
+ * every 50 ms, separately from the queue, so that other deletions are not delayed. After two seconds, the callers of
+ * deferred deletions get `Unavailable`.
  */
 export class DeferredDeletes {
   readonly #options: DeferredDeletesOptions;
@@ -43,19 +43,19 @@ export class DeferredDeletes {
     this.#options = options;
   }
 
-  /** Whether no deletion waits here. If one does, batches do not wait for locks, because more plants may be locked. */
+  /** Whether no deletion is deferred. Otherwise batches do not wait for locks, because more plants may be locked. */
   get isEmpty(): boolean {
     return this.#attempting === undefined;
   }
 
-  /** How many deletions wait or are being attempted. */
+  /** Number of deferred deletions, including deletions that are being attempted. */
   get waiting(): number {
     return this.#waiting.length + this.#attempted;
   }
 
   /**
-   * Adds a deletion, which ends by `deadlineMs`, on the `performance.now()` clock. A deletion that is deferred again
-   * keeps its deadline. Its two seconds start again only if it has become in doubt meanwhile.
+   * Adds a deletion that must end by `deadlineMs`, on the `performance.now()` clock. A deletion that is deferred again
+   * keeps its deadline. The two seconds start again only if the last attempt left the deletion in doubt.
    */
   add(one: Deletion, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return one.end(endings.queueFull());
@@ -83,15 +83,15 @@ export class DeferredDeletes {
         while (batch.length > 0) await this.#attempt(batch.splice(0, this.#options.batchMax));
       this.#attempted = 0;
     }
-    // Cleared in the same turn, so that no deletion is added to a loop that has finished.
+    // Cleared in the same turn as the last check. Otherwise a deletion could be added to a finished loop.
     this.#attempting = undefined;
   }
 
-  /** Returns whether there is time to attempt a deletion. Ends it otherwise. */
+  /** Returns whether there is time to attempt a deletion. Ends the deletion if there is no time. */
   #hasTime(one: Deletion): boolean {
     if (one.endIfCancelled()) return false;
     const { waitEndMs = 0, deadlineMs = 0 } = this.#limits.get(one) ?? {};
-    // With less time than an attempt takes, its batch would be cancelled with an unknown outcome.
+    // An attempt with too little time would be cancelled, and its outcome would be unknown.
     if (performance.now() < Math.min(waitEndMs, deadlineMs - this.#options.attemptMsMin)) return true;
     one.end(endings.unavailable("another transaction holds a lock on the plant, or uses the same idempotency key"));
     return false;

@@ -8,31 +8,30 @@ import { QueueLimit } from "./queue-limit.ts";
 
 /** Options for a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
-  /** Commits one batch by a deadline, as `Backend.commit` does, but never rejects. */
+  /** Commits a batch by a deadline. Like `Backend.commit`, but never rejects. */
   readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
-  /** Called with each deletion that a batch has deferred, and the batch's deadline. */
+  /** Called for each deferred deletion in a batch, with the batch's deadline. */
   readonly defer: (one: Deletion, deadlineMs: number) => void;
   readonly batchMax: number;
-  /** Maximum deletions that may wait for a batch. Further ones are refused. Under overload, the limit is lower. */
+  /** Maximum number of waiting deletions. Further deletions are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
   readonly inFlightMax: number;
   readonly onBatch?: OnBatch | undefined;
-  /** The clock, in milliseconds. By default one that never jumps. */
+  /** Returns the time in milliseconds. Default `performance.now()`, which never jumps. */
   readonly nowMs?: () => number;
 }
 
 /**
- * Maximum deletions that are answered in one event-loop turn, which takes about half a millisecond, so that other
- * requests do not wait for the whole batch, and the first callers can join the next batch.
+ * Maximum number of deletions that are answered per event-loop turn. Answering them takes about half a millisecond.
+ * Other requests need not wait for the whole batch, and the first callers can join the next batch.
  */
 const answeredPerTurn = 64;
 
 /**
  * Groups concurrent deletions into batches, so that many share one commit.
  *
- * The next batch contains the deletions that arrived while the last one was being committed. So there is no timer, a
- * single deletion is sent immediately, and batches grow only with the load. Deletions are committed in order of
- * arrival.
+ * The next batch contains the deletions that arrived during the last commit. The queue needs no timer, so a single
+ * deletion is sent immediately, and batches grow only with the load. Deletions are committed in order of arrival.
  */
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
@@ -40,7 +39,7 @@ export class DeleteQueue {
   readonly #limit: QueueLimit;
   readonly #nowMs: () => number;
   #inFlight = 0;
-  /** How many batches have deletions that are not yet answered or deferred. */
+  /** Number of batches with deletions that are neither answered nor deferred. */
   #openBatches = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
@@ -54,15 +53,15 @@ export class DeleteQueue {
   /**
    * Deletes a plant and resolves to whether it existed.
    *
-   * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`,
-   * `FailedPrecondition` for an idempotency key whose subject cannot be recorded unchanged, its ending's error, and the
-   * abort reason when the call was cancelled while it was queued
+   * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`, and
+   * `FailedPrecondition` if the call has an idempotency key and its subject cannot be stored unchanged. Throws the
+   * abort reason if the call was cancelled in the queue, and otherwise the error of the deletion's ending
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeUnavailable());
-    // Plant ids have at most 64 bits. A larger id must neither fail its batch nor be truncated.
+    // Plant ids have at most 64 bits. A larger id must not be truncated, and must not fail its batch.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
-    // A key belongs to one subject, so two subjects must not have the same record.
+    // An idempotency key belongs to one subject, so two subjects must not have the same record.
     if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());
     if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse().error);
     return new Promise((resolve, reject) => {
@@ -73,7 +72,7 @@ export class DeleteQueue {
     });
   }
 
-  /** How many deletions wait for a batch, and the current limit. */
+  /** The number of queued deletions and its current limit. */
   get waiting(): Pick<WaitingDeletions, "forBatch" | "forBatchMax"> {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
@@ -96,11 +95,11 @@ export class DeleteQueue {
     if (failure === undefined) this.#updateLimit(batch.length, sentMs);
     onEnd?.(failure?.error);
     endRest(batch, failure);
-    // Only now, because if the batch fails, its deferred deletions fail with it.
+    // Defers deletions only after `endRest`, because a failed batch also fails its deferred deletions.
     for (const one of batch) if (one.isDeferred) this.#options.defer(one, deadlineMs);
     const ended = batch.filter(({ state }) => state === "ended");
     this.#inFlight--;
-    // The next batch is sent before this batch's callers continue, so that the store never waits for them.
+    // Sends the next batch before the callers of this batch continue, so that the store never waits for callers.
     this.#commitWaiting();
     for (const [i, one] of ended.entries()) {
       if (i > 0 && i % answeredPerTurn === 0) await nextTurn();
@@ -114,7 +113,7 @@ export class DeleteQueue {
     const nowMs = this.#nowMs();
     const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
     this.#limit.recordCommit({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
-    // The newest ones are refused, because they have waited for the shortest time.
+    // Refuses the newest deletions, because the newest have waited for the shortest time.
     for (const one of this.#waiting.splice(this.#limit.kept)) one.end(this.#refuse());
   }
 
@@ -130,9 +129,8 @@ export class DeleteQueue {
     }
   }
 
-  // Checked when a deletion leaves the queue. A listener on every signal would cost as much as the queue itself, for a
-  // call that no caller waits for. A deletion that was not queued is not checked, because reading its signal would
-  // create it.
+  // Checks for cancellation when a deletion leaves the queue. A listener on every signal would cost as much as the
+  // queue itself. A deletion that was not queued is not checked, because reading `signal` would create the signal.
   #takeBatch(): Deletion[] {
     const taken = this.#waiting.splice(0, Math.min(this.#options.batchMax, this.#limit.planBatch()));
     return taken.filter((one) => !one.endIfCancelled());

@@ -5,8 +5,8 @@ import { queuedStore } from "./queued-store.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
 
 /**
- * Opens a store that uses the given set, for benchmarks and tests. Nothing is persistent, and only deletions with an
- * idempotency key are recorded.
+ * Opens an in-memory store for benchmarks and tests, whose plants are the given set. Only deletions with an idempotency
+ * key are recorded.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
   return queuedStore(memoryBackend(plants), { waitingMax: Number.MAX_SAFE_INTEGER });

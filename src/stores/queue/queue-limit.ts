@@ -1,64 +1,64 @@
-/** For how many milliseconds batches must be late to count as overload rather than as a burst or a pause. */
+/** How long batches must be late to count as overload, in milliseconds. Bursts and pauses are shorter. */
 const intervalMs = 1_000;
 
-/** The target delay, in milliseconds: a twentieth of the interval, as RFC 8289 recommends. */
+/** The target delay, in milliseconds. RFC 8289 recommends a twentieth of the interval. */
 const targetMs = intervalMs / 20;
 
-/** The planned duration of a batch in commits, if commits are slow. A commit is then less than a tenth of a batch. */
+/** If commits are slow, a batch's planned duration as a multiple of a commit's. Keeps the commit's share below 10 %. */
 const commitsPerBatch = 12;
 
 /**
- * The limit until an overload is certain is at least this. A busy machine often makes several small batches long, from
- * which no rate follows.
+ * Minimum number of queued deletions that are kept before an overload is certain. On a busy machine, several small
+ * batches may take long without showing the store's rate.
  */
 const keptMin = 256;
 
-/** A batch that is durable. */
+/** A durable batch. */
 interface Committed {
   readonly size: number;
   readonly durationMs: number;
-  /** Whether the store is idle after this batch, because no deletion waits and no other batch is being committed. */
+  /** Whether the store is idle after this batch: no deletion waits and no other batch is being committed. */
   readonly isLast: boolean;
 }
 
 /**
- * Decides how many deletions may wait for a batch, by CoDel (RFC 8289) and Little's law (length = rate × delay).
+ * Limits how many deletions may wait for a batch. Uses CoDel (RFC 8289) and Little's law (length = rate × delay).
  *
- * As in CoDel, a store is overloaded once the delay has been above a target for an interval. A deletion waits for one
- * batch before its own, so the delay is measured in batches: one is late if it takes twice the planned duration. Under
- * overload, the limit is the number that the store deletes in a planned batch. A longer queue would delay all callers
+ * As in CoDel, a store is overloaded once the delay has been above a target for an interval. A deletion's delay depends
+ * on the previous batch's duration. A batch is late if it takes twice the planned duration. Under overload, the limit
+ * is the number of plants that the store deletes in a batch's planned duration. A longer queue would delay all callers
  * without any gain, because larger batches would not be more efficient.
  *
- * Until the overload is certain, the limit is the number that the store deletes in half an interval, as soon as long
- * batches show its rate. Otherwise it is the number that fits into memory.
+ * Before an overload is certain, the limit is the number of plants that the store deletes in half an interval. Until
+ * long batches show the store's rate, the limit depends only on memory.
  *
- * A long batch does not show whether the deletions or the commit took long. So a batch with a single deletion follows,
- * the probe. The commits are slow if several probes in succession are, as on a standby that was just promoted. Batches
- * are then planned to take longer, and are not late.
+ * A long batch does not show whether the deletions or the commit took long. So after a long batch, the store commits a
+ * probe, which is a batch with a single deletion. Several slow probes in succession show that commits are slow, as on a
+ * newly promoted standby. If commits are slow, batches are planned to take longer, and are not late.
  *
- * With a batch, the rate halves at most, and a commit's duration doubles at most, so that a pause has little effect.
+ * A single batch at most halves the rate and doubles the commit duration, so a pause has little effect.
  */
 export class QueueLimit {
-  /** Maximum number of deletions that may wait. Further ones are refused. Only {@link recordCommit} changes it. */
+  /** Maximum number of waiting deletions. Further deletions are refused. {@link recordCommit} changes the limit. */
   current: number;
-  /** How many queued deletions may stay. Only {@link recordCommit} changes it. */
+  /** Number of queued deletions to keep after a batch. Only {@link recordCommit} changes the number. */
   kept: number;
   readonly #max: number;
-  /** The duration of a commit, from batches with a single deletion, and from shorter ones. */
+  /** A commit's duration. Updated by batches with a single deletion, and by shorter batches. */
   #commitMs = Number.POSITIVE_INFINITY;
   /** Whether the next batch is a probe. */
   #isProbeDue = false;
-  /** How many probes are being committed. */
+  /** Number of probes that are being committed. */
   #probes = 0;
   #probedAtMs = -Infinity;
-  /** The largest size of the last batches. Halved with each batch. */
+  /** Maximum size of the last batches. Each batch halves the old maximum. */
   #sizeMax = 1;
   #ratePerMs = 0;
-  /** When the first of several long batches ended. */
+  /** When the first long batch in a series of long batches ended. */
   #longSinceMs = Number.POSITIVE_INFINITY;
   /**
-   * Whether a second long batch was sent after that, because concurrent batches may be long by the same pause. A short
-   * batch does not show the store's rate, because most of its duration is the commit.
+   * Whether a second long batch was sent after the first long batch ended. A single pause may delay several concurrent
+   * batches. A short batch does not show the store's rate, because the commit takes most of the time.
    */
   #isRateKnown = false;
   #lateSinceMs = Number.POSITIVE_INFINITY;
@@ -71,8 +71,8 @@ export class QueueLimit {
   }
 
   /**
-   * Returns the maximum number of deletions in the batch that is sent next. The number doubles with each batch, as in the
-   * slow start of TCP, so that the store's rate is known before many deletions are queued.
+   * Returns the maximum number of deletions in the next batch. Each batch doubles the number, as in TCP slow start, so
+   * that the store's rate is known before many deletions are queued.
    */
   planBatch(): number {
     if (this.#isProbeDue) {
@@ -88,7 +88,7 @@ export class QueueLimit {
     this.#refusedAtMs = nowMs;
   }
 
-  /** Records that a batch is durable. Its duration includes retries. */
+  /** Records a durable batch. The batch duration includes retries. */
   recordCommit(batch: Committed, nowMs: number): void {
     const { size, durationMs, isLast } = batch;
     if (size === 1 || durationMs < this.#commitMs) this.#commitMs = Math.min(durationMs, 2 * this.#commitMs);
@@ -144,7 +144,7 @@ export class QueueLimit {
     return Math.max(targetMs / 2, commitsPerBatch * this.#commitMs);
   }
 
-  /** Returns how many plants the store deletes in this time. */
+  /** Returns how many plants the store deletes in `ms` milliseconds. */
   #deletedIn(ms: number): number {
     return Math.min(this.#max, Math.ceil(this.#ratePerMs * ms));
   }

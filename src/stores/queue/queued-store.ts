@@ -6,29 +6,29 @@ import { DeferredDeletes } from "./deferred-deletes.ts";
 import { DeleteQueue } from "./delete-queue.ts";
 import type { OnBatch } from "../contract/durable-store-options.ts";
 
-/** Options for {@link queuedStore}. They apply to every backend. */
+/** Options for {@link queuedStore}. Every backend supports these options. */
 export interface QueueOptions {
   /** Maximum number of deletions in a batch. Default {@link batchMaxDefault}. */
   readonly batchMax?: number;
-  /** Maximum deletions that wait for a batch in each lane, and that are deferred. Default {@link waitingMaxDefault}. */
+  /** Maximum number of queued deletions per lane, and of deferred deletions. Default {@link waitingMaxDefault}. */
   readonly waitingMax?: number;
   readonly onBatch?: OnBatch | undefined;
 }
 
-// Takes a server about 10 ms, or a storage thread 15 ms: long enough to share an fsync, short enough for a low latency.
+// A full batch takes a PostgreSQL server about 10 ms, or a storage thread 15 ms. Larger batches would add latency.
 const batchMaxDefault = 1_024;
 
 /**
- * Maximum deletions that wait by default, which take a tenth to a third of a second. Callers that would have to wait
- * longer get an error and should retry later.
+ * Default maximum number of waiting deletions. A store takes a tenth to a third of a second to delete as many plants.
+ * Callers that would have to wait longer get an error and should retry later.
  */
 export const waitingMaxDefault = 16_384;
 
-/** Returns a plant store with a queue for each of a backend's lanes, and one for deferred deletions. */
+/** Returns a plant store for a backend. The store has a queue per lane, and another queue for deferred deletions. */
 export function queuedStore(backend: Backend, options: QueueOptions = {}): PlantStore {
   const queues = new Queues(backend, options);
   let isClosed = false;
-  /** Returns the error for every call that the store cannot process, otherwise `undefined`. */
+  /** Returns the error for every call while the store cannot delete, otherwise `undefined`. */
   const refusal = (): ConnectError | undefined => {
     if (backend.problem === undefined && !isClosed) return undefined;
     return storeUnavailable(problemOf(backend));
@@ -54,7 +54,7 @@ export function queuedStore(backend: Backend, options: QueueOptions = {}): Plant
     get file() {
       return backend.file;
     },
-    // Not an async function, because it would use more memory for each call that waits for its commit.
+    // Not an async function, because an async function would use more memory per waiting call.
     delete(id, call) {
       const error = refusal();
       if (error !== undefined) return Promise.reject(error);
@@ -115,7 +115,7 @@ class Queues {
     try {
       return await this.#backend.commit(batch, attempt);
     } catch (fault) {
-      // Only logged, because the batch's callers must get an ending in any case. Fails the tests.
+      // Only emits a warning, because callers need an ending in any case. The warning fails the tests.
       if (fault instanceof TransitionError) process.emitWarning(fault);
       return endings.outcomeUnknown(fault);
     }

@@ -2,11 +2,11 @@ import type { ImportCounts, ImportOptions, PlantDatabase } from "../contract/pla
 import { readIds } from "./read-ids.ts";
 
 /**
- * Imports plants from text with one id per line. A batch is durable before the next one is read.
+ * Imports plants from text with one id per line. Each batch is durable before the next batch is read.
  *
- * @param options - `onBatch` is called with a batch's number of ids, and the counts so far, once the batch is durable
+ * @param options - `onBatch` is called after each durable batch, with its number of ids and the counts so far
  * @returns the whole import's counts
- * @throws InvalidLineError at the first line that is not an id. Nothing in its batch is stored
+ * @throws InvalidLineError at the first line that is not an id. No id from the same batch is stored
  * @throws StoreOpenError when the database fails
  */
 export async function importPlants(

@@ -1,4 +1,4 @@
-/** Maximum number of rows in a chunk. A few hundred kilobytes, enough to make the cost per chunk negligible. */
+/** Maximum number of rows per chunk. A chunk has a few hundred kilobytes, so the overhead per row is negligible. */
 export const chunkRowsMax = 10_000;
 
 /** Groups rows into chunks, so that a stream with millions of rows does not take one asynchronous step per row. */

@@ -5,15 +5,14 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 export type OnProgress = (what: "deletion records" | "plants", rows: number) => void;
 
 /**
- * Copies the plants, deletion records and idempotency keys of a store into an empty one, in one transaction of the
- * target, and returns their number. After an error or a crash, the target is still empty, and the move can be run again.
- * Memory does not depend on the stores' size.
+ * Copies plants, deletion records and idempotency keys into an empty store, in one transaction of the target. Returns
+ * the number of copied rows. After an error or a crash, the target is still empty, and the move can be run again.
+ * Memory use does not depend on the stores' size.
  *
- * A target with plants or records is refused. A deletion is known only as long as its record is kept, so a plant that
- * only one of the stores has may have been deleted in the other one.
+ * A target with plants or records is an error. If only one store has a plant, the other store may have deleted the
+ * plant long ago, and may no longer have the deletion's record.
  *
- * @throws StoreOpenError when a store fails, the target is not empty, or the counts of the stores show that something
- * was not moved
+ * @throws StoreOpenError when a store fails, the target is not empty, or the stores' counts differ after the copy
  */
 export async function movePlants(
   source: LockedStore,
@@ -29,7 +28,7 @@ export async function movePlants(
   return moved;
 }
 
-/** Copies a store, and returns the number of rows that were read. */
+/** Copies all rows to the target, and returns the row counts. */
 async function copy(source: LockedStore, target: LockedStore, onProgress: OnProgress): Promise<StoreCounts> {
   const counts = { plants: 0, records: 0, keys: 0 };
   for await (const records of source.records()) {

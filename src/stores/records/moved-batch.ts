@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Returns the batch UUID for a moved record, as PostgreSQL stores it. An SQLite batch number becomes a UUID (RFC 9562
- * §5.8) that depends on the number and the time, so that a batch's records stay together.
+ * Returns the batch UUID of a record that is moved to PostgreSQL. An SQLite batch number and the deletion's time are
+ * hashed into a UUID (RFC 9562 §5.8), so that records with the same batch number get the same UUID.
  */
 export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
   if (uuidForm.test(batch)) return batch;
@@ -15,8 +15,8 @@ export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
 }
 
 /**
- * Returns the batch number for a moved record, as SQLite stores it. A UUID becomes a number below 2^62, so that later
- * batches' numbers, which count on from it, fit in 64 bits.
+ * Returns the batch number of a record that is moved to SQLite. A UUID is hashed into a number below 2^62. New batches
+ * get the numbers after the largest number, which then still fit in 64 bits.
  */
 export function batchNumberOf(batch: string): bigint {
   return uuidForm.test(batch) ? digestOf(batch).readBigUInt64BE() >> 2n : BigInt(batch);

@@ -3,7 +3,7 @@ export class InvalidLineError extends Error {
   override readonly name = "InvalidLineError";
 }
 
-// The longest line that is parsed, in characters: -9223372036854775808 has 20.
+// Maximum length of a line, in characters. The longest id, -9223372036854775808, has 20 characters.
 const lineLengthMax = 64;
 
 const int64Min = -(2n ** 63n);
@@ -12,14 +12,14 @@ const int64Max = 2n ** 63n - 1n;
 // Each id has exactly one spelling: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
-// U+FEFF in UTF-8, decoded as Latin-1. UTF-16 text needs no check, because none of its lines is an id.
+// U+FEFF in UTF-8, decoded as Latin-1. A mark in UTF-16 needs no check, because no line of UTF-16 text is an id.
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches with at most `batchMax` ids. Lines end with LF or CRLF, which is optional
- * on the last line. Empty lines are skipped.
+ * Reads text with one id per line, in batches with at most `batchMax` ids. Lines end with LF or CRLF. The last line
+ * may lack its line ending. Empty lines are skipped.
  *
- * @throws InvalidLineError at the first line that is not a canonical int64. Earlier ids in its batch are not yielded.
+ * @throws InvalidLineError at the first line that is not a canonical int64. No id from the same batch is yielded
  */
 export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number): AsyncGenerator<BigInt64Array> {
   let ids = new BigInt64Array(batchMax);
@@ -27,7 +27,7 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
   let lineNumber = 0;
   let unfinished = "";
   for await (const { buffer, byteOffset, length } of text) {
-    // Decodes as Latin-1, which has one character per byte. No other bytes become digits.
+    // Decodes as Latin-1, because Latin-1 decodes each byte separately. Only ASCII digits are decoded to digits.
     const lines = (unfinished + Buffer.from(buffer, byteOffset, length).toString("latin1")).split("\n");
     unfinished = lines.pop() ?? "";
     for (const line of lines) {

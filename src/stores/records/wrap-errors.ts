@@ -5,7 +5,7 @@ import type { PlantDatabase, PlantImport } from "../contract/plant-database.ts";
  * Wraps a database so that every error becomes a {@link StoreOpenError} that names the file or server.
  *
  * @param name - the file or server
- * @param describe - describes a driver error, as a clause
+ * @param describe - returns a clause that describes a driver error
  */
 export function wrapErrors(name: string, describe: (fault: unknown) => string, database: PlantDatabase): PlantDatabase {
   const fail = (fault: unknown): never => {
@@ -31,7 +31,7 @@ export function wrapErrors(name: string, describe: (fault: unknown) => string, d
 
 async function* rethrowing<Item>(fail: (fault: unknown) => never, items: AsyncIterable<Item>): AsyncGenerator<Item> {
   try {
-    // The consumer's errors are not caught here, because they only close the iterator.
+    // This does not catch the consumer's errors, because the consumer's errors only close the iterator.
     yield* items;
   } catch (fault) {
     fail(fault);

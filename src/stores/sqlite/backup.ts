@@ -8,10 +8,10 @@ import { storeErrorOf } from "./problem.ts";
 import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
- * Copies a snapshot of a store's file, while a server keeps using it. The copy is a plant store, too, which appears
- * complete and durable, or not at all.
+ * Copies a snapshot of a store's file. A server may use the store during the backup. The copy is also a plant store.
+ * The copy's file is created only once the copy is complete and durable.
  *
- * @throws StoreOpenError when the store cannot be read, or the copy exists already or cannot be written
+ * @throws StoreOpenError if the store cannot be read, or the copy already exists or cannot be written
  */
 export function backUp(file: string, copy: string): void {
   if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: the file already exists`);
@@ -20,7 +20,7 @@ export function backUp(file: string, copy: string): void {
   try {
     using unfinished = openUnfinishedCopy(copy);
     copyInto(db, unfinished.path);
-    // Unlike a rename, a link does not replace a file that was created meanwhile.
+    // Unlike `rename`, `link` does not replace a file that another process has created.
     linkSync(unfinished.path, copy);
     hasCopy = true;
     syncFolderOf(copy);
@@ -40,7 +40,7 @@ export function copyInto(db: DatabaseSync, copy: string): void {
   syncPath(copy);
 }
 
-/** Makes the names in a file's folder durable. On Windows folders cannot be opened. */
+/** Makes the names in a file's folder durable. Does nothing on Windows, where folders cannot be opened. */
 export function syncFolderOf(path: string): void {
   if (process.platform !== "win32") syncPath(dirname(resolve(path)));
 }

@@ -6,18 +6,18 @@ import { checkDatabaseFile } from "./database.ts";
 import { storeErrorOf } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
-// The longest wait for the lock, in milliseconds: several times as long as a batch of a server or an import holds it.
+// Timeout for the lock, in milliseconds. A server's or an import's batch holds the lock for a fraction of this time.
 const lockTimeoutMs = 1_000;
 
-// The free space that a server needs, in bytes. A commit with a few deletions writes this much to a new log.
+// Minimum free space for a server, in bytes. A commit with a few deletions writes about 64 KiB to a new log.
 const freeBytesMin = 64 * 1_024;
 
 // SQLITE_READONLY_ROLLBACK (sqlite.org/rescode.html).
 const readOnlyRollback = 776;
 
 /**
- * Checks a store's file as a server does: its schema and pages, the free space, and the lock for a write, in a
- * transaction that is rolled back. Never creates, writes or checkpoints a file.
+ * Checks whether a server could use a store's file. Checks the schema, the pages and the free space. Also takes the
+ * write lock, and rolls the transaction back. Never creates, writes or checkpoints a file.
  *
  * @returns warnings for the operator
  * @throws StoreOpenError that names the file and the problem
@@ -45,20 +45,20 @@ function isReadOnlyRollback(fault: unknown): boolean {
 function assertWritable(file: string): void {
   const path = realpathSync(file);
   const { bavail, bfree, bsize } = statfsSync(dirname(path));
-  // Only root may use the reserved blocks.
+  // Only root may use a file system's reserved blocks.
   const freeBytes = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
   if (freeBytes < freeBytesMin) throw new StoreOpenError("the disk is full");
-  // Without a log, no process has a file with a write-ahead log open. Opening such a file would create the log.
+  // If a file in WAL mode has no log, no process has the file open. Opening the file would create the log.
   if (existsSync(`${path}-wal`) || !usesLog(path)) assertUnlocked(path);
 }
 
-// The file format write version (sqlite.org/fileformat.html#the_database_header): 2 with a write-ahead log.
+// Offset of the file format write version (sqlite.org/fileformat.html#the_database_header). WAL mode has version 2.
 const writeVersionAt = 18;
 const logVersion = 2;
 
 /**
- * Returns whether a file that no process has open with a write-ahead log would be opened with one. Closing the file
- * releases this process's locks, so this process must not have the file open.
+ * Returns whether SQLite would open a file in WAL mode. Closing the file releases this process's locks, so this process
+ * must not have the file open.
  */
 function usesLog(path: string): boolean {
   const version = new Uint8Array(1);
@@ -72,7 +72,7 @@ function usesLog(path: string): boolean {
 }
 
 function assertUnlocked(path: string): void {
-  // The connection that is closed last checkpoints the log, unless it is read-only.
+  // The last connection to close checkpoints the log, unless the last connection is read-only.
   using reader = new DatabaseSync(path, { readOnly: true });
   reader.exec("PRAGMA user_version");
   using writer = new DatabaseSync(path);

@@ -4,25 +4,25 @@ import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { checkpointProblemOf } from "./problem.ts";
 import type { WalIndex } from "./wal-index.ts";
 
-// From this many frames, SQLite runs a checkpoint after each commit (sqlite.org/pragma.html, wal_autocheckpoint).
+// Minimum number of frames in the log for a checkpoint after a commit (wal_autocheckpoint in sqlite.org/pragma.html).
 const checkpointedFrames = 1_000;
 
-/** How long no frame is copied before checkpoints count as stalled, in milliseconds: six times as long as between checks. */
+/** Checkpoints have stalled if no frame was copied for this time, in milliseconds. Six times the check interval. */
 export const stalledMs = 60_000;
 
 const blocked = "another connection, such as a long export, reads older content, or holds the lock for checkpoints";
 
 /**
- * Detects that checkpoints no longer copy the write-ahead log into the file. SQLite does not report an error in the
- * checkpoint after a commit. Commits succeed, because they need only the log, which grows until its disk is full.
+ * Detects that checkpoints no longer copy the write-ahead log into the file. If the checkpoint after a commit fails,
+ * SQLite does not report an error. Commits still succeed, but the log grows until the disk is full.
  */
 export class CheckpointWatch {
   readonly #db: DatabaseSync;
   readonly #readIndex: () => WalIndex | undefined;
   readonly #onUpkeep: OnUpkeep;
-  /** A checkpoint's last progress: the log and its copied frames, and when a check found them. */
+  /** The last progress of checkpoints: the log's salts, the number of copied frames, and when a check found them. */
   #progress = { salts: 0n, backfilled: 0, atMs: Number.NEGATIVE_INFINITY };
-  /** The reported stall: its reason, and when it was reported. */
+  /** The reason for the current stall, and when the stall was first reported. Undefined without a stall. */
   #stall: { readonly problem: string; readonly atMs: number } | undefined;
 
   constructor(db: DatabaseSync, readIndex: () => WalIndex | undefined, onUpkeep: OnUpkeep) {
@@ -31,14 +31,14 @@ export class CheckpointWatch {
     this.#onUpkeep = onUpkeep;
   }
 
-  /** Whether no frame was copied for {@link stalledMs}, at the last check. */
+  /** Whether the last check found that no frame was copied for {@link stalledMs}. */
   get isStalled(): boolean {
     return this.#stall !== undefined;
   }
 
   /**
-   * Checks the progress at a time on the `performance.now()` clock. If there was none for {@link stalledMs}, runs a
-   * checkpoint, and returns its error, if any. A reader that blocks checkpoints is reported as upkeep only.
+   * Checks the progress at a time on the `performance.now()` clock. Without progress for {@link stalledMs}, runs a
+   * checkpoint, and returns the checkpoint's error, if any. If a reader blocks checkpoints, only calls `onUpkeep`.
    */
   findProblem(nowMs: number): StoreProblem | undefined {
     if (!this.#hasStalled(nowMs)) {
@@ -67,7 +67,7 @@ export class CheckpointWatch {
     return nowMs - this.#progress.atMs >= stalledMs;
   }
 
-  /** Reports a stall with a new reason, and its end. */
+  /** Reports a stall, a new reason for the stall, or the end of the stall. */
   #report(problem: string | undefined): void {
     const known = this.#stall;
     if (problem === known?.problem) return;

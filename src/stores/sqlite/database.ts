@@ -11,24 +11,24 @@ import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from 
 import { assertUndamaged, storeErrorOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
-// The write-ahead log is truncated to this size after a checkpoint, in bytes: twice its usual size.
+// Maximum size of the write-ahead log after a checkpoint, in bytes. Twice the usual size of a log.
 const walKeptBytes = 16 * 2 ** 20;
 
-/** Options for {@link openDatabase}. A plain record, because it is sent to the storage thread. */
+/** Options for {@link openDatabase}. The options can be cloned, because they are sent to the storage thread. */
 export interface DatabaseOptions {
   readonly file: string;
-  /** The longest wait for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
+  /** Timeout for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
   readonly lockTimeoutMs?: number;
-  /** The plants to insert if the store is created. An existing empty store stays empty. */
+  /** Creates a missing store with these plants. An existing empty store stays empty. */
   readonly plantsWhenCreated?: IdRange;
   /** How long deletion records are kept, in milliseconds. Default 90 days, at least an hour. */
   readonly deletionsKeptMs?: number;
-  /** Whether a missing store is created, and an older schema is migrated. By default, both are refused. */
+  /** Whether to create a missing store, and migrate an older schema. Default false. */
   readonly migrates?: boolean;
 }
 
 /**
- * Opens a plant store's file for reading and writing. A commit on this connection is durable.
+ * Opens a plant store's file for reading and writing. Commits on the connection are durable.
  *
  * @param onMigrated - called after the schema has changed
  * @param onCheck - called before the whole file is checked after a crash
@@ -47,7 +47,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
 
 /**
  * Opens another connection to a file that this process has open with {@link openDatabase}. The log is not repaired
- * again. Closing a repair's files would release the first connection's locks.
+ * again, because closing the log would release the first connection's locks.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -68,8 +68,8 @@ function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated
     if (migrates || isNew) migrate(db, { ...options, onMigrated });
     assertUsable(db);
     untilUnlocked(() => makeDurable(db), lockTimeoutMs);
-    // During a long read, such as an export, the log grows. Without a limit it would keep that size. The short busy
-    // timeout applies from now on, because beginWrite() retries by itself.
+    // The log grows during a long read, such as an export. Without a size limit, the log would not shrink again. The
+    // busy timeout is now short, because beginWrite() retries by itself.
     db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
     return db;
   } catch (fault) {
@@ -78,9 +78,9 @@ function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated
   }
 }
 
-/** Runs `work` with a file's absolute path, once it is usable. Any error becomes a `StoreOpenError` with the file. */
+/** Checks a path and runs `work` with the absolute path. Any error becomes a `StoreOpenError` that names the file. */
 function withUsablePath<Result>(file: string, work: (path: string) => Result): Result {
-  // Absolute, so that names like ":memory:" and "file:x" are files.
+  // The path is absolute, so that names like ":memory:" and "file:x" are files.
   const path = resolve(file);
   try {
     assertUsablePath(path);
@@ -92,7 +92,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
 
 /**
  * Checks that a server could open a plant store's file, and that no page in the file or its log is damaged. Reads the
- * whole file, without writing to it.
+ * whole file, but does not write to the file.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -105,7 +105,7 @@ export function checkDatabaseFile(file: string): void {
 }
 
 /**
- * Opens a file without writing to it or to its directory, and returns what `read` returns.
+ * Opens a file for reading, and returns the result of `read`. Does not write to the file or its directory.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -119,14 +119,14 @@ export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, 
 }
 
 /**
- * Returns a URL with which SQLite reads a file without creating other files. Reading a store that no process has open
- * would leave a log and its index behind, unless the URL declares the file immutable. The URL must not do so if these
- * files exist, because then another process has the file open, or has crashed.
+ * Returns a URL with which SQLite reads a file without creating other files. If no process has the store open, reading
+ * would leave a log and its index behind. An immutable URL avoids these files. If a log or journal exists, the URL must
+ * not be immutable, because another process has the file open or has crashed.
  *
  * @throws the system's error when the file does not exist
  */
 export function readOnlyUrl(path: string): URL {
-  // SQLite puts the log next to the real file, even when it was opened through a link.
+  // SQLite puts the log next to the real file, even if the file was opened through a link.
   const realPath = realpathSync(path);
   const url = pathToFileURL(realPath);
   if (!existsSync(`${realPath}-wal`) && !existsSync(`${realPath}-journal`)) url.searchParams.set("immutable", "1");
@@ -134,10 +134,9 @@ export function readOnlyUrl(path: string): URL {
 }
 
 /**
- * Checks the SQLite release, which may be the system's.
+ * Checks that the SQLite release does not lose commits. Node.js may use the system's SQLite.
  *
- * @throws StoreOpenError when its write-ahead log can lose commits: before 3.51.3, except 3.50.7 and 3.44.6 and their
- * later patches
+ * @throws StoreOpenError for SQLite before 3.51.3, except 3.50.7, 3.44.6 and later patches of both
  */
 export function assertFixedWal(db: DatabaseSync): void {
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
@@ -148,7 +147,7 @@ export function assertFixedWal(db: DatabaseSync): void {
   );
 }
 
-// Without the fix, commits can be lost if one connection writes the log while another one copies it
+// Without the fix, commits can be lost if one connection writes the log while another connection copies the log
 // (sqlite.org/wal.html#walresetbug).
 function hasFixedWal(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
@@ -157,12 +156,12 @@ function hasFixedWal(version: string): boolean {
 }
 
 /**
- * Makes every commit durable. The settings are read back, because SQLite silently keeps a mode it cannot change.
+ * Makes every commit durable. Reads the settings again, because SQLite does not report a mode that it cannot change.
  *
  * @throws StoreOpenError when a setting could not be changed
  */
 export function makeDurable(db: DatabaseSync): void {
-  // fullfsync: on macOS a plain fsync leaves the data in the drive's cache. The pragma has no effect elsewhere.
+  // On macOS, fsync without fullfsync leaves data in the drive's cache. Other systems ignore fullfsync.
   db.exec(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON",
   );
@@ -172,15 +171,15 @@ export function makeDurable(db: DatabaseSync): void {
   }
 }
 
-/** Reads all plant ids in ascending order. They are from one snapshot, because one statement reads them. */
+/** Reads all plant ids in ascending order. All ids are from one snapshot, because one statement reads the ids. */
 export function idsIn(db: DatabaseSync): Generator<readonly bigint[]> {
   const ids = db.prepare("SELECT id FROM plants ORDER BY id");
-  // Rows are read as arrays, because creating an object per row would cost more than reading the row.
+  // Reads each row as an array, because creating an object would cost more than reading the row.
   ids.setReturnArrays(true);
   return inChunks(ids.iterate(), (row) => toBigInt(row[0]));
 }
 
-/** Returns the value of a column of integers, which are read as bigint. Any other type is a bug. */
+/** Returns the value of an integer column. Integers are read as bigint, so any other type is a bug. */
 export function toBigInt(value: unknown): bigint {
   if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
   return value;

@@ -5,46 +5,46 @@ import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 /**
- * Deletions that share a commit, as columns, because a batch is copied to another thread and columns are cheap to copy.
- * The ids are a plain array, because a typed array's whole buffer is copied, which costs more than a usual batch.
+ * Deletions that share a commit, as columns. A batch is copied to the storage thread, and columns are cheap to copy.
+ * `ids` is a plain array, because copying a typed array copies the whole buffer, which costs more for a usual batch.
  */
 export interface DeleteBatch {
   readonly ids: readonly bigint[];
   readonly subjects: readonly string[];
   readonly requestIds: readonly string[];
-  /** The idempotency keys. Missing if no call has one. */
+  /** The idempotency keys. Undefined if no call has a key. */
   readonly keys?: readonly (string | undefined)[];
 }
 
-/** A deletion's ending by the file. */
+/** A deletion's ending that the storage thread decides. */
 export type FileEnding = Extract<EndingKind, "deleted" | "absent" | "protected" | "key-reused">;
 
-/** How a batch's deletions end that have no other ending, and why. */
+/** The ending for a failed batch's open deletions, and the reason. */
 export interface BatchFailure {
-  /** `unavailable` before the commit, `outcome-unknown` if the error occurred during the commit or after it. */
+  /** `unavailable` for an error before the commit, or `outcome-unknown` for an error during or after the commit. */
   readonly kind: FailedEnding["kind"];
   readonly problem: StoreProblem;
 }
 
-/** A batch's endings, as they are sent between threads. */
+/** A batch's result, which the storage thread sends. */
 export interface BatchResult {
-  /** All deletions' endings. If the batch has failed, only the first endings. */
+  /** The deletions' endings, in the batch's order. After a failure, only the first deletions have endings. */
   readonly endings: readonly FileEnding[];
-  /** How the other deletions end. */
+  /** The ending for the other deletions. Undefined if every deletion has an ending. */
   readonly failure?: BatchFailure | undefined;
 }
 
 /**
- * Prepares a batch's statements once, and returns a function that runs a batch. The function does not throw.
+ * Prepares the statements once, and returns a function that runs a batch. The function does not throw.
  *
- * A batch is one transaction. If SQLite rejects a deletion, the transaction is rolled back, and the batch is divided
- * into two ranges, which are deleted in the same way. So only the rejected deletions fail.
+ * A batch is one transaction. If SQLite rejects a deletion, the transaction is rolled back, the batch is split into two
+ * ranges, and each range is deleted like a batch. So only the rejected deletions fail.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const runTransaction = prepareTransaction(db, lockTimeoutMs);
   return (batch) => {
     const endings: FileEnding[] = [];
-    /** Deletes the plants from an index up to another, and appends their endings. Returns the failure, if any. */
+    /** Deletes the plants from index `from` up to `to`, and appends the endings. Returns the failure, if any. */
     const deleteRange = (from: number, to: number): BatchFailure | undefined => {
       const result = runTransaction(batch, from, to);
       if (result.kind === "committed") {
@@ -60,16 +60,16 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   };
 }
 
-/** A trigger has silently skipped a deletion's record, or its key, as RAISE(IGNORE) does. */
+/** The error if a trigger has silently skipped a record or an idempotency key, for example with RAISE(IGNORE). */
 class RecordRefused extends Error {}
 
-/** A transaction's result. One that was refused has done nothing. Its range is to be split at an index. */
+/** A transaction's result. A refused transaction has changed nothing, and its range must be split at `splitAt`. */
 type TransactionResult =
   | BatchFailure
   | { readonly kind: "committed"; readonly endings: readonly FileEnding[] }
   | { readonly kind: "refused"; readonly splitAt: number };
 
-/** Prepares the function that deletes one call's plant, in a batch's transaction, and records the deletion. */
+/** Prepares the function that deletes a plant and records the deletion. Call the function in a transaction. */
 function prepareDelete(
   db: DatabaseSync,
 ): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => FileEnding {
@@ -78,10 +78,10 @@ function prepareDelete(
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
-  // Copies the time from the stored record, because a trigger may have changed it.
+  // Copies the time from the stored record, because a trigger may have changed the time.
   const keepKey = db.prepare(`
     INSERT OR REPLACE INTO idempotency_keys SELECT ?, seq, deleted_at FROM deletions WHERE seq = last_insert_rowid()`);
-  // A key is valid only while its record exists. The key itself may be dropped later.
+  // An idempotency key is valid only while its record exists. The key may be dropped later than the record.
   const findKey = db.prepare(`
     SELECT plant_id, subject FROM idempotency_keys JOIN deletions USING (seq, deleted_at) WHERE idempotency_key = ?`);
 
@@ -90,12 +90,12 @@ function prepareDelete(
     const subject = batch.subjects[i] ?? "";
     const requestId = batch.requestIds[i] ?? "";
     const key = batch.keys?.[i];
-    // The key is looked up before the deletion, because the plant may have been restored since the key was used.
+    // Looks the key up before the deletion, because the plant may have been restored since the key was used.
     const earlier = key === undefined ? undefined : findKey.get(key);
     if (earlier !== undefined) {
       return earlier["plant_id"] === id && earlier["subject"] === subject ? "deleted" : "key-reused";
     }
-    // RAISE(IGNORE) in a trigger silently keeps a plant.
+    // A trigger with RAISE(IGNORE) silently keeps a plant.
     if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? "absent" : "protected";
     const isRecorded = record.run(id, deletedAt, subject, requestId, number).changes !== 0n;
     const isKeyKept = isRecorded && (key === undefined || keepKey.run(key).changes !== 0n);
@@ -104,7 +104,7 @@ function prepareDelete(
   };
 }
 
-/** Prepares the function that deletes a batch's plants from an index up to another in one transaction. */
+/** Prepares the function that deletes a batch's plants from index `from` up to `to` in one transaction. */
 function prepareTransaction(
   db: DatabaseSync,
   lockTimeoutMs?: number,
@@ -124,19 +124,19 @@ function prepareTransaction(
       return { kind: "committed", endings };
     } catch (fault) {
       const stoppedAt = from + endings.length;
-      // Every deletion has an ending, so it was the COMMIT that failed.
+      // If every deletion has an ending, the COMMIT has failed.
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
-      // After a refused commit the transaction is still open, and nothing from it is in the file.
+      // After a refused commit, the transaction is still open, and the file is unchanged.
       const isCertain = !isCommitting || db.isTransaction;
-      // After a full disk, a failed write or RAISE(ROLLBACK) SQLite has already rolled back.
+      // After a full disk, a failed write or RAISE(ROLLBACK), SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
       // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "unavailable" : "outcome-unknown", problem: fileProblemOf(fault) };
       }
-      // A refused statement shows which plant is refused, so that plant is the first in the second range. A refused
-      // commit does not, so the range is halved.
+      // A refused statement shows which plant is refused, and that plant starts the second range. A refused commit does
+      // not show the plant, so the range is halved.
       const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
       return { kind: "refused", splitAt };
     }

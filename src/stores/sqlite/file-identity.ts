@@ -11,7 +11,7 @@ function forOperator(text: string): StoreProblem {
   return { text, isTemporary: false, needsOperator: true };
 }
 
-// After a restart, the server would use the file that has this name now, or an empty store.
+// A restarted server would use the file that has the name now, or an empty store.
 const fileGone = forOperator("the file was moved, replaced or deleted");
 
 const logMissing = "its write-ahead log was moved, replaced or deleted";
@@ -21,7 +21,7 @@ const checkpointedLogMissing: StoreProblem = {
 };
 const uncheckpointedLogMissing = forOperator(`${logMissing}; a restart without it may undo acknowledged deletions`);
 
-// The next process that opens the file creates another -shm file, so that the processes do not see each other's locks.
+// The next process that opens the file would create another -shm file, and ignore this process's locks.
 const locksMissing: StoreProblem = {
   text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
   isTemporary: false,
@@ -32,10 +32,10 @@ const logCut = forOperator(
 );
 
 /**
- * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and whether
- * the log is complete. If the file was moved, replaced or deleted, commits to it are lost after the next start. If the
- * log was, or another program has truncated it, everything that is only in the log is lost. Not detected: another
- * program that writes into the file itself, because other processes' checkpoints write into it too.
+ * Checks whether an open file, its write-ahead log and its -shm file still have their names, and whether the log is
+ * complete. If the file was moved, replaced or deleted, the next start loses commits to the file. If the log was moved,
+ * replaced, deleted or truncated, the commits that are only in the log are lost. The check cannot detect that another
+ * program writes into the file, because checkpoints of other processes also write into the file.
  */
 export class FileIdentity {
   readonly #db: DatabaseSync;
@@ -44,12 +44,12 @@ export class FileIdentity {
   readonly #log: NamedFile;
   readonly #locks: NamedFile;
   readonly #integrity: LogIntegrity;
-  /** A second connection, which cannot write. */
+  /** A second connection, which is read-only. */
   readonly #reader: DatabaseSync;
 
   /**
-   * @param lockTimeoutMs - how long to wait for other connections that still read older content
-   * @throws when the file or its log does not exist
+   * @param lockTimeoutMs - how long to wait for connections that still read older content, in milliseconds
+   * @throws if the file or its log does not exist
    */
   constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
     this.#db = db;
@@ -57,7 +57,7 @@ export class FileIdentity {
     // SQLite opens the log at the first read.
     db.exec("SELECT 1 FROM sqlite_schema");
     this.#file = new NamedFile(resolve(file));
-    // SQLite puts the log next to the real file, even when it was opened through a link.
+    // SQLite puts the log next to the real file, even if the file was opened through a link.
     const realPath = db.location() ?? resolve(file);
     this.#log = new NamedFile(`${realPath}-wal`);
     this.#locks = new NamedFile(`${realPath}-shm`);
@@ -67,8 +67,8 @@ export class FileIdentity {
   }
 
   /**
-   * Returns the problem, if any. If the log was deleted or moved, its content is first copied into the file, because
-   * the connection still has it open.
+   * Returns the problem, if any. If the log was deleted or moved, first copies the log into the file. The connection
+   * still has the deleted log open.
    *
    * @throws the system's error when the log cannot be read
    */
@@ -76,7 +76,7 @@ export class FileIdentity {
     const index = this.#integrity.readIndex();
     if (typeof this.#file.find() === "string") return fileGone;
     const log = this.#log.find();
-    // Another process uses the other log with this name, and two logs must not be copied into one file.
+    // Another process may use the new log, and two logs must not be copied into one file.
     if (log === "other") return uncheckpointedLogMissing;
     if (log === "missing")
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
@@ -84,14 +84,14 @@ export class FileIdentity {
     return this.#integrity.check(index, log.size) ? logCut : undefined;
   }
 
-  /** Returns the log's index, or `undefined` while it cannot be read. */
+  /** Returns the log's index. Returns `undefined` if the index cannot be read. */
   readIndex(): WalIndex | undefined {
     return this.#integrity.readIndex();
   }
 
   /** Closes the connection. If another program has truncated the log, the log is not copied into the file. */
   close(): void {
-    // The connection that is closed last copies the log into the file, unless it is read-only.
+    // The last connection to close copies the log into the file, unless the last connection is read-only.
     const { isCut } = this.#integrity;
     if (!isCut) this.#reader.close();
     this.#db.close();
@@ -101,8 +101,8 @@ export class FileIdentity {
 }
 
 /**
- * Runs batches only while the file is unchanged, and checks again before a commit is reported, because a commit to a
- * file that was removed meanwhile is not durable.
+ * Runs batches only while {@link FileIdentity} finds no problem. Checks again before a commit is reported, because a
+ * commit to a file that was removed during the batch is not durable.
  */
 export function onlyWhileSameFile(
   identity: Pick<FileIdentity, "findProblem">,
@@ -117,7 +117,7 @@ export function onlyWhileSameFile(
   };
 }
 
-/** A path, and the file that it referred to when it was opened. */
+/** A path, and the file at this path when the store was opened. */
 class NamedFile {
   readonly #path: string;
   readonly #opened: Stats;
@@ -127,7 +127,7 @@ class NamedFile {
     this.#opened = statSync(path);
   }
 
-  /** Returns the file's `stat` if the path still refers to it. */
+  /** Returns the file's `stat` if the path still refers to the same file. */
   find(): Stats | "missing" | "other" {
     try {
       const found = statSync(this.#path, { throwIfNoEntry: false });
@@ -135,18 +135,18 @@ class NamedFile {
       // equivalent mutant: the same inode on another device requires a copy of the whole file system, mounted over it.
       return found.ino === this.#opened.ino && found.dev === this.#opened.dev ? found : "other";
     } catch {
-      // The path no longer leads to the file. A folder is not readable, or a link is broken.
+      // The path no longer leads to the file, because a folder is not readable or a link is broken.
       return "other";
     }
   }
 }
 
-/** Copies the log into the file, and returns whether the file now durably contains everything that was committed. */
+/** Copies the log into the file. Returns whether the file now durably contains every commit. */
 function checkpointLog(db: DatabaseSync, lockTimeoutMs: number): boolean {
   try {
-    // The timeout for other readers and writers.
+    // Waits for other readers and writers up to the timeout.
     db.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
-    // If the result is not busy, the whole log was copied and synced (sqlite.org/c3ref/wal_checkpoint_v2.html).
+    // `busy` is 0 if the whole log was copied and synced (sqlite.org/c3ref/wal_checkpoint_v2.html).
     return db.prepare("PRAGMA wal_checkpoint(FULL)").get()?.["busy"] === 0n;
   } catch {
     return false;

@@ -7,13 +7,13 @@ import { mountPointOf } from "./mount-points.ts";
 const mountInfoPath = "/proc/self/mountinfo";
 
 /**
- * Returns the problem with an existing file that may have a second name, and `undefined` if it has only one. SQLite
- * puts the log next to the name by which it opened the file. Under a second name there is another log, so that two
- * servers delete the same plants, and a restart under the other name restores deleted plants.
+ * Returns the problem if an existing file may have a second name, otherwise `undefined`. SQLite names the log after the
+ * name by which it opened the file. So a file with two names has two logs. Two servers could then delete the same
+ * plants, and a restart with the other name would restore deleted plants.
  *
- * Symbolic links are allowed, because SQLite resolves them. A folder may have several names, because all lead to the
- * same log. The file is not opened. Closing it would release the locks that this process holds on it. Devices are not
- * compared, because overlay file systems report different ones for one folder's files.
+ * Symbolic links are allowed, because SQLite resolves links. A folder may have several names, because all names lead to
+ * the same log. The file is not opened, because closing the file would release this process's locks on the file.
+ * Device numbers are not compared, because overlay file systems report different numbers for files in one folder.
  */
 export function secondNameOf(path: string): string | undefined {
   const realPath = realpathSync(path);
@@ -44,11 +44,11 @@ export function assertSingleName(path: string): void {
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
-/** Reports when an open file gets a second name, and when that is gone. */
+/** Reports when an open file gets a second name, and when the second name is removed. */
 export class FileNames {
   readonly #path: string;
   readonly #onUpkeep: OnUpkeep;
-  /** When a second name was found, on the `performance.now()` clock, or `undefined` without a second name. */
+  /** When a second name was found, on the `performance.now()` clock. Undefined without a second name. */
   #foundMs: number | undefined;
 
   constructor(path: string, onUpkeep: OnUpkeep) {
@@ -56,7 +56,7 @@ export class FileNames {
     this.#onUpkeep = onUpkeep;
   }
 
-  /** Checks the file's names, and returns whether there is a second one. */
+  /** Checks whether the file has a second name, and returns the result. */
   check(): boolean {
     const problem = this.#findProblem();
     if (problem !== undefined && this.#foundMs === undefined) {
@@ -73,13 +73,13 @@ export class FileNames {
     try {
       return secondNameOf(this.#path);
     } catch {
-      // The file was moved or deleted, which is the store's problem.
+      // Ignores a file that was moved or deleted, because the store reports that problem.
       return undefined;
     }
   }
 }
 
-/** Returns this process's mounts. Empty on systems without this file, where a file cannot be a mount point. */
+/** Returns the mounts of this process. Returns an empty string on systems where a file cannot be a mount point. */
 function readMountInfo(): string {
   try {
     return readFileSync(mountInfoPath, "utf8");

@@ -3,11 +3,11 @@ import { dirname } from "node:path";
 import { createAdvice } from "../contract/schema-version.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 
-/** Only the owner has access, because the file contains callers' names and idempotency keys. */
+/** The mode of a new file. Only the owner has access, because the file contains subjects and idempotency keys. */
 const ownerOnly = 0o600;
 
 /**
- * Checks that an absolute path can be a store's file, whether or not it exists. SQLite itself would not say why.
+ * Checks that an absolute path can be a store's file. The file need not exist. SQLite's error would not give a reason.
  *
  * @throws StoreOpenError with the problem, without the path
  */
@@ -17,8 +17,8 @@ export function assertUsablePath(path: string): void {
 }
 
 /**
- * Checks that a file exists at an absolute path. Stores are created only on request, because otherwise a mistyped path
- * would become an empty store.
+ * Checks that a file exists at an absolute path. If opening created missing stores, a mistyped path would become an
+ * empty store.
  *
  * @throws StoreOpenError with the command that creates the store
  */
@@ -28,15 +28,15 @@ export function assertFileExists(path: string): void {
 }
 
 /**
- * Creates a file that only its owner may read and write, unless it exists. SQLite gives its log the same mode. An
- * existing file is not opened. Closing it would release the locks that this process holds on it.
+ * Creates a missing file that only its owner may read and write. SQLite gives the log the same mode. Does not open an
+ * existing file, because closing the file would release this process's locks on the file.
  */
 export function createPrivateFile(path: string): void {
   if (existsSync(path)) return;
   try {
     closeSync(openSync(path, "wx", ownerOnly));
   } catch {
-    // Another process has created the file meanwhile, or SQLite will report why it cannot be opened.
+    // Another process has created the file, or SQLite will report why the file cannot be opened.
   }
 }
 
@@ -45,13 +45,13 @@ function pathProblemOf(path: string): string | undefined {
   const folderStat = statSync(folder, { throwIfNoEntry: false });
   if (folderStat === undefined) return `the directory ${folder} does not exist`;
   if (!folderStat.isDirectory()) return `${folder} is not a directory`;
-  // The journal files are next to the database.
+  // SQLite creates journal files in the database's directory.
   if (deniedTo(folder)) return `the directory ${folder} is not writable`;
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory() === true) return "the path is a directory";
   if (stat !== undefined) return deniedTo(path) ? "the file is not writable" : undefined;
-  // A link whose target is missing is refused. The target may be on a volume that is not mounted yet, and must not be
-  // created elsewhere. The link is checked again, because another process may have created the file meanwhile.
+  // Refuses a symbolic link without a target. The target may be on a volume that is not mounted yet, and must not be
+  // created elsewhere. `lstatSync` checks the path again, because another process may have created the file.
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;
 }

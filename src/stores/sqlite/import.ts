@@ -3,18 +3,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportOptions, PlantImport } from "../contract/plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// The longest wait for the lock, in milliseconds. The wait is long because an import is not urgent, and even a busy
-// server releases the lock between batches.
+// Timeout for the lock, in milliseconds. The timeout is long because an import is not urgent, and even a busy server
+// releases the lock between batches.
 const lockTimeoutMs = 60_000;
 
-// How many ids are sorted together: 2 MB. Random ids are distributed over all table pages. If they are sorted, a
-// transaction writes a page range instead of one page per id, and 5 million ids take a quarter of the CPU time.
+// Maximum number of ids that are sorted together (2 MB). Random ids are distributed over all table pages. For sorted
+// ids, a transaction writes a page range instead of one page per id. Importing 5 million sorted ids takes a quarter of
+// the CPU time.
 const batchMax = 250_000;
 
-// Ids per transaction. Enough to make the commit's cost small, and few enough for a server to delete in between.
+// Maximum number of ids per transaction. Large enough for a low commit cost, but short for a server that waits.
 const transactionMax = 10_000;
 
-/** Starts an import into a file that a server may be using at the same time. The import owns the connection. */
+/** Starts an import into a store. A server may use the store at the same time. The import owns the connection. */
 export function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
   const readDeletions = options.restore === true ? neverDeleted : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
@@ -34,7 +35,7 @@ export function startImport(db: DatabaseSync, options: ImportOptions): PlantImpo
       };
       for (let at = 0; at < sorted.length; at += transactionMax) {
         runInTransaction(db, () => addPart(sorted.subarray(at, at + transactionMax)), lockTimeoutMs);
-        // Allows a server to take the lock.
+        // Waits without the lock, so that a server can take the lock.
         await sleep(lockGapMs);
       }
       return { added, deleted, present: sorted.length - added - deleted };
@@ -48,8 +49,8 @@ type IsDeleted = (id: bigint) => boolean;
 const neverDeleted = (): IsDeleted => () => false;
 
 /**
- * Copies the deletion records' ids into a temporary table. Returns a function that copies newer records' ids. The
- * function must be called in the insert's transaction, so that no plant is deleted between lookup and insert.
+ * Copies the plant ids in deletion records into a temporary table. Returns a function that copies the ids in newer
+ * records. Call the function in the insert's transaction, so that no plant is deleted between lookup and insert.
  *
  * An index on the records would make the copy unnecessary, but each deletion would cost 1.5 times as much.
  */
@@ -68,7 +69,7 @@ function followDeletions(db: DatabaseSync): () => IsDeleted {
     markCopied.run();
     return (id) => find.get(id) !== undefined;
   };
-  // Copies most ids before the first transaction holds the lock.
+  // Copies the ids in existing records before the first import transaction takes the write lock.
   db.exec("BEGIN");
   followDeletionLog();
   db.exec("COMMIT");

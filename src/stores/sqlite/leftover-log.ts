@@ -5,24 +5,23 @@ import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
 import { WalIndexFile } from "./wal-index.ts";
 
-// How many bytes are rewritten under one lock: a log's usual size, for which another server waits a few milliseconds.
+// Maximum number of bytes that are rewritten per lock. A log of usual size delays another server a few milliseconds.
 const partBytes = 4 * 2 ** 20;
 
 /**
- * Makes durable what earlier processes have left in a file's write-ahead log, and checks that the log belongs to the
- * file. Until then, the file must not be read. SQLite reads the log from the system's page cache, which may contain
- * commits that are not on disk, because their process was killed before it synced them, or because the sync failed.
- * After a failed sync, the system marks the pages as written, and another sync does not write them. So the whole log is
- * written again, unchanged.
+ * Makes the commits in an existing write-ahead log durable, and checks that the log belongs to the file. The file must
+ * not be read before. SQLite reads the log from the system's page cache. The cache may contain commits that are not on
+ * disk, because a process was killed before a sync, or because a sync failed. After a failed sync, the system marks the
+ * pages as written, and another sync does not write the pages. So this function writes the whole log again, unchanged.
  *
  * The check is necessary because SQLite copies any log with the right name into the file, even an earlier file's log.
  * The check is skipped if another process has the file open, because other processes cannot write during the check.
- * Only the first connection writes the index anew (https://sqlite.org/src: unixLockSharedMemory), without commits. The
- * index's time is not sufficient, because other processes' commits change it too.
+ * Only the first connection rebuilds the index (https://sqlite.org/src: unixLockSharedMemory), and its commit count is
+ * then 0. The index's modification time is not sufficient, because commits of other processes also change that time.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
- * @param onCheck - called before the file is checked, which reads all of it
- * @throws when the log cannot be made durable or the check fails. The file and its log are then unchanged
+ * @param onCheck - called before the check, which reads the whole file
+ * @throws if the log cannot be made durable or the check fails. The file and the log are then unchanged
  */
 export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?: () => void): void {
   const log = openLog(file);
@@ -31,8 +30,8 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
     const index = `${realpathSync(file)}-shm`;
     const initialMs = timeOf(index);
     using files = new DisposableStack();
-    // This connection is read-only. Otherwise, if it is closed last, SQLite copies the log into the file and deletes the
-    // log. The file would be damaged if a power loss then removed copied commits from the log.
+    // The connection is read-only. When the last writable connection closes, SQLite copies the log into the file and
+    // deletes the log. The file would be damaged if a power loss then removed copied commits from the log.
     using reader = new DatabaseSync(file, { readOnly: true });
     untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
     const isFirst = timeOf(index) !== initialMs && files.use(new WalIndexFile(index)).read()?.commits === 0;
@@ -47,7 +46,7 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
   }
 }
 
-/** Returns when a file was last written, in milliseconds, or `undefined` if it does not exist. */
+/** Returns a file's modification time, in milliseconds. Returns `undefined` if the file does not exist. */
 function timeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
@@ -58,7 +57,7 @@ function rewriteLog(log: number, writer: DatabaseSync, lockTimeoutMs?: number): 
   let at = 0;
   let count: number;
   do {
-    // The transaction prevents other processes from writing meanwhile.
+    // The transaction prevents other processes from writing to the log.
     count = runInTransaction(writer, () => writePart(at), lockTimeoutMs);
     fsyncSync(log);
     at += count;
@@ -75,7 +74,7 @@ function assertLogFits(reader: DatabaseSync): void {
 
 function openLog(file: string): number | undefined {
   try {
-    // SQLite puts the log next to the real file, even when it was opened through a link.
+    // SQLite puts the log next to the real file, even if the file was opened through a link.
     return openSync(`${realpathSync(file)}-wal`, "r+");
   } catch (fault) {
     if (fault instanceof Error && "code" in fault && fault.code === "ENOENT") return undefined;

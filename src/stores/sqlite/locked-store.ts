@@ -8,13 +8,13 @@ import { idsIn, openDatabase, toBigInt } from "./database.ts";
 import { isLocked, storeErrorOf } from "./problem.ts";
 
 /**
- * Opens a store's file, and locks it until it is disposed of. Other processes can neither read nor write it.
+ * Opens and locks a store's file. Until the result is disposed of, other processes can neither read nor write the file.
  *
- * @param refused - the store identity that must not be opened
- * @throws StoreOpenError when the file cannot be opened, or another process, such as a server, has it open
+ * @param refused - the identity of a store that must not be opened
+ * @throws StoreOpenError if the file cannot be opened, or another process, such as a server, has the file open
  */
 export function openLockedSqlite(file: string, refused: string | undefined): LockedStore {
-  // Opening the source again would wait for its lock.
+  // Opening the source a second time would wait for the source's lock.
   if (existsSync(file) && realpathSync(file) === refused)
     throw new StoreOpenError(`${file} is both the source and the target`);
   const db = openDatabase({ file });
@@ -30,8 +30,8 @@ export function openLockedSqlite(file: string, refused: string | undefined): Loc
 function lock(db: DatabaseSync, file: string): void {
   try {
     // Fails while another connection is open, because only the last connection can change the journal mode from WAL.
-    // The next server changes it back. In this mode, a transaction's journal contains only pages that existed before
-    // it. With EXTRA, a commit also syncs the journal's removal.
+    // The next server changes the mode back. In mode DELETE, the journal contains only pages that existed before the
+    // transaction. With EXTRA, a commit also syncs the journal's removal.
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE");
   } catch (fault) {
     if (!isLocked(fault)) throw storeErrorOf(`cannot open ${file}`, fault);
@@ -39,7 +39,7 @@ function lock(db: DatabaseSync, file: string): void {
   }
 }
 
-// SQLite joins by an index that it builds in a temporary file. A key is valid only while its record exists.
+// SQLite builds an index for the join in a temporary file. A key is valid only while its record exists.
 const recordsSql = `
   SELECT plant_id, deleted_at, subject, request_id, batch, idempotency_key
   FROM deletions LEFT JOIN idempotency_keys USING (seq, deleted_at) ORDER BY deletions.seq`;
@@ -94,7 +94,7 @@ class LockedSqlite implements LockedStore {
       const insert = this.#db.prepare(
         "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
       );
-      // Retention may have left a row with the key, see migrations.ts.
+      // Replaces a row with the same key that retention may have left, see migrations.ts.
       const keepKey = this.#db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
       const isInserted = (record: DeletionRecord): boolean => {
         const { plantId, subject, requestId, batch, idempotencyKey } = record;
@@ -110,7 +110,7 @@ class LockedSqlite implements LockedStore {
     this.#run(() => this.#db.exec("COMMIT"));
   }
 
-  // Closing rolls back.
+  // Closing the connection rolls the transaction back.
   async [Symbol.asyncDispose](): Promise<void> {
     this.#db.close();
   }

@@ -1,15 +1,15 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { type WalIndex, WalIndexFile } from "./wal-index.ts";
 
-// The headers that the log and each frame have (sqlite.org/fileformat.html#the_write_ahead_log).
+// Header sizes of the log and of each frame (sqlite.org/fileformat.html#the_write_ahead_log).
 const logHeaderBytes = 32;
 const frameHeaderBytes = 24;
 const saltsAt = 16;
 
 /**
- * Detects that another program has truncated or overwritten a write-ahead log. The log is shorter than its index says,
- * or starts with other salts. Other processes may write to the log with SQLite at the same time. Time stamps are not
- * compared, because touch, backups and restores of a folder change them without changing the content.
+ * Detects that another program has truncated or overwritten a write-ahead log. A truncated log is shorter than its
+ * index says. An overwritten log starts with other salts. Other processes may write to the log with SQLite at the same
+ * time. Timestamps are not compared, because `touch` and folder backups change timestamps without changing the content.
  */
 export class LogIntegrity {
   readonly #indexFile: WalIndexFile;
@@ -17,7 +17,7 @@ export class LogIntegrity {
   readonly #saltsOfLog = new BigUint64Array(1);
   #isCut = false;
 
-  /** @param path - the file's real path. A connection must have read from its log */
+  /** @param path - the real path of the database file. A connection must have read from the file's log */
   constructor(path: string) {
     this.#indexFile = new WalIndexFile(`${path}-shm`);
     this.#log = openSync(`${path}-wal`, "r");
@@ -28,29 +28,29 @@ export class LogIntegrity {
     return this.#isCut;
   }
 
-  /** Returns the log's index. Read it before the log's `stat`, then call {@link check}. */
+  /** Returns the log's index. Read the index before the log's size, then call {@link check}. */
   readIndex(): WalIndex | undefined {
     return this.#indexFile.read();
   }
 
   /**
-   * Checks the log's size with the index that was read before it. Returns whether this or an earlier check has found
-   * that the log was truncated or overwritten.
+   * Compares the log's size with an index that was read before the size. Returns whether this or an earlier check has
+   * found that the log was truncated or overwritten.
    */
   check(index: WalIndex | undefined, logBytes: number): boolean {
     if (index === undefined || this.#isComplete(index, logBytes)) return this.#isCut;
-    // If SQLite has restarted the log since the index was read, the index has other salts now.
+    // The salts have changed if SQLite has restarted the log since the index was read.
     if (this.#indexFile.read()?.salts === index.salts) this.#isCut = true;
     return this.#isCut;
   }
 
-  /** Closes the files, after the connection. */
+  /** Closes the log and its index. Close the connection first. */
   close(): void {
     closeSync(this.#log);
     this.#indexFile[Symbol.dispose]();
   }
 
-  /** Returns whether the log contains all frames in the index. If the index has none, the log may have older ones. */
+  /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
   #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
     if (frames === 0) return true;
     if (logBytes < logHeaderBytes + frames * (frameHeaderBytes + pageBytes)) return false;

@@ -16,13 +16,13 @@ export interface IdRange {
   readonly last: bigint;
 }
 
-// "PLNT": distinguishes a plant store from another program's database (sqlite.org/pragma.html#pragma_application_id).
+// "PLNT" in ASCII. Identifies a plant store's database (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
-/** Called once a migration is durable, with the versions before and after it. 0 is a new file. */
+/** Called once a migration is durable, with the versions before and after. A new file had version 0. */
 export type OnMigrated = (from: number, to: number) => void;
 
-/** Options for {@link migrate}, as in `DatabaseOptions`, and the steps from version 1. */
+/** Options for {@link migrate}. `steps` are the migration steps from version 1. */
 export interface MigrateOptions {
   readonly plantsWhenCreated?: IdRange | undefined;
   readonly lockTimeoutMs?: number | undefined;
@@ -31,10 +31,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates a file to the newest schema in one transaction, completely or not at all. A file without a schema becomes a
- * plant store. A newer schema that the release can use is left unchanged.
+ * Migrates a file to the newest schema in one transaction. A file without a schema becomes a plant store. A newer
+ * schema that this release can use is not changed.
  *
- * @throws StoreOpenError when the file belongs to another program, or the release cannot use its schema
+ * @throws StoreOpenError if the file belongs to another program, or this release cannot use the file's schema
  */
 export function migrate(
   db: DatabaseSync,
@@ -46,7 +46,7 @@ export function migrate(
     const from = runInTransaction(
       db,
       () => {
-        // Checked again under the lock, because two processes may open a new file at the same time.
+        // Checks the version again under the lock, because two processes may open a new file at the same time.
         const { version } = versionOf(db);
         if (isDone(version)) return version;
         if (version === 0) createTables(db, plantsWhenCreated);
@@ -71,7 +71,7 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
 /**
  * Checks that a release can use a plant store's schema.
  *
- * @param supported - the release's schema version. By default this release's
+ * @param supported - the release's schema version. Default this release's version
  * @throws StoreOpenError when the release cannot use the schema, or the file belongs to another program
  */
 export function assertUsable(db: DatabaseSync, supported: number = ownSchema.version): void {

@@ -1,21 +1,20 @@
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../contract/schema-version.ts";
 
-/** One step to a newer schema. While it runs, the previous release's servers wait for the lock. */
+/** One step to a newer schema. During the step, the previous release's servers wait for the lock. */
 export interface Migration extends SchemaStep {
-  /** Runs in one transaction with all remaining steps. Must take less than a second, even for a large store. */
+  /** The statements. All steps run in one transaction. Must take less than a second, even for a large store. */
   readonly sql: string;
 }
 
 /**
  * Creates schema version 1.
  *
- * - `plants` is a rowid table: the id is the key of the b-tree itself, and every int64 is a valid rowid.
- * - In `deletions`, plant_id is not unique: a restored plant can be deleted again. deleted_at is in milliseconds since
- *   1970-01-01 UTC. batch counts the commits.
- * - `plantstore_schema` has the oldest release that can use the schema. Its version is `user_version`.
- * - Keys are in a separate table, from which they are dropped later, a page at a time. Keys are random, so with an
- *   index on the records, another page would be written for each dropped record. `swept_keys` has the end of the last
- *   slice of keys.
+ * - `plants` is a rowid table. The id is the key of the b-tree itself, and every int64 is a valid rowid.
+ * - In `deletions`, plant_id is not unique, because a restored plant can be deleted again. deleted_at is in
+ *   milliseconds since 1970-01-01 UTC. batch is a number that counts commits.
+ * - `plantstore_schema` contains the oldest release that can use the schema. `user_version` is the schema version.
+ * - Idempotency keys are in a separate table, and are dropped later, a page at a time. Keys are random, so an index on
+ *   the records would cost a page write per dropped record. `swept_keys` has the end of the last slice of keys.
  */
 export const tablesSql = `
   CREATE TABLE plants (id INTEGER PRIMARY KEY) STRICT;
@@ -44,5 +43,5 @@ export const tablesSql = `
  */
 export const migrations: readonly Migration[] = [];
 
-/** This release's schema. */
+/** The schema version of this release. */
 export const ownSchema: SchemaVersion = schemaAfter(migrations);

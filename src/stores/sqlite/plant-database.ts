@@ -9,7 +9,7 @@ import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
- * Opens a store's file for an operator, while a server may be using it.
+ * Opens a store's file for an operator's commands. A server may use the store at the same time.
  *
  * @throws StoreOpenError when the file does not exist, or is not a plant store
  */
@@ -26,8 +26,8 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 }
 
 /**
- * Creates a store's file or migrates it to this release's schema, and returns the versions before and after. A newer
- * schema that this release can use is left unchanged.
+ * Creates a store's file or migrates the file to this release's schema. Returns the versions before and after. A newer
+ * schema that this release can use is not changed.
  *
  * @throws StoreOpenError that names the file and the problem
  */
@@ -42,7 +42,7 @@ async function* listDeletions(
   db: DatabaseSync,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // All records are read even for one plant, because an index would make every deletion more expensive.
+  // Reads all records even for a single plant. An index by plant would make every deletion more expensive.
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 
-/** What an operator should do about a file that may be damaged. A restore undoes deletions, so it is the last step. */
+/** Advice for an operator whose file may be damaged. The last step is a restore, because a restore undoes deletions. */
 export const repairAdvice: string =
   'stop the server, run "plantstore check", then start the server; run "plantstore restore" with a backup only if the ' +
   "check reports damage";
@@ -12,14 +12,14 @@ const lockedCode = 6;
 const ioErrorCode = 10;
 const constraintCode = 19;
 
-// SQLITE_IOERR_SHMSIZE: the first connection to a file extends its -shm file.
+// SQLITE_IOERR_SHMSIZE. The first connection to a file could not extend the -shm file.
 const shmSizeCode = 4_874;
 const shmSizeProblem: StoreProblem = {
   text: "its -shm file cannot be extended, probably because the disk is full",
   isTemporary: false,
 };
 
-// Primary result codes (sqlite.org/rescode.html). Extended codes contain the primary code in their low byte.
+// Problems by primary result code (sqlite.org/rescode.html). The low byte of an extended code is the primary code.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission denied", isTemporary: true }],
   [busyCode, { text: "another process holds the lock on the file", isTemporary: true }],
@@ -33,21 +33,21 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [26, { text: "the file is not an SQLite database", isTemporary: false }],
 ]);
 
-/** Describes a `node:sqlite` error. Any other error is permanent: a `StoreOpenError` or a bug. */
+/** Returns the problem for a `node:sqlite` error. Any other error is a `StoreOpenError` or a bug, and is permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
   if (fault instanceof Error && "errcode" in fault && fault.errcode === shmSizeCode) return shmSizeProblem;
   const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
 }
 
-/** Returns the error for an operator, when something that `what` describes has failed, such as "cannot open a.db". */
+/** Returns an error for an operator. `what` describes the failed operation, such as "cannot open a.db". */
 export function storeErrorOf(what: string, fault: unknown): StoreOpenError {
   return new StoreOpenError(`${what}: ${fileProblemOf(fault).text}`, { cause: fault });
 }
 
 /**
- * Describes a checkpoint's error. After a failed write or sync it is temporary. The log is complete, and the next
- * checkpoint writes all its pages again.
+ * Returns the problem for a checkpoint's error. A failed write or sync is temporary. The log is complete, and the next
+ * checkpoint writes all pages in the log again.
  */
 export function checkpointProblemOf(fault: unknown): StoreProblem {
   const { text, isTemporary } = fileProblemOf(fault);
@@ -57,16 +57,16 @@ export function checkpointProblemOf(fault: unknown): StoreProblem {
   };
 }
 
-/** Reads a whole file with its log, and describes the first inconsistent page, row or index. */
+/** Reads the whole file and its log. Returns a description of the first inconsistent page, row or index, if any. */
 export function findDamage(db: DatabaseSync): string | undefined {
   const result = String(db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
   return result === "ok" ? undefined : result.split("\n").at(-1);
 }
 
 /**
- * Reads a whole file with its log.
+ * Checks that the file is not damaged. Reads the whole file and its log.
  *
- * @throws StoreOpenError with the first inconsistency
+ * @throws StoreOpenError that describes the first inconsistency
  */
 export function assertUndamaged(db: DatabaseSync): void {
   const damage = findDamage(db);

@@ -11,15 +11,15 @@ import { assertUndamaged, isLocked, storeErrorOf } from "./problem.ts";
 import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
- * Replaces a store that no process has open by a copy of a backup, once the copy is complete and on disk.
+ * Replaces a store with a copy of a backup, once the copy is complete and on disk. No process may have the store open.
  *
- * @throws StoreOpenError when the backup is damaged or not a plant store, or the store is open or not writable
+ * @throws StoreOpenError if the backup is damaged or not a plant store, or if the store is open or not writable
  */
 export function restore(file: string, backup: string): void {
   if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
-  // The backup may have several names, because it has no log unless a server uses it.
+  // The backup may have several names, because only a server that uses a backup creates a log.
   readDatabaseFile(backup, assertSoundBackup);
-  // If the path is a link, its target is replaced, because the log is next to the real file.
+  // If the path is a link, replaces the link's target, because the log is next to the real file.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
   try {
     assertUsablePath(path);
@@ -44,25 +44,25 @@ function copyBackup(backup: string, copy: string): void {
 }
 
 function replace(path: string, copy: string): void {
-  // Throws before anything is removed, if another process has removed the copy.
+  // Throws if another process has removed the copy, before any file is removed.
   statSync(copy);
   using lock = existsSync(path) ? lockExclusively(path) : undefined;
-  // With the lock, the file contains everything from its log. Without the lock, it may not, so it is removed first.
-  // Starting from the file without its log would restore deleted plants.
+  // With the lock, the file contains all commits in its log. Without the lock, the file may lack commits, so the file
+  // is removed before the log. A server that started with the file but without its log would restore deleted plants.
   if (lock === undefined) rmSync(path, { force: true });
-  // SQLite would copy an old log into the new file, so the log's removal must be durable before the rename.
+  // SQLite would copy an old log into the new file. So the log's removal must be durable before the rename.
   for (const end of ["-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });
   syncFolderOf(path);
   renameSync(copy, path);
   syncFolderOf(path);
 }
 
-/** Returns a connection that locks a file exclusively, or `undefined` if the file is too damaged for that. */
+/** Returns a connection that locks a file exclusively. Returns `undefined` if the file is too damaged. */
 function lockExclusively(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
     // Fails while another connection is open, because only the last connection can change the journal mode from WAL. In
-    // other modes, connections hold no permanent lock, and the exclusive lock is sufficient.
+    // other modes, connections hold no permanent lock, so BEGIN EXCLUSIVE is sufficient.
     db.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     return db;
   } catch (fault) {

@@ -4,23 +4,23 @@ import { type OnUpkeep, reportDropped } from "../contract/upkeep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
-/** Records per transaction. With the keys that are swept, it takes 2 ms, during which no deletion is committed. */
+/** Maximum number of records per transaction. A transaction takes 2 ms, and no deletion is committed meanwhile. */
 const sliceMax = 1_000;
 
-// How many keys are checked for each dropped record. So a quarter of the keys are expired when the scan reaches them,
-// and a page is written once for all its expired keys. On average, an eighth of the keys in the table are expired.
+// Number of idempotency keys that are checked per dropped record. A quarter of the keys are expired when the scan
+// reaches them, and a page is written once for all its expired keys. On average, an eighth of all keys are expired.
 const keysPerRecord = 4;
 
-// Blobs sort after all text.
+// SQLite sorts a blob after all text.
 const afterAllKeys = new Uint8Array();
 
 /**
- * Prepares the function that drops expired deletion records. Each call drops, in one short transaction, the oldest
- * records that are older than `keptMs` at `nowMs`, a time in milliseconds since the epoch. The function returns the
- * milliseconds until the next call is due, and does not throw. The function reports to `onUpkeep` when no expired
- * records remain, and after an error.
+ * Prepares the function that drops expired deletion records. Each call drops the oldest expired records in one short
+ * transaction. `nowMs` is in milliseconds since the epoch. A record is expired if it is older than `keptMs`. The
+ * function returns the milliseconds until the next call is due, and does not throw. The function calls `onUpkeep` when
+ * no expired records remain, and after an error.
  *
- * The newest record is kept. SQLite derives the next `seq` from it, and an import requires that none is reused.
+ * The newest record is kept. SQLite derives the next `seq` from the newest record, and imports require unique `seq`s.
  */
 export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnUpkeep): (nowMs: number) => number {
   let count = 0;
@@ -44,7 +44,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
-      // Only reported. If the file has a problem, the next batch fails too.
+      // The error is only reported. If the file has a problem, the next batch also fails.
       problem = fileProblemOf(fault).text;
     }
     reportDropped(onUpkeep, { count, problem, begunMs });
@@ -54,11 +54,11 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
 }
 
 /**
- * Prepares the function that drops the keys of dropped records. Call it in their transaction, with their number.
+ * Prepares the function that drops idempotency keys without a record. Call the function with the number of dropped
+ * records, in the transaction that drops the records.
  *
- * The function scans all keys in order, one slice per call, and then starts again. Keys may be dropped late, because a
- * key without a record is ignored. Clock jumps do not matter, because a key that is older than the oldest record has no
- * record.
+ * The function scans all keys in order, one slice per call, and then starts again. Keys without a record are ignored,
+ * so keys may be dropped late. A key that is older than the oldest record has no record, even if the clock jumps.
  */
 function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const lastEnd = db.prepare("SELECT up_to FROM swept_keys");

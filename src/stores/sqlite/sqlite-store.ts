@@ -13,7 +13,7 @@ import type { DeleteBatch, FileEnding } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
-/** How often the file is checked with a write, in milliseconds, to detect a full disk or a removed file. */
+/** Interval between checks with a write, in milliseconds. The checks detect a full disk or a removed file. */
 export const watchIntervalMs = 10_000;
 
 /** Options for {@link openSqliteStore}. */
@@ -30,14 +30,14 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
 };
 
 /**
- * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
- * unless `migrates` or `plantsWhenCreated` is set. Then it is created.
+ * Opens a plant store in an SQLite file. A separate thread owns the file. Creates a missing store only if `migrates` or
+ * `plantsWhenCreated` is set.
  *
- * After a crash, the whole file is checked. The store is returned when the check starts. The store already accepts
- * deletions, which wait until the check is finished.
+ * After a crash, the whole file is checked. The store is returned when the check starts. During the check, the store
+ * accepts deletions, but deletions wait until the check is finished.
  *
  * After a file error, the store stops writing, reports a `problem` and refuses deletions. After a temporary error, such
- * as a full disk, it resumes by itself.
+ * as a full disk, the store resumes by itself.
  *
  * @throws StoreOpenError that names the file and the problem; TypeError for unknown options
  */
@@ -60,8 +60,8 @@ class SqliteBackend implements Backend {
   constructor(file: string, thread: StorageThread) {
     this.name = file;
     this.#thread = thread;
-    // Waits for the check first. The thread may exit in the same turn in which its check fails, and the failed check is
-    // then the reason.
+    // Waits for the check first. If the check fails and the thread exits in the same turn, the failed check must be the
+    // reported reason.
     void this.#waitForCheck()
       .then(() => thread.exited)
       .then((reason) => this.#health.report({ text: reason, isTemporary: false }));
@@ -80,9 +80,9 @@ class SqliteBackend implements Backend {
   }
 
   async commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined> {
-    // The deferred deletions have left the queue, so they are sent after the check even if their call is cancelled.
+    // Deletions that wait here have left the queue, so they are sent even if their calls are cancelled.
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    // The deferred deletions were requested before the store stopped writing.
+    // The store may have stopped writing while the batch waited for the check.
     const refusal = refusalOf(this);
     if (refusal !== undefined) return refusal;
     const { failure, endings: kinds } = await this.#thread.deleteBatch(toBatch(batch));
@@ -105,7 +105,7 @@ class SqliteBackend implements Backend {
     try {
       await this.#thread.opened;
     } catch (fault) {
-      // Both the message and `problem` name the file.
+      // Removes the file's name from the message, because `problem` adds the file's name.
       const text =
         fault instanceof StoreOpenError ? fault.message.replace(`cannot open ${this.name}: `, "") : undefined;
       if (text !== undefined) this.#health.report({ text, isTemporary: false, needsOperator: true });

@@ -9,7 +9,7 @@ import type { DatabaseOptions } from "./database.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 
-/** A request to the storage thread. The first one is `open`. After `close` the thread exits. */
+/** A request to the storage thread. The first request is `open`. After `close`, the thread exits. */
 export type StorageRequest =
   | { readonly kind: "open"; readonly options: DatabaseOptions }
   | { readonly kind: "deleteBatch"; readonly batch: DeleteBatch }
@@ -18,8 +18,8 @@ export type StorageRequest =
   | { readonly kind: "close" };
 
 /**
- * The thread's messages: a reply to each request, upkeep at any time, and `checking` before the reply to `open` if the
- * thread has to check the file.
+ * A message from the storage thread. The thread replies to each request, and sends `upkeep` at any time. If the thread
+ * has to check the file, it sends `checking` before the reply to `open`.
  */
 export type StorageReply =
   | { readonly kind: "checking" }
@@ -29,17 +29,17 @@ export type StorageReply =
   | { readonly kind: "checked"; readonly problem: StoreProblem | undefined; readonly file: StoreFile }
   | { readonly kind: "upkeep"; readonly upkeep: Upkeep };
 
-/** The store's interface to the storage thread, which replies to requests in order. */
+/** Sends a store's requests to the storage thread. The thread replies in the order of the requests. */
 export class StorageThread {
-  /** The thread that was started before its file was known. */
+  /** A thread that was started before the store's file was known. */
   static #prestarted: StorageThread | undefined;
 
   readonly #worker: Worker;
   readonly #wakeUp = new ThreadWakeUp();
   readonly #exited = Promise.withResolvers<string>();
-  /** Resolves once the thread no longer has the file open. */
+  /** Resolves once the thread has exited, and so no longer has the file open. */
   readonly #hasExited = Promise.withResolvers<void>();
-  /** The callers that wait for a reply, in request order. */
+  /** Promises for the replies, in the order of the requests. */
   readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
   readonly #checking = Promise.withResolvers<void>();
   #opened: Promise<void> = Promise.resolve();
@@ -48,17 +48,17 @@ export class StorageThread {
   #file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
 
   private constructor() {
-    // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
+    // The worker's module has the same extension as this module: `.ts` in the source, and `.js` in a build.
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
     const { memory: workerData } = this.#wakeUp;
-    // The process's options, such as a profiler or a module to preload, do not apply to this thread.
+    // The thread does not inherit the Node.js options of the process, such as a profiler or a preloaded module.
     this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
     this.#worker.on("message", (reply: StorageReply) => {
       if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
     });
-    // Every error is followed by an exit, which closes the file. Only the first reason is used.
+    // The thread exits after every error, which closes the file. Only the first reason is used.
     this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
     this.#worker.on("exit", () => {
       this.#onExit("the storage thread has exited");
@@ -67,21 +67,21 @@ export class StorageThread {
   }
 
   /**
-   * Starts a thread before its file is known, for the next {@link StorageThread.start}. Starting takes 20 ms, during
-   * which the main thread can do something else. An unused thread does not keep the process running.
+   * Starts a thread for the next {@link StorageThread.start}, before the file is known. The thread needs 20 ms to
+   * start, and meanwhile the main thread can continue. An unused thread does not keep the process running.
    */
   static prestart(): void {
     try {
       StorageThread.#prestarted = new StorageThread();
     } catch {
-      // For example, the permissions of Node.js do not allow threads. `start` will then throw.
+      // The Node.js permissions may not allow threads. `start` then throws the error.
       return;
     }
     StorageThread.#prestarted.#worker.unref();
   }
 
   /**
-   * Starts the thread and waits until it has opened the file, or has begun to check it: see {@link opened}.
+   * Starts the thread. Resolves when the thread has opened the file or begins to check the file, see {@link opened}.
    *
    * @throws StoreOpenError that names the file and the problem
    */
@@ -95,7 +95,7 @@ export class StorageThread {
     return thread;
   }
 
-  /** Resolves once the file is open. Rejects with a StoreOpenError when its check finds it damaged. */
+  /** Resolves once the file is open. Rejects with a StoreOpenError if the check finds a damaged file. */
   get opened(): Promise<void> {
     return this.#opened;
   }
@@ -110,14 +110,14 @@ export class StorageThread {
     return this.#file;
   }
 
-  /** Commits a batch. Rejects when the thread exits before it has replied, or has exited before. */
+  /** Commits a batch. Rejects if the thread has exited, or exits before it replies. */
   async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
     const reply = await this.#request({ kind: "deleteBatch", batch });
     if (reply.kind !== "ran") throw unexpected(reply);
     return reply.result;
   }
 
-  /** Returns why the file cannot be written. Rejects when the thread exits before it has replied. */
+  /** Returns why the file cannot be written, if there is a problem. Rejects if the thread exits before it replies. */
   async checkWrite(): Promise<StoreProblem | undefined> {
     const reply = await this.#request({ kind: "checkWrite" });
     if (reply.kind !== "checked") throw unexpected(reply);
@@ -125,7 +125,7 @@ export class StorageThread {
     return reply.problem;
   }
 
-  /** Closes the file, and resolves once the thread has exited, even if it failed before. */
+  /** Closes the file. Resolves once the thread has exited, even if the thread has already failed. */
   async close(): Promise<void> {
     this.#send({ kind: "close" });
     await this.#hasExited.promise;
@@ -161,8 +161,8 @@ function unexpected({ kind }: StorageReply): Error {
 }
 
 /**
- * Returns an environment that contains only the process's compile cache, if it has one. With the cache, a thread that
- * runs from source starts in half the time.
+ * Returns the thread's environment, which contains only the compile cache of the process, if any. With the cache, a
+ * thread that runs from source starts in half the time.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();

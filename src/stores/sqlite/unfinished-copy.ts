@@ -4,12 +4,12 @@ import { dirname, join } from "node:path";
 
 const copyNames = /\.[0-9a-f]{16}\.unfinished(?:-journal)?$/;
 
-/** The time without a write after which a copy is abandoned, in milliseconds: a day. */
+/** A copy is abandoned if no process has written to it for this time, in milliseconds: one day. */
 const abandonedMs = 24 * 3_600_000;
 
 /**
- * Returns a new path, next to `path`, for a copy that will be renamed to `path`. Removes the copies that killed
- * processes have left in the folder. Disposing of the path removes a copy that has not been renamed.
+ * Returns a new path for an unfinished copy of `path`, in the same folder. The caller renames the finished copy to
+ * `path`. Disposing removes a copy that was not renamed. Also removes the copies that killed processes have left.
  */
 export function openUnfinishedCopy(path: string): Disposable & { readonly path: string } {
   removeAbandonedCopies(dirname(path));
@@ -23,7 +23,7 @@ function removeAbandonedCopies(folder: string): void {
     try {
       if (Date.now() - statSync(copy).mtimeMs > abandonedMs) rmSync(copy);
     } catch {
-      // Kept: a file that this process may not remove prevents neither a new copy nor the removal of other files.
+      // Ignores a file that this process may not remove. A new copy is still possible.
     }
   }
 }
@@ -32,7 +32,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {
-    // A folder that cannot be listed can still get a new copy.
+    // Ignores a folder that cannot be listed. A new copy may still be possible.
     return [];
   }
 }

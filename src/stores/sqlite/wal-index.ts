@@ -1,53 +1,53 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** A write-ahead log's state, as all connections see it (sqlite.org/walformat.html#the_wal_index_file_format). */
+/** The write-ahead log's state in the shared index (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
-  /** How many commits followed since the first connection built the index from the log, modulo 2^32. */
+  /** Number of commits since the first connection built the index from the log, modulo 2^32. */
   readonly commits: number;
-  /** How many valid frames the log has. */
+  /** Number of valid frames in the log. */
   readonly frames: number;
-  /** A page's size, in bytes. */
+  /** Page size, in bytes. */
   readonly pageBytes: number;
-  /** The log's salts, as eight bytes in native order. They change when the log is restarted. */
+  /** The log's salts, as eight bytes in native order. The salts change when the log is restarted. */
   readonly salts: bigint;
-  /** How many frames checkpoints have copied into the file. */
+  /** Number of frames that checkpoints have copied into the file. */
   readonly backfilled: number;
 }
 
-// Two copies of a 48-byte header, nBackfill and a word that is not used here, as 4-byte words.
+// The index starts with two copies of a 48-byte header, nBackfill, and an unused word. Sizes are in 4-byte words.
 const headerWords = 12;
 const indexWords = 2 * headerWords + 2;
 
-// A writer needs less than a microsecond to change both copies. If it was killed in between, they differ until the next
-// connection reads and repairs them.
+// A writer changes both header copies in less than a microsecond. If the writer was killed between the changes, the
+// copies differ until the next connection reads and repairs the header.
 const attemptsMax = 1_000;
 
-/** Reads the -shm file, in which all connections share the index of a write-ahead log. */
+/** Reads a -shm file. All connections share the write-ahead log's index in this file. */
 export class WalIndexFile implements Disposable {
   readonly #descriptor: number;
-  // In native byte order, except for the salts, which are only compared.
+  // Words are in native byte order, except for the salts. The salts are only compared.
   readonly #words = new Uint32Array(indexWords);
   readonly #halfWords = new Uint16Array(this.#words.buffer);
   readonly #doubleWords = new BigUint64Array(this.#words.buffer);
 
-  /** Opens the file. A connection must have read from the log. */
+  /** Opens a -shm file. A connection must already have read from the log. */
   constructor(path: string) {
     this.#descriptor = openSync(path, "r");
   }
 
-  /** Returns the current state, or `undefined` if the header's two copies still differ after all attempts. */
+  /** Returns the log's current state. Returns `undefined` if the header's two copies differ at every attempt. */
   read(): WalIndex | undefined {
     for (let attempts = 0; attempts < attemptsMax; attempts++) {
       readSync(this.#descriptor, this.#words, 0, this.#words.byteLength, 0);
-      // A writer changes one copy after the other.
+      // A writer changes one header copy after the other, so the copies may differ.
       if (this.#areCopiesEqual()) return this.#parse();
     }
     return undefined;
   }
 
   /**
-   * Closes the file. Close the connection first, because a process loses its locks on a file when it closes any
-   * descriptor for the file (POSIX fcntl).
+   * Closes the file. Close the connection first. Otherwise the connection would lose its locks, because a process loses
+   * its locks on a file when it closes any descriptor for the file (POSIX fcntl).
    */
   [Symbol.dispose](): void {
     closeSync(this.#descriptor);
@@ -63,7 +63,7 @@ export class WalIndexFile implements Disposable {
     return {
       commits: this.#words[2] ?? 0,
       frames: this.#words[4] ?? 0,
-      // 65,536 does not fit into two bytes, and is stored as 1.
+      // A page size of 65,536 bytes does not fit into two bytes, and is stored as 1.
       pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
       salts: this.#doubleWords[4] ?? 0n,
       backfilled: this.#words[2 * headerWords] ?? 0,

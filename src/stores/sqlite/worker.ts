@@ -1,6 +1,6 @@
 /**
- * The thread that owns the file. A commit waits for the disk, and must not block anything else. The main thread only
- * sends batches here and receives their endings.
+ * The storage thread, which owns the SQLite file. A commit waits for the disk, and must not block the main thread. The
+ * main thread only sends batches and receives the deletions' endings.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
@@ -25,19 +25,19 @@ if (port === null) throw new Error("this module must run in a worker thread");
 
 const reply = (message: StorageReply): void => port.postMessage(message);
 
-// How long to pause after a slice of expired records, as a multiple of its duration. So dropping takes at most a
-// seventh of the time, in which twice as many records are dropped as deletions add at full load. With factor 9, it is
-// 1.05 times.
+// The pause after a slice of expired records, as a multiple of the slice's duration. With factor 6, dropping takes at
+// most a seventh of the time. At full load, twice as many records are dropped as deletions add. With factor 9, only
+// 1.05 times as many records would be dropped.
 const pauseFactor = 6;
 
-// Uses the memory that is shared with the main thread.
+// `workerData` is memory that the main thread and this thread share.
 const wakeUp = new ThreadWakeUp(workerData);
 const first: StorageRequest | undefined = wakeUp.nextRequest(port, Infinity)?.message;
 if (first?.kind !== "open") throw new Error(`the first request must be "open", got ${JSON.stringify(first?.kind)}`);
 const work = prepareOrReport(first.options);
 if (work !== undefined) serve(work, port);
 
-/** The functions that are prepared once the file is open. */
+/** The open database, and the functions for requests. */
 interface Work {
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly checkWrite: () => StorageReply;
@@ -76,7 +76,7 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
   }
 }
 
-/** Replies to requests until `close`, and drops expired records while there are none. */
+/** Replies to requests until `close`. Drops expired records while no request waits. */
 function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
   let hasDeleted = false;
   let nextSliceMs = dropSlice();
@@ -94,10 +94,10 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
     } else if (performance.now() >= nextSliceMs) nextSliceMs = dropSlice();
   }
 
-  /** Drops a slice of expired records, and returns when the next one is due, with a pause if plants are deleted. */
+  /** Drops a slice of expired records. Returns when the next slice is due, with a pause if plants are deleted. */
   function dropSlice(): number {
     const begunMs = performance.now();
-    // If the file has a problem, nothing is dropped. The next batch or check reports the problem.
+    // Drops no records if the file has a problem. The next batch or check reports the problem.
     const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     const nowMs = performance.now();
     const pauseMs = hasDeleted ? pauseFactor * (nowMs - begunMs) : 0;
@@ -123,7 +123,7 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
   }
 }
 
-/** Makes a commit that changes nothing, to check whether commits work and this release can use the schema. */
+/** Checks whether this release can use the schema, and whether commits work. The commit changes nothing. */
 function findWriteProblem(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | undefined {
   const writeVersion = (): void => {
     assertUsable(db);
@@ -134,7 +134,7 @@ function findWriteProblem(db: DatabaseSync, lockTimeoutMs?: number): StoreProble
     runInTransaction(db, writeVersion, lockTimeoutMs);
     return undefined;
   } catch (fault) {
-    // Temporary: the schema may be restored, or the process replaced by a newer release, while it is not ready.
+    // A schema problem is temporary. The operator may restore the schema or start a newer release.
     if (fault instanceof StoreOpenError) return { text: fault.message, isTemporary: true };
     return fileProblemOf(fault);
   }
