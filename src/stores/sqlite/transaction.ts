@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isLocked } from "./problem.ts";
 
-/** Default timeout for another process's lock, in milliseconds. An import holds the lock for a hundredth of it. */
+/** Default timeout for another process's lock, in milliseconds. An import holds the lock for about 50 ms. */
 export const lockTimeoutMsDefault = 5_000;
 
 /**

@@ -8,17 +8,17 @@ import { readServerUrl } from "../server/server-url.ts";
 import { Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
 
-// How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds them for a tenth
-// of a second. A server is not ready if they are held for ten seconds.
+// How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds locks for a
+// tenth of a second. A server is not ready if other transactions hold locks for ten seconds.
 const busyTimeoutMs = 2_000;
 
-// Milliseconds between two attempts.
+// Interval between attempts, in milliseconds.
 const retryIntervalMs = 100;
 
 /**
- * Checks a database as a server does: its schema, its settings, the user's privileges and a write. The write rolls a
- * deletion back to a savepoint and then commits, because the commit waits for the disk and for synchronous standbys.
- * Changes nothing.
+ * Checks whether a server could use a database. Checks the schema, the settings, the user's privileges and a write. The
+ * write rolls a deletion back to a savepoint and then commits, because the commit waits for the disk and for
+ * synchronous standbys. The check changes no data.
  *
  * @returns warnings for the operator
  * @throws StoreOpenError that names the server and the problem
@@ -26,7 +26,7 @@ const retryIntervalMs = 100;
 export async function checkPostgresStore(url: string): Promise<readonly string[]> {
   const server = readServerUrl(url);
   const location = new TableLocation();
-  // Uses the same timeouts as a server, which override the URL's.
+  // Uses the same timeouts as a server. The session's timeouts override the URL's timeouts.
   const session = new Session(server, deleteTimeouts, location.workers);
   try {
     return await retryWhileLocked(session, async () => {

@@ -11,22 +11,22 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import { int64Copy } from "./int64-copy.ts";
 
-// The ids are a parameter, because distributed engines may not support temporary tables here. The inner SELECT hides
-// their number from the planner, so that it uses the index instead of reading all records.
+// The ids are a parameter, because distributed engines may not support temporary tables. The inner SELECT hides the
+// number of ids from the planner, so that the planner uses the index instead of reading all records.
 const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
-// For ids that are close together, as in an export. About ninety partitions have separate indexes. This reads one range
-// of each index instead of searching each index for each id.
+// Used for ids that are close together, as in an export. About ninety partitions have separate indexes. The statement
+// reads one range in each index, instead of searching each index for each id.
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 
-// If the range of the ids is at least this many times as large as their number, each id is searched separately, because
-// the range may contain too many records of other ids.
+// Maximum size of an id range, as a multiple of the number of ids. In a larger range, each id is searched separately,
+// because the range may contain too many records for other ids.
 const rangePerIdMax = 4n;
 
-// ON CONFLICT, because an interrupted import may be run again.
+// ON CONFLICT skips existing ids, because an interrupted import may be run again.
 const insert = ({ plants }: StoreSchema): string => `
   WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
   SELECT pg_catalog.array_agg(id) FROM added`;
@@ -34,19 +34,19 @@ const insert = ({ plants }: StoreSchema): string => `
 // COPY costs half as much as INSERT, but fails if any id exists.
 const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
-// Maximum ids per transaction. Enough to make the commit's cost small, and few enough to hold locks only briefly.
+// Maximum number of ids per transaction. Large enough for a low commit cost, but small enough to hold locks briefly.
 const batchMax = 10_000;
 
-// The SQLSTATEs if a COPY failed because of other transactions, the server or the connection.
+// SQLSTATE classes of COPY errors that other transactions, the server or the connection caused.
 const unrelatedToIds = /^(?:08|40|53|57)/;
 
-// Existing plants may be from an import whose commit did not wait for its standbys. A message's commit waits, but
-// distributed engines may not support messages.
+// Existing plants may be from an import that did not wait for the standbys. Committing a message waits for the
+// standbys, but distributed engines may not support messages.
 const hasStandbysSql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''";
 
 const removeIds = ({ plants }: StoreSchema): string => `DELETE FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
-/** Starts an import while servers keep deleting. The import owns the session. */
+/** Starts an import. Servers may delete plants at the same time. The import owns the session. */
 export function startImport(session: Session, schema: StoreSchema, { restore = false }: ImportOptions): PlantImport {
   const target = { session, schema };
   let isAllNew = true;
@@ -54,7 +54,7 @@ export function startImport(session: Session, schema: StoreSchema, { restore = f
     batchMax,
     add: async (ids) => {
       const counts = await addBatch(target, ids, restore, isAllNew);
-      // If this batch had existing or deleted ids, the next batch probably has some, too, and COPY would fail.
+      // After a batch with existing or deleted ids, the next batch probably also has such ids, and COPY would fail.
       isAllNew = counts.added === ids.length;
       return counts;
     },
@@ -75,9 +75,9 @@ async function addBatch(
   mayBeNew: boolean,
 ): Promise<ImportCounts> {
   const { session } = target;
-  // Sorted, so that adjacent index entries are written together, and two imports do not deadlock.
+  // Sorts the ids, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
-  // The ids that attempts with an unknown outcome may have added. They count as added if a retry finds them.
+  // Ids that attempts with an unknown outcome may have added. Such an id counts as added if a retry finds it.
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));
@@ -88,7 +88,7 @@ async function addBatch(
     try {
       await session.commit();
     } catch (fault) {
-      // Not retried. If the batch was committed and a plant was deleted since, a retry would restore the plant again.
+      // Does not retry. If the batch was committed, a retry would restore plants that were deleted after the commit.
       if (restore && verdictOn(fault) === "unknown") throw restoredInDoubt(fault);
       if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;
@@ -99,19 +99,19 @@ async function addBatch(
 }
 
 /**
- * Begins a transaction and copies ids in it. Returns true, with the transaction still open, if all ids were new.
- * Otherwise rolls back and returns false.
+ * Begins a transaction and copies ids. If all ids were new, returns true and keeps the transaction open. Otherwise
+ * rolls back and returns false.
  */
 async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
   const { session, schema } = target;
   await session.begin(readCommitted);
   try {
     const count = await session.copy(copy(schema), int64Copy(lines));
-    // The COPY waits for concurrent deletions, so their records are visible only after it.
+    // The COPY waits for concurrent deletions, so reads deletion records only after the COPY.
     if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
   } catch (fault) {
-    // With other errors, an id exists (an internal error on Citus), a trigger refuses an id, or the server does not
-    // support COPY.
+    // Other errors mean that an id exists (an internal error on Citus), that a trigger refuses an id, or that the
+    // server does not support COPY.
     if (unrelatedToIds.test(sqlStateOf(fault) ?? "08")) throw fault;
   }
   await session.rollBack();
@@ -129,7 +129,7 @@ function countLines(ids: BigInt64Array, added: Set<string>, deleted: ReadonlySet
   return { added: added.size, deleted: deletedCount, present: ids.length - added.size - deletedCount };
 }
 
-/** The ids that are new, and those with a deletion record, which were skipped. */
+/** The ids that were added, and the ids that were skipped because of a deletion record. */
 interface InsertedLines {
   readonly added: readonly string[];
   readonly deleted: ReadonlySet<string>;
@@ -140,21 +140,21 @@ async function insertLines(target: Target, lines: BigInt64Array, restore: boolea
   const recordedBefore = await idsWithRecord(target, lines);
   const undeleted = recordedBefore.size === 0 ? lines : lines.filter((id) => !recordedBefore.has(String(id)));
   const added = await insertIds(target, undeleted);
-  // If a deletion is in progress, the INSERT waits for it, and then inserts the id. So the records are read again with
-  // a new snapshot. Only the added ids are checked, because a restored plant exists and has a record.
+  // The INSERT waits for a deletion in progress, and then inserts the id. So a second query reads the records with a
+  // new snapshot. Checks only the added ids, because a restored plant exists and has a record.
   const recordedMeanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
   if (recordedMeanwhile.size > 0)
     await target.session.query(removeIds(target.schema), [toArrayLiteral([...recordedMeanwhile])]);
   return { added, deleted: new Set([...recordedBefore, ...recordedMeanwhile]) };
 }
 
-/** Returns the ids that are new. */
+/** Inserts ids, and returns the ids that did not exist. */
 async function insertIds({ session, schema }: Target, ids: BigInt64Array): Promise<readonly string[]> {
   const [row] = await session.query(insert(schema), [toArrayLiteral(ids)]);
   return parseIdArray(row?.[0]);
 }
 
-/** Returns those ids that have a deletion record. */
+/** Returns the ids that have a deletion record. */
 async function idsWithRecord({ session, schema }: Target, ids: BigInt64Array): Promise<Set<string>> {
   const sorted = ids.toSorted();
   const [first, last] = [sorted.at(0), sorted.at(-1)];

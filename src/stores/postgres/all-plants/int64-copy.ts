@@ -1,5 +1,6 @@
-// COPY's binary format (postgresql.org/docs/current/sql-copy.html): a signature, flags and the header extension's
-// length, which is 0. Then for each row the number of its columns, and each column after its length. -1 at the end.
+// COPY's binary format (postgresql.org/docs/current/sql-copy.html). The header consists of a signature, flags, and the
+// length of the header extension, which is 0. A row consists of the number of columns, and the length and value of each
+// column. The trailer is -1.
 const signature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
 const headerBytes = signature.length + 4 + 4;
 const rowBytes = 2 + 4 + 8;
@@ -9,7 +10,7 @@ const trailerBytes = 2;
 export function int64Copy(ids: BigInt64Array): Buffer {
   const bytes = Buffer.alloc(headerBytes + ids.length * rowBytes + trailerBytes);
   signature.copy(bytes);
-  // DataView, because Buffer.writeBigInt64BE is ten times slower.
+  // Uses a DataView, because Buffer.writeBigInt64BE is ten times slower.
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   let at = headerBytes;
   for (const id of ids) {

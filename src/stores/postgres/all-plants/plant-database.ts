@@ -19,10 +19,10 @@ import { distribution, TableLocation } from "../table-location.ts";
 import { startImport } from "./import.ts";
 
 /**
- * Opens a PostgreSQL database for an operator's command, while servers use it. All operations except imports also work
- * on a replica. There are no timeouts.
+ * Opens a PostgreSQL database for an operator's command. Servers may use the database at the same time. All operations
+ * except imports also work on a replica. Operations have no timeouts.
  *
- * @throws StoreOpenError naming the server and what is wrong with it or its schema
+ * @throws StoreOpenError that names the server, and the problem with the server or the schema
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
@@ -35,7 +35,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
     },
     exportPlants: () => exportPlants(openSession(), schema),
     listDeletions: (filter = {}) => listDeletions(openSession(), schema, filter),
-    // Each operation has a separate session.
+    // Has nothing to close, because each operation opens and closes its own session.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
 }
@@ -47,18 +47,18 @@ async function findStore(session: Session): Promise<StoreSchema> {
 }
 
 /**
- * No timeouts, because commands may run long, for example when building an index waits for older snapshots. This
- * overrides the role's timeouts, which may be meant for deletions.
+ * No timeouts, for commands. A command may run long, for example if building an index waits for older snapshots.
+ * Timeout 0 overrides the role's timeouts, which may be meant for deletions.
  */
 export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to this release's schema, and returns the versions before and after. A newer schema
- * that this release can use is left unchanged.
+ * that this release can use is not changed.
  *
- * @param onWaiting - called every few seconds with what the migration waits for
- * @param steps - the steps from version 1
- * @throws StoreOpenError naming the server and what is wrong with it or its schema
+ * @param onWaiting - called every few seconds while the migration waits, with the reason
+ * @param steps - the migration steps from version 1
+ * @throws StoreOpenError that names the server, and the problem with the server or the schema
  */
 export async function migratePostgres(
   url: string,
@@ -70,11 +70,11 @@ export async function migratePostgres(
     const schema = await retryTransientErrors(session, () => findSchema(session));
     await retryTransientErrors(session, () => distribution.checkSchema(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
-    // Tables and functions of a newer release must not be changed.
+    // Does not change the tables and functions of a newer release.
     if (versions.to > schemaAfter(steps).version) return versions;
     await retryTransientErrors(session, () => distribution.distribute(session, schema));
     await retryTransientErrors(session, async () => {
-      // On Citus, nothing drops the partitions that an earlier build may have made.
+      // Citus has no day partitions. Nothing drops the partitions that an earlier build may have created on Citus.
       const { days } = await new TableLocation().placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);
@@ -110,8 +110,8 @@ async function* listDeletions(
   { deletions }: StoreSchema,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // A cursor's query has no parameters. The time is a number, because PostgreSQL does not accept a Date's text before
-  // year 1 or after 9999. No record is older than 1970.
+  // A cursor's query cannot have parameters. The time is a number, because PostgreSQL does not accept a Date's text
+  // before year 1 or after year 9999. No record is older than 1970.
   const sinceSeconds = Math.max(0, since?.getTime() ?? 0) / 1_000;
   const plantCondition = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
   const chunks = chunksOf(
@@ -130,12 +130,12 @@ async function* listDeletions(
   }
 }
 
-/** Reads a query's rows in chunks, all from one snapshot. Closes the session, even when the reader stops early. */
+/** Reads the rows of a query in chunks, from one snapshot. Closes the session, even if the reader stops early. */
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
-  // Another client of a pooler may have left a cursor on the connection (WITH HOLD), with any name.
+  // The name is random, because another client of a pooler may have left a cursor (WITH HOLD) on the connection.
   const cursorName = `"${namePrefix}${randomUUID()}"`;
   try {
-    // A transaction reads one snapshot, and PgBouncer keeps it on one server connection.
+    // A transaction reads one snapshot. PgBouncer keeps a transaction on one server connection.
     await session.begin(
       `ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE ${cursorName} NO SCROLL CURSOR FOR ${query}`,
     );

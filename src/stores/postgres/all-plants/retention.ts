@@ -6,13 +6,13 @@ import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Rows per transaction. A slice takes some ten milliseconds and writes up to five megabytes to the WAL, too little to
-// delay a standby. With slices of five thousand rows, half as many rows are dropped per second, because each slice
-// waits for the disk.
+// Maximum number of rows per transaction. A slice takes some ten milliseconds and writes up to five megabytes to the
+// WAL, which does not delay a standby. With 5,000 rows per slice, half as many rows would be dropped per second,
+// because each slice waits for the disk.
 const sliceMax = 20_000;
 
-// How often locking a table is attempted, and the milliseconds in between, during which deletions continue. If all
-// attempts fail, the problem is reported, and the table is tried again at the next interval.
+// Maximum number of attempts to lock a table, and the interval between attempts in milliseconds. Deletions continue
+// between attempts. If all attempts fail, the store reports the problem, and tries again at the next interval.
 const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
 
@@ -21,11 +21,11 @@ const noneDropped: Dropped = { count: 0, isMore: false };
 /** Options for {@link Retention}. */
 export interface RetentionOptions {
   readonly keptMs: number;
-  /** Returns the records' placement, and determines it first if it is not known yet. */
+  /** Returns the placement of the records. Determines an unknown placement first. */
   readonly placementOn: (session: Session) => Promise<Placement>;
   /**
-   * Returns whether plants were deleted since a time on the `performance.now()` clock. If so, retention pauses. By
-   * default it never pauses.
+   * Returns whether plants were deleted since a time on the `performance.now()` clock. Retention pauses after
+   * deletions. By default, retention never pauses.
    */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
@@ -39,7 +39,7 @@ export class Retention {
   #dropping: Promise<void>;
   readonly #stopping = new AbortController();
 
-  /** Starts immediately, and repeats every {@link retentionIntervalMs}. The retention owns the session. */
+  /** Drops records immediately, and then every {@link retentionIntervalMs}. The retention owns the session. */
   constructor(session: Session, options: RetentionOptions) {
     this.#session = session;
     this.#options = options;
@@ -50,8 +50,8 @@ export class Retention {
   }
 
   /**
-   * Stops, and cancels the running statement, even if the server no longer responds. Resolves once the records whose
-   * dropping the server has confirmed are reported.
+   * Stops, and cancels the running statement, even if the server no longer responds. Resolves once all confirmed drops
+   * are reported.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -67,7 +67,7 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     let fromUs: number | undefined;
-    // Separate tasks. While a dump blocks dropping days, records can still be dropped row by row.
+    // The tasks are separate. If a dump blocks dropping days, records can still be dropped row by row.
     const tasks: readonly ((placement: Placement) => Promise<Dropped>)[] = [
       async ({ days }) => {
         await days?.make(session);
@@ -82,7 +82,7 @@ export class Retention {
     ];
     for (const task of tasks) {
       try {
-        // The loop ends when the session is closed, because the task then rejects.
+        // The loop ends when the session is closed, because a closed session rejects the task.
         for (let isMore = true; isMore;) {
           const sliceBegunMs = performance.now();
           const dropped = await this.#retryWhileLocked(async () => task(await placementOn(session)));
@@ -91,16 +91,16 @@ export class Retention {
           await this.#pauseForDeletions(sliceBegunMs, dropped);
         }
       } catch (fault) {
-        // Only reported. If the server has a problem, the next batch fails too.
+        // The error is only reported. If the server has a problem, the next batch also fails.
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }
     reportDropped(onUpkeep, { count, problem, begunMs });
-    // Records expire slowly, so the connection is not kept open.
+    // Closes the connection, because records expire slowly.
     this.#session.discard();
   }
 
-  /** Pauses after a slice if there were deletions during it. */
+  /** Pauses after a slice if plants were deleted during the slice. */
   async #pauseForDeletions(begunMs: number, { isMore }: Dropped): Promise<void> {
     const { placementOn, hasDeletedSince } = this.#options;
     if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
@@ -109,7 +109,7 @@ export class Retention {
     await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Retries a task if a table is locked. A task waits only briefly for the lock, because deletions queue behind it. */
+  /** Retries a task if a table is locked. A task waits only briefly for a lock, because deletions queue behind the task. */
   async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
     for (let attempts = 1; ; attempts++) {
       try {

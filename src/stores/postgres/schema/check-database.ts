@@ -6,10 +6,10 @@ import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
 /**
- * Checks that the database has a schema that this release can use, and shows the user all rows. For writing, also runs
- * {@link checkSettings}, and checks that statements have their usual effect.
+ * Checks that this release can use the database's schema, and that row security hides no rows from the user. For
+ * writing, also runs {@link checkSettings}, and checks that no rule replaces statements.
  *
- * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
+ * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
 export async function checkDatabase(
   session: Session,
@@ -22,7 +22,7 @@ export async function checkDatabase(
   await checkEffects(session, schema, access);
 }
 
-// A view's rules (1) do not matter, nor do disabled ones and those of replicas.
+// Ignores the rules for SELECT (`ev_type` 1), disabled rules, and rules for replicas.
 const effectsSql = `
   SELECT relname, pg_catalog.row_security_active(pg_class.oid), (
     SELECT pg_catalog.min(rulename::pg_catalog.text) FROM pg_catalog.pg_rewrite
@@ -31,12 +31,12 @@ const effectsSql = `
   WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
 
 /**
- * Checks that the tables show all rows to the user, and that no rule replaces statements.
+ * Checks that row security hides no rows from the user, and that no rule replaces statements.
  *
  * @throws StoreOpenError naming the table
  */
 async function checkEffects(session: Session, { name }: StoreSchema, access: "read" | "write"): Promise<void> {
-  // The separate transaction resets the role to that of the URL.
+  // The separate transaction resets the role to the URL's user.
   const rows = await session.transact(readCommitted, () => session.query(effectsSql, [name]));
   for (const [table, isRowSecurityActive, rule] of rows) {
     if (isRowSecurityActive === "t") {
@@ -50,7 +50,7 @@ async function checkEffects(session: Session, { name }: StoreSchema, access: "re
   }
 }
 
-// The privileges for deletions, retries and retention. The functions exist if records are partitioned by day.
+// Returns the missing privileges for deletions, retries and retention. The functions exist only with day partitions.
 const lackingSql = `
   SELECT pg_catalog.string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
@@ -70,14 +70,14 @@ const lackingSql = `
  * @throws StoreOpenError naming the missing privileges
  */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
-  // The separate transaction resets the role to that of the URL.
+  // The separate transaction resets the role to the URL's user.
   const missingPrivileges = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
   if (missingPrivileges.length > 0)
     throw new StoreOpenError(`the user lacks privileges: ${missingPrivileges.map(([what]) => what).join(", ")}`);
 }
 
-// Neon turns fsync off, because its server's disk is temporary. Each commit waits for a quorum of its safekeepers, as
-// for a synchronous standby with this name.
+// Neon turns fsync off, because the disk of a Neon server is temporary. On Neon, each commit waits for a quorum of
+// safekeepers, which appear as a synchronous standby with the name "walproposer".
 const settingsSql = `
   SELECT pg_catalog.current_setting('transaction_read_only'), pg_catalog.current_setting('server_encoding'),
     CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
@@ -91,14 +91,14 @@ const settingsSql = `
  * Checks that the database is writable, makes commits durable and accepts any text. Does not check settings that
  * statements pin.
  *
- * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
+ * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
 export async function checkSettings(session: Session, { name }: StoreSchema): Promise<void> {
   const [row] = await session.transact(readCommitted, () => session.query(settingsSql, [name]));
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
-  // Not a StoreOpenError, because it may be temporary. A failover may be in progress.
+  // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.
   if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
-  // Other encodings may lack a subject's characters. The server would then refuse the deletion.
+  // With another encoding, the server would refuse deletions by subjects with unsupported characters.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
@@ -108,7 +108,7 @@ const readOnlySourceSql = `
   SELECT pg_catalog.pg_is_in_recovery(), source
   FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only'`;
 
-// The pg_settings.source values (postgresql.org/docs/current/view-pg-settings.html), as what has set them.
+// What has set a setting, by pg_settings.source (postgresql.org/docs/current/view-pg-settings.html).
 const readOnlySources: ReadonlyMap<string | null | undefined, string> = new Map([
   ["user", "ALTER ROLE"],
   ["database user", "ALTER ROLE … IN DATABASE"],
@@ -118,7 +118,7 @@ const readOnlySources: ReadonlyMap<string | null | undefined, string> = new Map(
   ["command line", "the command line of the server"],
 ]);
 
-/** Returns why the server is read-only, as the end of a message, or an empty string if that is unknown. */
+/** Returns why the server is read-only, as the end of a message. Returns an empty string for an unknown reason. */
 async function describeReadOnly(session: Session): Promise<string> {
   const [row] = await session.query(readOnlySourceSql);
   if (row?.[0] === "true" || row?.[0] === "t") return ": it is a standby";
@@ -126,14 +126,14 @@ async function describeReadOnly(session: Session): Promise<string> {
   return source === undefined ? "" : `: default_transaction_read_only is set by ${source}`;
 }
 
-// Reads the catalog, because to_regclass uses a cache that may be older than the lock.
+// Reads the catalog directly, because the cache of to_regclass may be older than the lock.
 const hasVersionSql = `
   SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attname = 'oldest_server')
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 
 /**
- * Returns the schema's version.
+ * Returns the version of the store's schema.
  *
  * @throws StoreOpenError when the store is older than release 0.1.0
  */

@@ -4,9 +4,10 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
- * Checks that the settings in the database URL's `options` are in effect, except those that the session overrides.
+ * Checks that the settings in the database URL's `options` are in effect. Settings that the session overrides are not
+ * checked.
  *
- * @throws StoreOpenError that names the first setting that did not reach the server
+ * @throws StoreOpenError that names the first setting that is not in effect
  */
 export async function checkRequestedSettings(session: Session): Promise<void> {
   const requested = session.requestedSettings;
@@ -16,26 +17,26 @@ export async function checkRequestedSettings(session: Session): Promise<void> {
   });
 }
 
-/** Changes a setting for a transaction. NULL resets it to its value when the connection started. */
+/** Changes a setting for a transaction. NULL resets the setting to its value when the connection started. */
 export const setSql = "SELECT pg_catalog.set_config($1, $2, true)";
 const currentSql = "SELECT pg_catalog.current_setting($1, true)";
 const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
 
-// The SQLSTATEs with which the server refuses a setting that is unknown, or that this user cannot set at this time.
+// SQLSTATEs of errors for an unknown setting, or for a setting that the user cannot change now.
 const refusedSqlStates = /^(?:22|42|55)/;
 
 /**
- * Returns whether a setting has this value, either now, because a pooler may set it, or when the connection started,
- * because the role may set it. A setting that can only be set at the start, such as `log_connections`, must have been
- * set by the client. Its value is not compared, because the server may format it differently and no guarantee depends
- * on it.
+ * Returns whether a setting has this value now, or had this value when the connection started. A pooler may have set
+ * the current value, and the role may have set the initial value. Some settings, such as `log_connections`, can only be
+ * set when a connection starts. For these, only checks that the client has set a value. The server may format the value
+ * differently, and no guarantee depends on the value.
  */
 async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
   try {
     await session.run("SAVEPOINT requested");
     const [now] = await session.query(currentSql, [name]);
     const [initial] = await session.query(setSql, [name, null]);
-    // The server normalizes values: 1000 becomes 1s.
+    // The server normalizes values. For example, 1000 becomes 1s.
     const [normalized] = await session.query(setSql, [name, value]);
     return normalized?.[0] === now?.[0] || normalized?.[0] === initial?.[0];
   } catch (fault) {

@@ -1,13 +1,13 @@
-// The number of days whose partitions are created in advance: longer than a dump or an outage of all servers.
+// Number of days for which partitions are created in advance. Dumps and outages of all servers should be shorter.
 const daysAhead = 3;
 
-// The largest partition, in bytes, whose rows are counted before it is dropped. Larger ones have an estimate.
+// Maximum size of a partition whose rows are counted before a drop, in bytes. Larger counts are estimated.
 const countedBytesMax = 64 * 2 ** 20;
 
-// Maximum number of rows outside day partitions that are dropped together: a few milliseconds.
+// Maximum number of rows in the default partition per drop. A drop takes a few milliseconds.
 const sliceMax = 1_000;
 
-// The functions run with their owner's privileges, so they check that the caller itself may insert or delete records.
+// The functions run with their owner's privileges. So they check that the caller may insert or delete records.
 const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
       CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END, 'deletions', '${right}'
@@ -15,15 +15,15 @@ const checkCaller = (right: "INSERT" | "DELETE"): string => `
       RAISE 'permission denied for table deletions' USING ERRCODE = '42501';
     END IF;`;
 
-// Only one process at a time creates and drops partitions; the others skip it instead of waiting.
+// Only one process at a time creates and drops partitions. Other processes skip the work instead of waiting.
 const lockSchemaOrSkip = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 
-// Deletions queue behind the lock on the partitioned table, so they wait at most this long.
+// The lock timeout is short, because deletions queue behind the lock on the partitioned table.
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;
 
 /**
- * Revokes all privileges on tables from everyone but their owner, including default ones (ALTER DEFAULT PRIVILEGES).
- * For a block that declares `one record`.
+ * Returns SQL that revokes all privileges on tables from everyone except the owner, including default privileges (ALTER
+ * DEFAULT PRIVILEGES). The SQL belongs in a block that declares `one record`.
  */
 export const closeSql = (tables: string): string => `
     FOR one IN SELECT DISTINCT pg_class.oid::regclass AS name, grantee FROM pg_class CROSS JOIN aclexplode(relacl)
@@ -34,18 +34,18 @@ export const closeSql = (tables: string): string => `
     END LOOP;`;
 
 /**
- * Creates the functions that create and drop day partitions (UTC). They run with their owner's privileges, because
- * servers have privileges on rows only. Their `search_path` is the current one.
+ * Creates the functions that create and drop day partitions (UTC). The functions run with their owner's privileges,
+ * because servers have privileges on rows only. The functions keep the current `search_path`.
  *
  * `plantstore_make_days` creates the partitions for the next days, which blocks only readers of the default partition.
- * If a day has begun without a partition, none is created for it, because attaching it could fail a concurrent
- * deletion. Its records are in the default partition. The bounds are in UTC and ISO format, independent of the caller's
- * settings, because abbreviated time zones are ambiguous. The replica identity is FULL because a table without a key in
- * a publication of all tables could not be updated, as is necessary to find a deletion's record in doubt.
+ * If a day has begun without a partition, its records stay in the default partition, because attaching a partition
+ * could fail a concurrent deletion. Bounds are in UTC and ISO format, because abbreviated time zones in the caller's
+ * settings would be ambiguous. The replica identity is FULL, because retries of a deletion in doubt update records. In
+ * a publication of all tables, PostgreSQL refuses updates of a table without a key or a full identity.
  *
- * `plantstore_drop_day` drops the oldest day whose records have all expired according to its partition's bound; without
- * one, a slice of the expired records in the default partition. The function returns the number of records, or NULL
- * when no expired records remain. Partitions that were moved to another schema are kept.
+ * `plantstore_drop_day` drops the oldest expired day. A day has expired if its partition's upper bound is too old. If
+ * no day has expired, the function drops a slice of the expired records in the default partition. The function returns
+ * the number of records, or NULL when no expired records remain. Partitions in other schemas are kept.
  */
 export const createDayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

@@ -1,9 +1,9 @@
 const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempotency_key";
 
 /**
- * Merges records that are partitioned by day into one table with the same triggers and privileges, in one transaction,
- * so that Citus can distribute it. The partition is detached first, because that blocks deletions. Otherwise the new
- * table could reuse their `seq`.
+ * Merges records that are partitioned by day into one table, so that Citus can distribute the table. Keeps triggers and
+ * privileges. Runs in one transaction. Detaches a partition first, because detaching blocks deletions. Otherwise the
+ * new table could reuse the `seq` of concurrent deletions.
  */
 export const mergePartitionsSql: string = `
   DO $gather$ DECLARE

@@ -9,27 +9,28 @@ import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
 
-// Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind this wait. Their own
-// lock timeout is as long, so at worst they are retried.
+// Timeout for a migration step's table lock, in milliseconds. Deletions queue behind the step's wait. At worst,
+// deletions are retried, because deletions have the same lock timeout.
 const tableLockMs = 100;
 
-// Milliseconds between two attempts to lock a table, during which deletions continue.
+// Interval between attempts to lock a table, in milliseconds. Deletions continue between attempts.
 const lockRetryIntervalMs = 1_000;
 
-// The number of attempts between two reports to the operator: about five seconds.
+// Number of attempts between two reports to the operator. Five attempts take about five seconds.
 const attemptsPerReport = 5;
 
-/** Called with what a migration waits for. Must not throw. */
+/** Called while a migration waits, with a description of what it waits for. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
-// Whether the server is PostgreSQL itself, in a release that supports row triggers on partitioned tables. Other engines
-// that speak its protocol have another name in their version. Citus distributes no table with partitions at two levels.
+// Whether records can be partitioned by day. Requires PostgreSQL itself, in a release with row triggers on partitioned
+// tables. Other engines with PostgreSQL's protocol have another name in their version. Citus cannot distribute a table
+// with partitions at two levels.
 const canPartitionSql = `
   SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
     AND pg_catalog.current_setting('server_version_num')::integer >= 130000
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')`;
 
-/** The session, which has no timeouts, the schema, and the steps from version 1. */
+/** A migration's session, schema and steps. The session has no timeouts. The steps start from version 1. */
 export interface Migrating {
   readonly session: Session;
   readonly schema: StoreSchema;
@@ -38,9 +39,10 @@ export interface Migrating {
 
 /**
  * Migrates the database to the newest schema, step by step, and returns the versions before and after. If several
- * processes migrate at the same time, each step is run by one. A newer schema that the release can use is not changed.
+ * processes migrate at the same time, only one process runs each step. A newer schema that this release can use is not
+ * changed.
  *
- * @throws StoreOpenError when the release cannot use the schema, or the database is unsuitable for a store
+ * @throws StoreOpenError if this release cannot use the schema, or the database is unsuitable for a store
  */
 export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
   const { session, schema, steps } = migrating;
@@ -56,7 +58,7 @@ export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Prom
   return { from: from.version, to: to.version };
 }
 
-/** Runs the next step, and returns whether there may be more. */
+/** Runs the next step, if any. Returns whether there may be another step. */
 async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
   const { session, schema, steps } = migrating;
   const { version } = await versionOf(session, schema);
@@ -67,22 +69,22 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
     else await runStep(migrating, version, step, onWaiting);
   } catch (fault) {
     session.discard();
-    // Ignored if the version has changed, because another process has run the step, or it was committed after all.
+    // Ignores the error if the version has changed. Another process has run the step, or the step was committed.
     if ((await versionOf(session, schema)).version === version) throw fault;
   }
   return true;
 }
 
 /**
- * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
- * exist. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
+ * Creates the tables. No lock is possible before the tables exist. If several processes create the tables, only one
+ * succeeds. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
   const isByDay = (await session.query(canPartitionSql)).length > 0;
   await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 
-/** Runs a step as soon as no other transaction uses its table. Deletions continue meanwhile. */
+/** Runs a step once no other transaction uses the step's table. Deletions continue while the step waits. */
 async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
   for (let attempts = 0; ; attempts++) {
     try {
@@ -95,16 +97,17 @@ async function runStep(migrating: Migrating, version: number, step: Migration, o
   }
 }
 
-// Builds before release 0.1.0 created the table without a key. A publication of all tables then refuses updates.
+// Builds before release 0.1.0 created the version table without a primary key. If a publication contains all tables,
+// PostgreSQL refuses updates of a table without a key.
 const primaryKeySql =
   "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
 
-/** Runs a step and changes the version in one transaction, unless another process has run the step. */
+/** Runs a step and changes the version in one transaction. Does nothing if another process has run the step. */
 async function attemptStep({ session, schema, steps }: Migrating, version: number, { sql }: Migration): Promise<void> {
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
     SET LOCAL idle_in_transaction_session_timeout = '5s'; ${disableTransactionTimeout}`;
   await session.transact(begin, async () => {
-    // A row lock, because distributed engines support few others.
+    // Locks a row, because distributed engines support few other locks.
     const [row] = await session.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE`);
     if (row?.[0] !== String(version)) return;
     await session.run(sql);
@@ -118,8 +121,8 @@ async function attemptStep({ session, schema, steps }: Migrating, version: numbe
 }
 
 /**
- * The statement that disables `transaction_timeout` for the transaction. The statement is a query, because SET fails
- * before PostgreSQL 17, which introduced this timeout.
+ * Disables `transaction_timeout` for the transaction. PostgreSQL 17 introduced this timeout. The statement is a query,
+ * because SET would fail in older releases.
  */
 export const disableTransactionTimeout =
   "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'";

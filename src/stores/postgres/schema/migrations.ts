@@ -1,8 +1,8 @@
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../contract/schema-version.ts";
 
-/** One step to a newer schema, run while the previous release's servers delete plants. */
+/** One step to a newer schema. The previous release's servers delete plants during the step. */
 export interface Migration extends SchemaStep {
-  /** Runs in one transaction, with the store's schema in the `search_path`. May lock its table briefly. */
+  /** Runs in one transaction, with the store's schema in the `search_path`. May lock {@link table} briefly. */
   readonly sql: string;
   /** The table that `sql` locks. */
   readonly table: string;
@@ -14,5 +14,5 @@ export interface Migration extends SchemaStep {
  */
 export const migrations: readonly Migration[] = [];
 
-/** This release's schema. */
+/** The schema version of this release. */
 export const ownSchema: SchemaVersion = schemaAfter(migrations);

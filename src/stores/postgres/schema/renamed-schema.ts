@@ -3,13 +3,13 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
-// A schema's functions, with the alias `one`.
+// FROM clause for the functions in a schema, with the alias `one`.
 const functionsSql = `
   FROM pg_catalog.pg_proc AS one JOIN pg_catalog.pg_namespace AS schema ON schema.oid = pronamespace
   WHERE nspname = $1`;
 
-// Functions that run with their owner's privileges use only one schema. Its name was stored when they were created, and
-// is quoted if necessary, or if the settings at that time required it.
+// A function that runs with its owner's privileges uses only one schema. PostgreSQL stored the schema's name when the
+// function was created. The stored name is quoted if necessary, or if the settings at that time required quotes.
 const renamedSchemaSql = `
   SELECT FROM (SELECT nspname, pg_catalog.array_to_string(proconfig, ';') AS settings, proname ${functionsSql}) AS one
   WHERE proname IN ('plantstore_make_days', 'plantstore_drop_day')
@@ -17,7 +17,7 @@ const renamedSchemaSql = `
     AND pg_catalog.strpos(settings, 'search_path="' || pg_catalog.replace(nspname, '"', '""') || '",') = 0`;
 
 /**
- * Refuses a schema that was renamed. Its functions could drop records in another schema that now has the old name.
+ * Refuses a renamed schema. If another schema now has the old name, the functions could drop records in that schema.
  *
  * @throws StoreOpenError
  */
@@ -27,7 +27,7 @@ export async function refuseRenamedSchema(session: Session, { name }: StoreSchem
   }
 }
 
-/** Changes a renamed schema's functions to use its new name. */
+/** Changes the functions in a renamed schema to use the new name. */
 export async function updateRenamedSchema(session: Session, { name, quoted }: StoreSchema): Promise<void> {
   if ((await session.query(renamedSchemaSql, [name])).length === 0) return;
   const functions = await session.query(

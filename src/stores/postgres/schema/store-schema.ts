@@ -5,20 +5,20 @@ import type { Session } from "../server/session.ts";
 import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";
 
 /**
- * A store's schema. Statements qualify all names except operators, so that they do not depend on the `search_path`.
- * This includes names in `pg_catalog`, because a `search_path` can put another schema before it.
+ * A store's schema. Statements do not depend on the `search_path`, because they qualify all names except operators.
+ * Names in `pg_catalog` are also qualified, because a `search_path` can put another schema before `pg_catalog`.
  */
 export interface StoreSchema {
-  /** Its name, as a parameter value. */
+  /** The schema's name, as a parameter value. */
   readonly name: string;
-  /** Its name as an SQL identifier, to qualify functions. */
+  /** The schema's name as an SQL identifier, to qualify functions. */
   readonly quoted: string;
   readonly plants: string;
   readonly deletions: string;
   readonly versionTable: string;
 }
 
-/** Returns the schema with a name. */
+/** Returns the schema with this name. */
 export function storeSchema(name: string): StoreSchema {
   const quoted = escapeIdentifier(name);
   const tableOf = (table: string): string => `${quoted}.${table}`;
@@ -34,11 +34,11 @@ export function storeSchema(name: string): StoreSchema {
 const versionTable = "plantstore_schema";
 
 /**
- * Finds the store's schema: the first one in the `search_path` with a store, or else the first one, where `migrate`
- * creates a store. The `search_path` is the database URL's, or the connection's initial one, which may be set for the
- * role or the database. A later `SET` is ignored, because another client of a pooler may have run it.
+ * Finds the store's schema, which is the first schema in the `search_path` with a store. If no schema has a store,
+ * returns the first schema, where `migrate` creates a store. The `search_path` is set by the database URL, or else by
+ * the role or the database. A later `SET` is ignored, because another client of a pooler may have run the `SET`.
  *
- * @throws StoreOpenError when a setting in the URL did not reach the server, or the `search_path` has no usable schema
+ * @throws StoreOpenError if a setting in the URL is not in effect, or the `search_path` has no usable schema
  */
 export async function findSchema(session: Session): Promise<StoreSchema> {
   await checkRequestedSettings(session);
@@ -63,7 +63,7 @@ const findSchemaSql = `
   WHERE path.name NOT LIKE 'pg|_temp|_%' ESCAPE '|'
   ORDER BY nspname IS NULL, place LIMIT 1`;
 
-/** Returns the statement after which unqualified names in a transaction, such as a migration, refer to a schema. */
+/** Returns a statement that makes unqualified names refer to a schema for the rest of the transaction. */
 export function searchPathSql({ quoted }: StoreSchema): string {
   return `SET LOCAL search_path = ${quoted}, pg_temp`;
 }

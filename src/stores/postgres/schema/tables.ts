@@ -1,6 +1,6 @@
 import { closeSql, createDayFunctionsSql } from "./day-functions.ts";
 
-// plant_id is not unique. A restored plant can be deleted again.
+// plant_id is not unique, because a restored plant can be deleted again.
 const recordColumns = `
   plant_id bigint NOT NULL,
   deleted_at timestamptz NOT NULL DEFAULT now(),
@@ -11,13 +11,13 @@ const recordColumns = `
 
 const numberedBy = "seq bigint GENERATED ALWAYS AS IDENTITY";
 
-/** Creates a record table's indexes: by plant for retries and imports, by time for `deletions` and retention. */
+/** Creates a record table's indexes. Retries and imports search by plant. `deletions` and retention search by time. */
 const recordIndexesSql = (table: string): string => `
   CREATE INDEX ${table}_by_plant ON ${table} (plant_id);
   CREATE INDEX ${table}_by_time ON ${table} (deleted_at);`;
 
-// If two processes use the same key at the same time, the index allows only one to commit. The index has no entries for
-// deletions without a key, so it does not slow them down.
+// If two processes use the same key at the same time, the index allows only one process to commit. The index does not
+// slow down deletions without a key, because the index has no entries for those deletions.
 const keyIndexSql = (table: string): string =>
   `CREATE UNIQUE INDEX deletions_by_key ON ${table} (idempotency_key) WHERE idempotency_key IS NOT NULL;`;
 
@@ -26,8 +26,8 @@ const oneTableSql = `
   ${recordIndexesSql("deletions")}
   ${keyIndexSql("deletions")}`;
 
-// Dropping a partition costs a thousandth of deleting its rows. Records with an idempotency key are in one partition,
-// deletions_by_row, whose index prevents using a key twice, also on different days.
+// Dropping a partition costs a thousandth of deleting its rows. Records with an idempotency key are all in the
+// partition deletions_by_row. So the index on that partition also prevents using a key twice on different days.
 const partitionsSql = `
   CREATE TABLE deletions_by_row (
     seq bigint CONSTRAINT deletions_pkey PRIMARY KEY, ${recordColumns}, by_day boolean);
@@ -50,9 +50,10 @@ const partitionsSql = `
 /**
  * Returns the statements that create the tables for schema version 1, in the first schema in the `search_path`.
  *
- * Without partitions, they create only plain tables and b-trees, for other databases with the PostgreSQL protocol.
+ * Without partitions, the statements create only plain tables and b-trees. Other databases with the PostgreSQL protocol
+ * also support these.
  *
- * @param isByDay - whether deletion records are partitioned by day, as on PostgreSQL itself
+ * @param isByDay - whether deletion records are partitioned by day, which requires PostgreSQL itself
  */
 export const tablesSql = (isByDay: boolean): string => `
   CREATE TABLE plantstore_schema (version integer PRIMARY KEY, oldest_server integer NOT NULL);

@@ -20,11 +20,11 @@ const optionNames: Readonly<Record<CertificateParameter, keyof PemFiles>> = {
   sslkey: "key",
 };
 
-/** Maximum bytes in a certificate file. 1 MiB: more than all of a system's authorities. */
+/** Maximum size of a certificate file, in bytes. All authorities of a system need less than 1 MiB. */
 export const pemBytesMax: number = 1024 * 1024;
 
 /**
- * The certificates that a database URL names. They are read again for each connection, because authorities and client
+ * The certificate files in a database URL. The files are read again for each connection, because authorities and client
  * certificates are rotated while a store is open.
  */
 export class CertificateFiles {
@@ -32,7 +32,7 @@ export class CertificateFiles {
   #texts: readonly string[];
   #files: PemFiles;
 
-  /** @throws StoreOpenError when the files cannot be read, or are not certificates and their key */
+  /** @throws StoreOpenError if a file cannot be read or is invalid, or if the key does not belong to the certificate */
   constructor(paths: ReadonlyMap<CertificateParameter, string>) {
     this.#paths = paths;
     this.#texts = this.paths.map(readPem);
@@ -43,7 +43,7 @@ export class CertificateFiles {
     return [...this.#paths.values()];
   }
 
-  /** The contents of the files. While they cannot be used, the previous contents. */
+  /** The files' current contents. If the current contents are unusable, the previous contents. */
   get current(): PemFiles {
     try {
       this.renew(this.paths.map(readPem));
@@ -54,13 +54,13 @@ export class CertificateFiles {
   }
 
   /**
-   * Replaces the contents by new ones, in path order.
+   * Replaces the contents. `texts` are in the order of `paths`.
    *
-   * @throws StoreOpenError when the new contents cannot be used, also if a certificate is expired or not valid yet, and
-   * the current one is valid
+   * @throws StoreOpenError if the new contents are unusable, or if a valid certificate would be replaced with an
+   * expired or future certificate
    */
   renew(texts: readonly string[]): void {
-    // Parsing takes a hundred times as long as reading.
+    // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
     if (texts.every((text, i) => text === this.#texts[i])) return;
     const files = this.#parse(texts);
     for (const name of ["ca", "cert"] as const) {
@@ -94,7 +94,7 @@ export class CertificateFiles {
     try {
       return createPrivateKey(pem);
     } catch (cause) {
-      // Not the message, which is for programmers.
+      // Does not contain the message of `cause`, which is for programmers.
       throw new StoreOpenError(`${this.#pathOf("key")} must contain a private key in PEM, without a passphrase`, {
         cause,
       });
@@ -114,10 +114,10 @@ function readPem(path: string): string {
   }
 }
 
-/** Returns the certificates in a text in PEM, or `undefined` if there is none, or any is incomplete. */
+/** Returns the certificates in a PEM text. Returns `undefined` without certificates, or for an invalid one. */
 function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   const blocks = pem.split(/(?=-----BEGIN )/).slice(pem.startsWith("-----BEGIN ") ? 0 : 1);
-  // A file that is being written may end anywhere. A client's file may contain its key, too.
+  // A file may end anywhere while another program writes it. A client's file may also contain the key.
   if (!blocks.every((block) => /-----END [A-Z0-9 ]+-----/.test(block))) return undefined;
   const certificates = blocks.filter((block) => /^-----BEGIN (?:X509 )?CERTIFICATE-----/.test(block));
   try {
@@ -127,7 +127,7 @@ function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   }
 }
 
-/** Returns whether any certificate is valid now. The first one in a client's file is its own. */
+/** Returns whether any certificate in a PEM text is valid now. */
 function isValidNow(pem: string | undefined): boolean {
   const nowMs = Date.now();
   const certificates = pem === undefined ? [] : (certificatesIn(pem) ?? []);

@@ -4,11 +4,11 @@ import type { Client } from "pg";
 const mechanism = "SCRAM-SHA-256-PLUS";
 
 /**
- * Makes a client refuse servers that authenticate it without channel binding, as libpq's `channel_binding=require`
- * does, before it sends the password, or the proof that it knows the password. node-postgres would continue without.
+ * Makes a client refuse servers that authenticate without channel binding, like libpq's `channel_binding=require`. The
+ * client refuses before it sends the password or a proof of the password. node-postgres would continue without binding.
  *
- * @returns a function that returns why the server was refused. Call it when the client has connected, because the
- * client may see that the start-up has ended before it sees that the connection has
+ * @returns a function that returns why the server was refused. Call the function once the client has connected. The
+ * client may report a successful connection before it notices that the connection is closed
  */
 export function requireChannelBinding({ connection }: Client): () => Error | undefined {
   let isBound = false;

@@ -6,7 +6,7 @@ import { requireChannelBinding } from "./channel-binding.ts";
 import type { Host, Way } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-// Documented by node-postgres, but missing in its types.
+// node-postgres documents these properties, but its types lack the properties.
 declare module "pg" {
   interface Client {
     readonly processID: number | null;
@@ -14,17 +14,17 @@ declare module "pg" {
   }
 }
 
-/** A session's timeouts, in milliseconds. 0 means none. */
+/** A session's timeouts, in milliseconds. 0 means no timeout. */
 export interface SessionTimeouts {
-  /** For waiting for a row or table lock. The server cancels the statement. */
+  /** Timeout for a row or table lock, after which the server cancels the statement. */
   readonly lockTimeoutMs: number;
-  /** For running one statement. The server cancels it. */
+  /** Timeout for a statement, after which the server cancels the statement. */
   readonly statementTimeoutMs: number;
-  /** For waiting for a response, if the server does not cancel the statement. The connection is then closed. */
+  /** Timeout for a response, if the server does not cancel the statement. After it, the connection is closed. */
   readonly responseTimeoutMs: number;
 }
 
-/** A notice: the function in the server's source that reported it, its SQLSTATE, and its text in any language. */
+/** A server notice. `routine` is a function in the server's source. `message` may be in any language. */
 export interface Notice {
   readonly routine?: string | undefined;
   readonly code?: string | undefined;
@@ -36,16 +36,16 @@ export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
   /** Whether query plans are cached for the connection's lifetime. */
   readonly cachesPlans: boolean;
-  /** Further settings for every session, by name. */
+  /** Further settings for the session, by name. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Whether read-only hosts are refused. Used for several hosts, because only one is the primary. */
+  /** Whether to refuse read-only hosts. Set for several hosts, because only one host is the primary. */
   readonly mustBeWritable: boolean;
-  /** The deadline, on the `performance.now()` clock, in addition to the host's timeout. */
+  /** Deadline for the connection, on the `performance.now()` clock. The host's timeout also applies. */
   readonly deadlineMs: number;
   /**
    * Called with a new connection.
    *
-   * @param refusal - why the server has refused the session's settings, if it has
+   * @param refusal - why the server has refused the session's settings. Undefined if the settings apply
    */
   readonly onConnected: (refusal: string | undefined) => void;
   /** Called when a connection is lost or cannot be established. */
@@ -54,16 +54,16 @@ export interface ConnectOptions {
 }
 
 /**
- * The timeout for closing a connection or cancelling its statement, in milliseconds. A running server needs a few
- * milliseconds. An unreachable one never responds.
+ * Timeout for closing a connection or cancelling a statement, in milliseconds. A running server needs a few
+ * milliseconds.
  */
 export const closeTimeoutMs = 500;
 
 /**
- * Connects to a host, trying its {@link Way}s in order. Rejects with the last way's error.
+ * Connects to a host. Tries the host's {@link Way}s in order. Rejects with the error of the last attempt.
  *
- * Poolers refuse settings in the start-up parameters, or all start-up parameters that they do not know. Once they are
- * refused, the host is tried without them. Then the role's settings apply.
+ * Poolers may refuse settings in the start-up parameters, or all unknown start-up parameters. After a refusal, tries
+ * the host again without the session's settings. The role's settings then apply.
  */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
@@ -91,7 +91,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
 async function connectBy(way: Way, connectTimeoutMs: number, options: ConnectOptions): Promise<Client> {
   const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.deadlineMs - performance.now()));
   const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
-  // Without a listener, losing an idle connection would terminate the process.
+  // Without a listener, a lost idle connection would terminate the process.
   client.on("error", () => options.onLost(client));
   client.on("notice", options.onNotice);
   const refusalOf = way.requiresChannelBinding ? requireChannelBinding(client) : undefined;
@@ -102,7 +102,7 @@ async function connectBy(way: Way, connectTimeoutMs: number, options: ConnectOpt
     if (options.mustBeWritable) await assertWritable(client, limitMs());
     return client;
   } catch (reason) {
-    // Closed here, because the caller does not get this connection.
+    // Closes the connection, because the caller does not get this connection.
     void disconnect(client);
     throw reason;
   }
@@ -111,33 +111,34 @@ async function connectBy(way: Way, connectTimeoutMs: number, options: ConnectOpt
 /** Closes a connection, immediately if a statement is running. Never rejects. */
 export async function disconnect(client: Client): Promise<void> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
-  // Errors are ignored, because the connection is discarded anyway.
+  // Ignores errors, because the connection is discarded in any case.
   await client.end().catch(() => undefined);
 }
 
-// Shows the warning that a commit is not on the standbys, even if the role or the URL sets other levels.
+// The level includes the warning that a commit is not on the standbys. Overrides the level of the role and the URL.
 const showWarnings = "-c client_min_messages=debug1";
 
-// A statement fails (42501) instead of missing rows that a policy hides.
+// With this setting, a statement fails (42501) if a policy would hide rows.
 const refuseHiddenRows = "-c row_security=off";
 
-// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the connection's
-// process id and secret key.
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html). The message consists of its length, its
+// code, and the connection's process id and secret key.
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
 /**
- * Asks the server to cancel a connection's statement, which may otherwise wait for synchronous standbys forever, even
- * after the connection is closed. Resolves to whether the server accepted the request within {@link closeTimeoutMs}.
- * Keep the connection open until then, because PgBouncer forgets its statement when it is closed.
+ * Asks the server to cancel a connection's statement. Otherwise the statement may wait for synchronous standbys
+ * forever, even after the connection is closed. Resolves to whether the server accepted the request within {@link
+ * closeTimeoutMs}. Keep the connection open until the promise resolves, because PgBouncer forgets the statement when
+ * the connection is closed.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   const { promise: isAccepted, resolve } = Promise.withResolvers<boolean>();
-  // Errors are ignored. A stopped server runs no statement. A running server responds by closing the connection. The
-  // socket is not half-closed here, because a pooler may treat that as a disconnected client.
+  // Ignores errors. A stopped server runs no statement. A running server responds by closing the connection. The client
+  // does not half-close the socket, because a pooler may treat a half-closed socket as a disconnected client.
   socket
     .on("error", () => undefined)
     .once("close", () => resolve(socket.readableEnded))
@@ -153,15 +154,15 @@ export async function abortStatement(client: Client): Promise<boolean> {
   return await cancelStatement(client);
 }
 
-// A plan that is cached while a table is empty would use sequential scans and nested loops, even when the table has
-// millions of rows later. JIT is off because disabled plan types get huge cost estimates, which would trigger
+// A plan that was cached for an empty table would use sequential scans and nested loops, even if the table later has
+// millions of rows. JIT is off, because disabled plan types get huge cost estimates, and high estimates trigger
 // compilation.
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
-/** Returns the `options` that every session sets, after the URL's, which they override. */
+/** Returns the session's `options`. They follow the URL's options, and override the URL's options. */
 export function sessionOptions(options: Pick<ConnectOptions, "timeouts" | "cachesPlans" | "settings">): string {
   const { timeouts, cachesPlans, settings } = options;
-  // Set in `options`, because node-postgres cannot send timeout 0, which is needed to override the role's.
+  // Sets timeouts in `options`, because node-postgres cannot send timeout 0. Timeout 0 overrides the role's timeout.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
   const further = [...settings].map(([name, value]) => `-c ${name}=${value}`);
@@ -171,36 +172,36 @@ export function sessionOptions(options: Pick<ConnectOptions, "timeouts" | "cache
 }
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {
-  // Read in a transaction, which starts with the connection's initial settings.
+  // Reads the setting in a transaction, because the transaction starts with the connection's initial settings.
   const text = `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`;
-  // With a timeout, so that the other hosts are tried if this one hangs.
+  // With a timeout, other hosts are tried if this host hangs.
   const timeout = { query_timeout: limitMs };
   const results = [await client.query({ text, ...timeout })].flat();
   const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");
   if (!isWritable) throw new Error("the server is read-only");
 }
 
-// 08P01: PgBouncer does not know a start-up parameter. 0A000: Amazon RDS Proxy does not support `options`.
+// PgBouncer returns 08P01 for unknown start-up parameters. Amazon RDS Proxy returns 0A000 for `options`.
 function isRefusalOfPooler(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   return sqlState === "08P01" || sqlState === "0A000";
 }
 
-// The SQLSTATEs with which servers refuse a setting: unknown (42704), not permitted to the user (42501), not possible
-// at the start (55P02) or with an invalid value (22023).
+// Servers refuse a setting with one of these SQLSTATEs: unknown setting (42704), missing privilege (42501), not
+// changeable at the start (55P02), or invalid value (22023).
 function areSettingsRefused(fault: unknown): boolean {
   return isRefusalOfPooler(fault) || /^(?:22|42|55P02)/.test(sqlStateOf(fault) ?? "");
 }
 
-// The messages from node-postgres when a connection or a query times out.
+// node-postgres reports a connection timeout and a query timeout with these messages.
 function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
-// Ways differ in TLS, so other errors would be the same for all ways.
+// Tries the next way only after TLS errors, because ways differ only in TLS.
 function canTryNextWay(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
-  // 28000: pg_hba.conf has no entry for this kind of connection.
+  // 28000 means that pg_hba.conf has no entry for this kind of connection.
   if (sqlState !== undefined) return sqlState === "28000";
   const isTlsFault =
     fault instanceof Error && "code" in fault && /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(String(fault.code));

@@ -1,6 +1,6 @@
 import type { Connection, Submittable } from "pg";
 
-// Methods for the COPY protocol that the types from node-postgres lack.
+// node-postgres has these methods for the COPY protocol, but its types lack the methods.
 declare module "pg" {
   interface Connection {
     sendCopyFromChunk(bytes: Buffer): void;
@@ -20,7 +20,7 @@ export class CopyIn implements Submittable {
     this.#bytes = bytes;
   }
 
-  /** Resolves to how many rows the server stored. Triggers may have dropped some. */
+  /** Resolves to the number of stored rows. Triggers may have dropped rows. */
   get done(): Promise<number> {
     return this.#done.promise;
   }

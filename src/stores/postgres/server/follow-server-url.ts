@@ -5,9 +5,8 @@ import { readServerUrl, type Server } from "./server-url.ts";
 /**
  * Returns the server for a URL whose user and password may change while the store is open.
  *
- * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted. Called for each
- * connection
- * @throws StoreOpenError when the URL cannot be used
+ * @param currentUrl - returns the current URL, for each connection. {@link assertSameDatabase} must accept the URL
+ * @throws StoreOpenError if the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
   const { name, mustBeWritable, settings, certificates } = readServerUrl(url);
@@ -23,9 +22,9 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
 }
 
 /**
- * Checks that a new URL differs only in user and password. A half-written URL may begin like another database's.
+ * Checks that a new URL differs only in user and password. An incompletely written URL may name another database.
  *
- * @throws StoreOpenError when anything else differs
+ * @throws StoreOpenError if the URLs differ in any other part
  */
 export function assertSameDatabase(url: string, renewed: string): void {
   if (targetOf(renewed) !== targetOf(url))
@@ -34,6 +33,6 @@ export function assertSameDatabase(url: string, renewed: string): void {
 
 function targetOf(url: string): string {
   const { user, password: _, dbname, ...others } = Object.fromEntries(parseUrl(url));
-  // The default database has the user's name.
+  // If the URL names no database, the database has the user's name.
   return JSON.stringify({ ...others, dbname: dbname || user });
 }

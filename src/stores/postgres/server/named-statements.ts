@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { sqlStateOf } from "./sql-state.ts";
 
-/** A statement that may be prepared under a name on a connection. */
+/** A statement that a connection can prepare under a name. */
 export interface NamedStatement {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * Names a statement by a hash of its text, so that one that another client of a pooler has prepared never runs instead.
+ * Names a statement by a hash of its text. A statement of another pooler client then never has the same name.
  */
 export function nameStatement(text: string): NamedStatement {
   return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
@@ -18,9 +18,9 @@ export function nameStatement(text: string): NamedStatement {
 export const namePrefix = "plantstore_";
 
 /**
- * Tracks whether a store's connections keep prepared statements, which saves more than half of the server's work for a
- * single deletion. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep them. After the first
- * such error, the store prepares no more statements.
+ * Tracks whether a store's connections keep prepared statements. For a single deletion, prepared statements save more
+ * than half of the server's work. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep prepared
+ * statements. After the first error for a prepared statement, the store prepares no more statements.
  */
 export class NamedStatements {
   readonly #onRefused: (problem: string) => void;
@@ -35,7 +35,7 @@ export class NamedStatements {
     return this.#areKept;
   }
 
-  /** Returns whether a statement was not run because of its name. If so, statements are no longer sent by name. */
+  /** Returns whether the server refused a statement because of its name. If true, no more statements are sent by name. */
   isRefused(fault: unknown): boolean {
     if (!(fault instanceof Error) || !isRefusal(fault)) return false;
     if (this.#areKept) this.#onRefused(fault.message);
@@ -44,8 +44,9 @@ export class NamedStatements {
   }
 }
 
-// 26000: the prepared statement does not exist. 42P05: it already exists. An error with a context (`where`) was raised
-// by a trigger. RevalidateCachedQuery: a table has changed, so that the result would have other types.
+// 26000 means that the prepared statement does not exist, and 42P05 that the statement already exists. A trigger has
+// raised an error with a context (`where`). RevalidateCachedQuery reports that a table change has altered the result's
+// types.
 function isRefusal(fault: Error): boolean {
   if ("where" in fault && fault.where !== undefined) return false;
   const state = sqlStateOf(fault);

@@ -6,18 +6,19 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 //   an unencoded password.
 const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
-// The brackets around an IPv6 address are not part of the captured host.
+// Captures an IPv6 address without the brackets.
 const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 
 /** A database URL's parameters, by name. */
 export type Parameters = ReadonlyMap<string, string>;
 
 /**
- * Parses a URL as libpq does, and returns its decoded parameters. The parts before the `?` are `user`, `password`,
- * `host` and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing. Parameters after
- * the `?` take precedence. If a parameter is repeated, the last one does. A `+` is not decoded to a space.
+ * Parses a URL as libpq does, and returns the decoded parameters. The parts before the `?` become `user`, `password`,
+ * `host`, `port` and `dbname`. A missing part becomes an empty string. `host` and `port` are comma-separated lists.
+ * Parameters after the `?` take precedence. If a parameter is repeated, the last value is used. A `+` is not decoded to
+ * a space.
  *
- * @throws StoreOpenError whose message contains no part of the URL
+ * @throws StoreOpenError with a message that contains no part of the URL
  */
 export function parseUrl(text: string): Parameters {
   const [matched, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
@@ -44,7 +45,7 @@ function parseParameter(text: string): [string, string] {
 }
 
 function decode(text: string): string {
-  // A zero byte would end a parameter in the start-up message early, and begin another one.
+  // A zero byte would end a parameter in the start-up message early, and begin another parameter.
   if (text.includes("\0") || text.includes("%00")) throw new StoreOpenError("the database URL must not contain %00");
   try {
     return decodeURIComponent(text);
@@ -54,9 +55,9 @@ function decode(text: string): string {
 }
 
 /**
- * Returns the value of a parameter that has a fixed set of values, or `undefined` if it is missing.
+ * Returns the value of a parameter with a fixed set of values. Returns `undefined` for a missing parameter.
  *
- * @throws StoreOpenError that contains the values
+ * @throws StoreOpenError with the accepted values in the message
  */
 export function readWord<Word extends string>(
   parameters: Parameters,

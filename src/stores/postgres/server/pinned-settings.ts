@@ -1,28 +1,29 @@
 import { sqlStateOf } from "./sql-state.ts";
 
-// Behind a pooler, a connection keeps its previous client's settings. Roles and databases have settings, too. The
-// store's guarantees must not depend on any setting. Docs/explanation/storage.md lists them all.
+// Behind a pooler, a connection keeps its previous client's settings. Roles and databases also have settings. The
+// store's guarantees must not depend on any setting. Docs/explanation/storage.md lists all settings that the store
+// pins.
 
-// A commit is acknowledged to a caller, so it must wait for the disk and for synchronous standbys. NULL resets the
-// setting to its value when the connection started. If that is `remote_apply`, it is kept, because it waits for more.
+// A commit must wait for the disk and for synchronous standbys, because the store acknowledges the commit to a caller.
+// NULL resets the setting to its value when the connection started. `remote_apply` is kept, because it waits longer.
 const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
 
-// See `showWarnings` in connect.ts.
+// `showWarnings` in connect.ts explains this setting.
 const pinClientMinMessages = `
     CASE pg_catalog.current_setting('client_min_messages') WHEN 'debug1' THEN ''
       ELSE pg_catalog.set_config('client_min_messages', 'debug1', true) END`;
 
-// Triggers and foreign keys may protect a plant. Set only if necessary, because not every user is allowed to set it.
+// Triggers and foreign keys may protect a plant. The role is set only if necessary, because not every user may set it.
 const pinReplicationRole = `
     CASE pg_catalog.current_setting('session_replication_role')
       WHEN 'replica' THEN pg_catalog.set_config('session_replication_role', 'origin', true) ELSE '' END`;
 
 const otherRole = "another client has set the role";
 
-// Row security may hide a plant from one role and show it to another. The server determines the visible rows before a
-// statement runs, so the statement cannot change the role, but it can fail.
+// Row security may hide a plant from some roles. The server determines the visible rows before a statement runs. So the
+// statement cannot change the role, and fails for another role.
 const refuseOtherRole = `
     CASE pg_catalog.current_setting('role') WHEN pg_catalog.set_config('role', NULL, true) THEN ''
       ELSE ('${otherRole} ' || pg_catalog.current_setting('role'))::bigint::pg_catalog.text END`;
@@ -30,41 +31,41 @@ const refuseOtherRole = `
 const pinStatements = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplicationRole} || ${refuseOtherRole}`;
 
 /**
- * A condition that is always true, and pins the settings that its statement's commit depends on until that commit
+ * A condition that is always true, and pins the settings that a commit depends on until the end of the transaction
  * (`set_config(…, true)`). The condition is for the WHERE in an UPDATE or DELETE on a single row. PostgreSQL evaluates
- * it for each row, before it changes the row. If there is no row, there is nothing to commit.
+ * the condition for each row, before it changes the row. Without a row, there is nothing to commit.
  */
 export const pinnedByRow: string = `(${pinStatements}) IS NOT NULL`;
 
 /**
- * The condition for any number of rows: PostgreSQL evaluates the uncorrelated subquery once, before it reads rows.
- * Citus does not support such a function in a statement for its workers.
+ * Like {@link pinnedByRow}, but for any number of rows. PostgreSQL evaluates the uncorrelated subquery once, before it
+ * reads rows. Citus does not support `set_config` in a statement for its workers.
  */
 export const pinnedCondition: string = `(SELECT ${pinStatements}) IS NOT NULL`;
 
 /** A condition that is always true, and fails the statement if another client has set the role. */
 export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
 
-// Resets the settings that a statement cannot pin itself, because they take effect before it runs.
+// Resets settings that take effect before a statement runs, because the statement cannot pin those settings.
 const resetSql = "RESET default_transaction_read_only; RESET ROLE";
 
 /**
- * Returns whether the server may have refused a statement because of such a setting. If so, the statement did nothing.
+ * Returns whether the server may have refused a statement because of a setting. A refused statement has no effect.
  */
 export function isRefusedBySetting(fault: unknown): boolean {
   const state = sqlStateOf(fault);
   return state === "25006" || state === "42501" || (state === "22P02" && String(fault).includes(otherRole));
 }
 
-/** The characteristics that most transactions have. */
+/** The usual transaction characteristics, for {@link beginSql}. */
 export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
 
 /**
- * Returns the statements, for a single message, that begin a transaction with all these settings pinned. A first
- * transaction resets the settings that must be correct when the second transaction starts.
+ * Returns the statements that begin a transaction and pin all settings, for a single message. A first transaction
+ * resets the settings that must be correct when the second transaction starts.
  *
- * @param characteristics - the text after `BEGIN`. Further statements may follow it
- * @param settings - further settings, by name
+ * @param characteristics - the text after `BEGIN`. The text may contain further statements
+ * @param settings - further settings to pin, by name
  */
 export function beginSql(characteristics: string, settings: ReadonlyMap<string, string> = new Map()): string {
   const pins = [...settings].map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);

@@ -7,8 +7,8 @@ const timeoutsSql = `
   ORDER BY name`;
 
 /**
- * Returns the problem if the server has refused the session's timeouts, and other ones apply, otherwise `undefined`.
- * Without a short `lock_timeout`, a single locked plant delays its batch.
+ * Returns the problem if the server has refused the session's timeouts and other timeouts apply, otherwise `undefined`.
+ * Without a short `lock_timeout`, a single locked plant delays its whole batch.
  */
 export async function findRefusedTimeouts(session: Session, timeouts: SessionTimeouts): Promise<string | undefined> {
   const refusal = session.settingsRefusal;

@@ -1,8 +1,8 @@
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /**
- * Parses the settings in a database URL's `options`, `-c name=value` or `--name=value`, by name. If a setting is
- * repeated, the last one is used, as by the server
+ * Parses the settings in a database URL's `options`, which are `-c name=value` or `--name=value`. If a setting is
+ * repeated, the last value is used, as in the server
  * (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are ignored.
  */
 export function parseSettings(options: string): ReadonlyMap<string, string> {
@@ -17,9 +17,10 @@ export function parseSettings(options: string): ReadonlyMap<string, string> {
 }
 
 /**
- * Parses a database URL's `options`: settings, other server switches such as `-e`, and the name of a Neon endpoint.
+ * Parses the settings in a database URL's `options`. Accepts other server switches, such as `-e`, and the name of a
+ * Neon endpoint.
  *
- * @throws StoreOpenError for anything else
+ * @throws StoreOpenError for any other word
  */
 export function readSettings(options: string): ReadonlyMap<string, string> {
   const settings = splitWords(options.replaceAll(/(?<=^|\s)-c\s+/g, "-c"));

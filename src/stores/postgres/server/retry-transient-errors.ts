@@ -2,28 +2,29 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Session } from "./session.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-// In milliseconds. Short at first, so that a deadlock's victim is retried almost immediately. Longer later, so that a
-// starting server is not flooded.
+// Bounds of the backoff, in milliseconds. The first wait is short, so that a deadlock's victim is retried soon. Later
+// waits are longer, so that a starting server is not flooded.
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
 /**
- * Returns the wait before the next attempt, in milliseconds. Uses full jitter, so that replicas that failed at the same
- * time do not retry at the same time.
+ * Returns the wait before the next attempt, in milliseconds. Uses full jitter, because replicas may fail at the same
+ * time and should not retry at the same time.
  */
 export function backoffMs(attempts: number): number {
   return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** attempts);
 }
 
-/** How long an operator's command retries its work, in milliseconds from the first error. */
+/** How long an operator's command retries after the first error, in milliseconds. */
 export const retryForMs = 10_000;
 
-// serialization_failure and deadlock_detected: the transaction was rolled back because of concurrent ones.
+// serialization_failure and deadlock_detected. Concurrent transactions caused the rollback.
 const rolledBack: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 
 /**
- * Runs the work of an operator's command. For {@link retryForMs} from the first error, retries it if the server rolls
- * it back, or reports that the outcome is unknown, which distributed engines may do at any statement.
+ * Runs the work of an operator's command. For {@link retryForMs} after the first error, retries the work if the server
+ * rolls a transaction back, or reports an unknown outcome. Distributed engines may report an unknown outcome for any
+ * statement.
  *
  * @param work - must leave no transaction open, and must be idempotent
  */
@@ -33,7 +34,7 @@ export async function retryTransientErrors<Result>(session: Session, work: () =>
     try {
       return await work();
     } catch (fault) {
-      // Closing the connection rolls back.
+      // Closing the connection rolls the transaction back.
       session.discard();
       endMs ??= performance.now() + retryForMs;
       const isTransient = rolledBack.has(sqlStateOf(fault)) || isOutcomeUnknown(fault);
@@ -43,7 +44,7 @@ export async function retryTransientErrors<Result>(session: Session, work: () =>
   }
 }
 
-/** Whether a commit's outcome is unknown. */
+/** Returns whether an error means that a commit's outcome is unknown. */
 export function isOutcomeUnknown(fault: unknown): boolean {
   return sqlStateOf(fault) === "40003";
 }

@@ -5,27 +5,27 @@ import { readSettings } from "./requested-settings.ts";
 import { type Parameters, parseUrl, readWord } from "./parse-url.ts";
 import { readTlsSettings, type Tls, tlsWaysOf } from "./tls-settings.ts";
 
-/** A URL's server: a single host, or several hosts, one of which is the primary. */
+/** The server in a database URL. With several hosts, one of the hosts is the primary. */
 export interface Server {
-  /** Hosts, ports and database, without user and password, for operators. */
+  /** The server's hosts, ports and database, for operators. Contains neither user nor password. */
   readonly name: string;
-  /** The hosts. Read for each connection, because certificates may change. */
+  /** The hosts. Read this property for each connection, because certificates may change. */
   readonly hosts: readonly Host[];
-  /** The certificates that the URL names, as far as they are used. */
+  /** The certificate files in the URL. Empty if no connection uses TLS. */
   readonly certificates: CertificateFiles;
   readonly mustBeWritable: boolean;
-  /** The settings in `options`, by name. */
+  /** The settings in the URL's `options`, by name. */
   readonly settings: ReadonlyMap<string, string>;
 }
 
-/** One of a server's hosts. */
+/** A host of a server. */
 export interface Host {
-  /** The ways to connect, in the order in which they are tried (libpq's `sslmode`). */
+  /** The ways to connect, in the order of the attempts (libpq's `sslmode`). */
   readonly ways: readonly Way[];
   readonly connectTimeoutMs: number;
 }
 
-/** A way to connect, as options for pg's client. Declared here, because programs may not have pg's types. */
+/** A way to connect, as options for pg's client. Does not use pg's types, because programs may not have these. */
 export interface Way {
   readonly host: string;
   readonly port: number;
@@ -38,21 +38,21 @@ export interface Way {
   readonly keepAlive: boolean;
   readonly keepAliveInitialDelayMillis: number;
   readonly enableChannelBinding: boolean;
-  /** Whether a server without channel binding is refused. */
+  /** Whether to refuse a server without channel binding. */
   readonly requiresChannelBinding: boolean;
 }
 
-// libpq's default port.
+// The default port, as in libpq.
 const portDefault = "5432";
 
-// In seconds. A running server responds within 10 ms. A network that drops packets never does.
+// Default connect timeout, in seconds. A running server responds within 10 ms.
 const connectTimeoutSDefault = 5;
 
-// In seconds. 0, which means unlimited in libpq, is refused, because a host that never responds would block the others.
+// Maximum connect timeout, in seconds. Without a timeout, a host that never responds would block the other hosts.
 const connectTimeoutSMax = 60;
 
-// After this many idle milliseconds, TCP checks the server. Imports and exports have no other timeout, and operating
-// systems' default is two hours.
+// Idle time before TCP checks the server, in milliseconds. Operating systems wait two hours by default. Imports and
+// exports have no other timeout.
 const keepAliveMs = 10_000;
 
 const supportedParameters: ReadonlySet<string> = new Set([
@@ -75,13 +75,13 @@ const supportedParameters: ReadonlySet<string> = new Set([
 
 /**
  * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
- * parameters. Unsupported parameters are refused, because security may depend on them.
+ * parameters. Unsupported parameters are errors, because security may depend on a parameter.
  *
- * Several hosts are separated by commas. The writable one is used, as with `target_session_attrs=read-write` or
- * `primary`, unless that parameter is `any`.
+ * Several hosts are separated by commas. With several hosts, the writable host is used, unless `target_session_attrs`
+ * is `any`.
  *
  * @param certificates - the certificates from a previous URL for the same database
- * @throws StoreOpenError that names the invalid part, and never contains the password
+ * @throws StoreOpenError that names the invalid part. The message never contains the password
  */
 export function readServerUrl(text: string, certificates?: CertificateFiles): Server {
   const parameters = parseUrl(text);
@@ -110,13 +110,13 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   };
 }
 
-/** Returns the database's name. By default from the environment or the user, as with libpq. */
+/** Returns the database's name. The default is from the environment or the user's name, as in libpq. */
 function databaseOf(parameters: Parameters): string {
   const { PGDATABASE, PGUSER } = process.env;
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || defaults.user || "";
 }
 
-/** Returns the hosts with their ports. A single port applies to all hosts. */
+/** Returns each host with its port. A single port applies to all hosts. */
 function hostsOf(parameters: Parameters): readonly Pick<Way, "host" | "port">[] {
   const names = (parameters.get("host") ?? "").split(",");
   const ports = (parameters.get("port") ?? "").split(",");
@@ -137,7 +137,7 @@ function sharedWayOptions(parameters: Parameters): Omit<Way, "host" | "port" | "
   const channelBinding = readWord(parameters, "channel_binding", ["disable", "prefer", "require"]) ?? "disable";
   const [user, password, database, options] = ["user", "password", "dbname", "options"].map((n) => parameters.get(n));
   return {
-    // Defaults are from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
+    // node-postgres reads the defaults from PGUSER, PGPASSWORD and PGDATABASE, as libpq does.
     ...(database && { database }),
     ...(user && { user }),
     ...(password && { password }),

@@ -1,17 +1,17 @@
 import type { StoreConnections } from "../../../service/index.ts";
 import type { Session } from "./session.ts";
 
-/** Sessions that are opened on demand, used by one caller at a time, and kept until the pool is closed. */
+/** A pool that opens sessions on demand and keeps sessions until it is closed. One caller at a time uses a session. */
 export class SessionPool {
   readonly #open: () => Session;
   readonly #max: number;
-  /** As many as were ever in use at the same time. */
+  /** All open sessions. Their number is the largest number of sessions in use so far. */
   readonly #sessions: Session[] = [];
-  /** The last one used is reused first. */
+  /** Idle sessions. The last used session is reused first. */
   readonly #idle: Session[] = [];
   readonly #waiting: ((session: Session) => void)[] = [];
 
-  /** @param max - maximum number of sessions. Further callers wait for one. By default there is no limit */
+  /** @param max - maximum number of sessions. Further callers wait for a session. Default unlimited */
   constructor(open: () => Session, max: number = Number.POSITIVE_INFINITY) {
     this.#open = open;
     this.#max = max;
@@ -21,7 +21,7 @@ export class SessionPool {
     return { used: this.#sessions.length - this.#idle.length, idle: this.#idle.length };
   }
 
-  /** Uses a session, all of whose work has a deadline on the `performance.now()` clock. */
+  /** Runs `work` with a session. The session's work has a deadline on the `performance.now()` clock. */
   async use<Result>(deadlineMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
     const session = this.#idle.pop() ?? (this.#sessions.length < this.#max ? this.#add() : await this.#next());
     session.deadlineMs = deadlineMs;

@@ -18,42 +18,42 @@ import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 /**
- * The shortest time for an attempt, in milliseconds: several times the lock timeout. With less time, the attempt could
+ * Minimum time for an attempt, in milliseconds. The time is several times the lock timeout. Otherwise the attempt could
  * be cancelled with an unknown outcome.
  */
 const attemptMsMin = 500;
 
-/** The time for such an attempt including its cancellation, in milliseconds. */
+/** Minimum time for an attempt and its cancellation, in milliseconds. */
 export const attemptTotalMs: number = attemptMsMin + closeTimeoutMs;
 
-// The errors for a statement without a response.
+// The error messages for a statement without a response.
 const unresponsive = "the server does not respond, not even to a cancel request";
 const stillRunning =
   "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
-/** The error for a statement whose success is not certain. Without a SQLSTATE, like a lost connection. */
+/** The error for a statement that may or may not have succeeded. Has no SQLSTATE, like a lost connection. */
 export class InDoubtError extends Error {}
 
-/** The servers to which a server forwards statements. */
+/** The workers: servers to which the database server forwards statements. */
 export interface Workers {
-  /** A connection's settings, by name, with which {@link doubtOf} gets all notices. Pinned by transactions. */
+  /** Settings that each connection and transaction needs, so that {@link doubtOf} gets all notices. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Returns why a commit may not be on a worker's standbys, or `undefined` for an unrelated notice. */
+  /** Returns why a commit may not be on a worker's standbys. Returns `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
-  /** Records that a server process, or `null` for an unknown one, may still wait for a worker after a cancellation. */
+  /** Records a server process that may still wait for a worker after a cancellation. `null` for an unknown process. */
   addPossibleWait(processId: number | null): void;
-  /** Called with each new connection, to cancel such waits. Must not reject. */
+  /** Cancels the recorded waits. Called for each new connection. Must not reject. */
   cancelWaits(session: Session): Promise<void>;
 }
 
-/** A row: its columns in the statement's order, as text. */
+/** A row's columns as text, in the statement's order. */
 export type Row = readonly (string | null)[];
 
-/** A single connection to the server, opened on demand. The session runs one statement at a time, in one round trip. */
+/** A connection to the server, opened on demand. Runs one statement at a time, each in one round trip. */
 export class Session {
   /**
-   * The deadline for all work on this session, on the `performance.now()` clock. By default there is none. A statement
-   * that runs too long is cancelled before the deadline. Set by the code that uses the session.
+   * The deadline for all work on this session, on the `performance.now()` clock. Default infinity. The code that uses
+   * the session sets the deadline. A statement that runs too long is cancelled before the deadline.
    */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
@@ -61,10 +61,10 @@ export class Session {
   readonly #names: NamedStatements | undefined;
   readonly #responseTimeoutMs: number;
   readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "deadlineMs">;
-  /** Which host to try first, an index modulo the host count. */
+  /** Index of the host to try first, modulo the number of hosts. */
   #host = 0;
   #client: Client | undefined;
-  /** Why the last commit may not be on its standbys. */
+  /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
   #durabilityProblem: string | undefined;
   #settingsRefusal: string | undefined;
   #isInTransaction = false;
@@ -72,7 +72,7 @@ export class Session {
   #isClosed = false;
   #abortConnecting: (() => void) | undefined;
 
-  /** @param names - whether named statements are prepared. By default none is */
+  /** @param names - tracks whether to prepare named statements. By default, no statement is prepared */
   constructor(server: Server, timeouts?: SessionTimeouts, workers?: Workers, names?: NamedStatements) {
     this.#server = server;
     this.#workers = workers;
@@ -88,7 +88,7 @@ export class Session {
     };
   }
 
-  /** Whether there is time for an attempt and its cancellation. */
+  /** Whether enough time remains for an attempt and its cancellation. */
   get hasTime(): boolean {
     return this.remainingMs >= attemptMsMin;
   }
@@ -97,7 +97,7 @@ export class Session {
     return this.#client?.processID ?? undefined;
   }
 
-  /** Why the server, probably a pooler, has refused the session's settings. Then the role's apply. */
+  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
   get settingsRefusal(): string | undefined {
     return this.#settingsRefusal;
   }
@@ -107,18 +107,18 @@ export class Session {
     return this.#server.settings;
   }
 
-  /** The {@link settings} that the session does not override. */
+  /** The {@link settings} from the URL, except settings that the session overrides. */
   get requestedSettings(): ReadonlyMap<string, string> {
     const overridden = parseSettings(sessionOptions(this.#connectOptions));
     return new Map([...this.settings].filter(([name]) => !overridden.has(name)));
   }
 
-  /** The time for a statement that is sent now, in milliseconds, without the time for its cancellation. */
+  /** Remaining time for a statement, in milliseconds. Excludes the time to cancel the statement. */
   get remainingMs(): number {
     return this.deadlineMs - performance.now() - closeTimeoutMs;
   }
 
-  /** Connects if there is no connection. Rejects with the last host's error, or when too little time remains. */
+  /** Connects, unless connected. Rejects with the last host's error, or if too little time remains. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     await this.#connect();
@@ -132,19 +132,19 @@ export class Session {
 
   async #connectToAny(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
-    // Read once per attempt, because they may change between connections.
+    // Reads the hosts once per attempt, because hosts may change between connections.
     const { hosts, mustBeWritable } = this.#server;
     const options = { ...this.#connectOptions, mustBeWritable, deadlineMs: this.deadlineMs };
     let fault: unknown = closedError();
     for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
-      // Stops if no time remains. Otherwise the error would name a host that was not really tried.
+      // Stops if no time remains. Otherwise the error would name a host without a real attempt.
       if (attempts > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
         if (host !== undefined) return await this.#adoptFrom(connectTo(host, options));
       } catch (reason) {
         fault = reason;
-        // The next attempt starts with the next host, because this one may fail slowly.
+        // The next attempt starts with the next host, because this host may fail slowly.
         this.#host++;
       }
     }
@@ -152,8 +152,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement. Runs it in a separate transaction if the server may have refused it because of a setting that
-   * another client of a pooler left on the connection.
+   * Runs a statement. Another client of a pooler may have left a setting on the connection. If the server may have
+   * refused the statement because of a setting, runs the statement again in a separate transaction.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     try {
@@ -180,7 +180,7 @@ export class Session {
     }
   }
 
-  /** Runs a statement that changes rows, and returns their number. */
+  /** Runs a statement that changes rows, and returns the number of changed rows. */
   async change(text: string, values: readonly unknown[]): Promise<number> {
     return (await this.#query({ text }, values)).rowCount ?? 0;
   }
@@ -199,27 +199,28 @@ export class Session {
     return await this.#waitFor(client, running);
   }
 
-  /** Runs a `COPY … FROM STDIN` with these bytes, and returns how many rows the server stored. */
+  /** Runs a `COPY … FROM STDIN` with these bytes, and returns the number of stored rows. */
   async copy(text: string, bytes: Buffer): Promise<number> {
     const client = await this.#connected();
     return await this.#waitFor(client, client.query(new CopyIn(text, bytes)).done);
   }
 
-  /** Runs statements without parameters and results. */
+  /** Runs statements that have neither parameters nor results. */
   async run(script: string): Promise<void> {
     const client = await this.#connected();
     await this.#waitFor(client, client.query(script));
   }
 
   /**
-   * Begins a transaction as {@link beginSql} does. If its connection is lost, everything fails until {@link discard},
-   * so that the rest of a transaction does not run without its beginning. An error disconnects.
+   * Begins a transaction with {@link beginSql}. Disconnects after an error. If the connection is lost during the
+   * transaction, all statements fail until {@link discard}. Otherwise the remaining statements would run without the
+   * transaction.
    */
   async begin(characteristics: string): Promise<void> {
     try {
       await this.run(this.#beginSql(characteristics));
     } catch (fault) {
-      // The transaction may be open.
+      // Disconnects, because the transaction may be open.
       this.#disconnect();
       throw fault;
     }
@@ -227,8 +228,8 @@ export class Session {
   }
 
   /**
-   * Runs statements without parameters and results in a transaction as {@link begin} does, in a single message, so that
-   * the server commits even if this process hangs. An error rolls back and disconnects.
+   * Runs statements without parameters and results in a transaction. A single message contains the whole transaction,
+   * so that the server commits even if this process hangs. Rolls back and disconnects after an error.
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
@@ -239,7 +240,7 @@ export class Session {
     }
   }
 
-  /** Runs `work` in a transaction from {@link begin}, and commits it. An error rolls back, or else disconnects. */
+  /** Runs `work` in a transaction, and commits. After an error, rolls back, or disconnects if the rollback fails. */
   async transact<Result>(characteristics: string, work: () => Promise<Result>): Promise<Result> {
     await this.begin(characteristics);
     try {
@@ -256,13 +257,13 @@ export class Session {
     return beginSql(characteristics, this.#workers?.settings);
   }
 
-  /** Commits. After an error, call {@link discard}. */
+  /** Commits the transaction. After an error, call {@link discard}. */
   async commit(): Promise<void> {
     await this.run("COMMIT");
     this.#isInTransaction = false;
   }
 
-  /** Rolls back, and keeps the connection. */
+  /** Rolls the transaction back, and keeps the connection. */
   async rollBack(): Promise<void> {
     await this.run("ROLLBACK");
     this.#isInTransaction = false;
@@ -286,9 +287,9 @@ export class Session {
       const result = await running;
       if (this.#durabilityProblem === undefined) return result;
     } catch (fault) {
-      // The server responded, or `close` has cancelled the statement.
+      // Rethrows the error if the server responded, or if `close` has cancelled the statement.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
-      // There was no response, so the statement may still be running.
+      // Without a response, the statement may still be running.
       const isAccepted = await (cancellation.isAccepted ?? cancelStatement(client));
       if (cancellation.isAccepted === undefined) this.#workers?.addPossibleWait(client.processID);
       throw cancellation.isAccepted === undefined
@@ -298,7 +299,7 @@ export class Session {
       clearTimeout(timer);
       this.#isRunning = false;
       if (cancellation.isAccepted !== undefined) {
-        // Even if the server responded, a worker may still wait for its standby.
+        // A worker may still wait for its standby, even if the server responded.
         this.#workers?.addPossibleWait(client.processID);
         this.#release(client, cancellation.isAccepted);
       }
@@ -306,7 +307,7 @@ export class Session {
     throw new InDoubtError(this.#durabilityProblem);
   }
 
-  /** Releases a connection without reusing it, because a late cancel request could cancel the next statement on it. */
+  /** Closes a connection after a cancel request, because a late request could cancel the connection's next statement. */
   #release(client: Client, isAccepted: Promise<boolean>): void {
     this.#dropClient(client);
     // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
@@ -314,8 +315,8 @@ export class Session {
   }
 
   /**
-   * Closes the connection, immediately if a statement is running. The next statement connects to the next host, because
-   * a primary that was replaced without noticing would wait forever for its standbys.
+   * Closes the connection, immediately if a statement is running. The next statement connects to the next host. A
+   * primary that does not know about its replacement would wait forever for standbys.
    */
   discard(): void {
     this.#host++;
@@ -329,7 +330,7 @@ export class Session {
     if (client !== undefined) void disconnect(client);
   }
 
-  /** Closes the session permanently, and asks the server to cancel its running statement. */
+  /** Closes the session permanently, and asks the server to cancel the running statement. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#abortConnecting?.();
@@ -339,8 +340,8 @@ export class Session {
     await disconnect(client);
   }
 
-  // A statement that is cancelled while it waits for standbys succeeds with a warning. Its text is translated, so the
-  // warning is recognized by the function that reports it.
+  // A statement that is cancelled while it waits for standbys succeeds with a warning. The warning's text is
+  // translated, so the code compares the name of the server function that sent the warning.
   #read(notice: Notice): void {
     if (notice.routine === "SyncRepWaitForLSN")
       this.#durabilityProblem = "committed, but not confirmed by its synchronous standbys";
@@ -355,7 +356,7 @@ export class Session {
   }
 
   #useClient(client: Client): void {
-    // A connection that is established after `close` is closed, because it would keep the process alive.
+    // Closes a connection that is established after `close`, because the connection would keep the process alive.
     if (this.#isClosed) void disconnect(client);
     else this.#client = client;
   }

@@ -3,14 +3,14 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { type CertificateParameter, certificateParameters, type PemFiles } from "./certificate-files.ts";
 import { type Parameters, readWord } from "./parse-url.ts";
 
-/** The TLS options for one attempt to connect, or `false` for cleartext. */
+/** The TLS options for a connection attempt. `false` for cleartext. */
 export type Tls = false | ConnectionOptions;
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
 /** How a connection uses TLS, as in libpq. */
 export type SslMode = (typeof sslModes)[number];
 
-/** A database URL's TLS settings. */
+/** The TLS settings in a database URL. */
 export interface TlsSettings {
   readonly mode: SslMode;
   /** The paths of the PEM files, by parameter name. */
@@ -18,11 +18,11 @@ export interface TlsSettings {
 }
 
 /**
- * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. Without `sslmode`, a URL that names a certificate asks
- * for TLS, so the password is not sent in cleartext. With `system`, the default is `verify-full`, as in libpq.
- * Otherwise it is `require`.
+ * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. If the URL names a certificate, `sslmode` defaults to
+ * `require`, so that the password is not sent in cleartext. With `sslrootcert=system`, `sslmode` defaults to
+ * `verify-full`, as in libpq.
  *
- * @throws StoreOpenError for unknown values, and for settings that contradict each other
+ * @throws StoreOpenError for unknown values and for contradictory settings
  */
 export function readTlsSettings(parameters: Parameters): TlsSettings {
   const sslMode = readWord(parameters, "sslmode", sslModes);
@@ -40,7 +40,7 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
       `sslrootcert=system in the database URL requires sslmode=verify-full, got ${sslMode ?? "ssl=true"}`,
     );
   }
-  // Without a file, Node.js trusts its own authorities, and the system's with NODE_USE_SYSTEM_CA=1.
+  // Without a file, Node.js trusts its bundled authorities. With NODE_USE_SYSTEM_CA=1, it also trusts the system's.
   if (trustsSystem) paths.delete("sslrootcert");
   return { mode, paths };
 }
@@ -52,8 +52,8 @@ function pathOf(parameters: Parameters, name: CertificateParameter): [Certificat
 }
 
 /**
- * Returns the ways to connect to a host, in the order in which they are tried
- * (postgresql.org/docs/current/libpq-ssl.html, table 34.1).
+ * Returns the TLS options for attempts to connect to a host, in order (postgresql.org/docs/current/libpq-ssl.html,
+ * table 34.1).
  */
 export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonly Tls[] {
   // Servers do not offer TLS on Unix sockets.
@@ -66,19 +66,19 @@ export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonl
     case "prefer":
       return [unverified, false];
     case "require":
-      // As in libpq. If there is a root certificate, the signature is checked.
+      // If there is a root certificate, the signature is checked, as in libpq.
       return [files.ca === undefined ? unverified : withAuthority];
     case "verify-ca":
       return [withAuthority];
     case "verify-full":
-      // Passed explicitly, because the client does not pass the host to TLS, which would then expect "localhost".
+      // Passes the host explicitly. node-postgres does not pass the host to TLS, and TLS would expect "localhost".
       return [
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
   }
 }
 
-// Loaded on demand, because settings are parsed even if they do not use TLS.
+// Loads the module on demand, because not all settings use TLS.
 function tls(): typeof import("node:tls") {
   return process.getBuiltinModule("node:tls");
 }
