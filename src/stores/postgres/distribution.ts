@@ -4,23 +4,23 @@ import type { Session, Workers } from "./server/session.ts";
 
 /** How a store's tables are distributed over several servers. */
 export interface DistributedTables {
-  /** Changes if the placement changes. */
+  /** A value to compare. Layouts differ if the placements differ. */
   readonly layout: unknown;
-  /** Returns the placement. */
+  /** Returns the placement of the distributed tables. */
   place(): Placement;
 }
 
-/** The servers over which a store's tables may be distributed. Shared by the store's sessions. */
+/** The servers over which a store's tables may be distributed. All sessions of a store share this object. */
 export interface StoreWorkers extends Workers {
   /**
-   * Finds a store's tables. Returns `undefined` if they are on a single server.
+   * Finds a store's distributed tables. Returns `undefined` if the tables are on a single server.
    *
-   * @throws StoreOpenError when they are distributed in a way that is not supported
+   * @throws StoreOpenError if the tables are distributed in an unsupported way
    */
   find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined>;
 }
 
-/** An extension of PostgreSQL that distributes tables. table-location.ts registers the only one. */
+/** A PostgreSQL extension that distributes tables. table-location.ts registers the only extension. */
 export interface Distribution {
   createWorkers(): StoreWorkers;
   /** Checks before a migration that the schema can be distributed. */

@@ -23,26 +23,26 @@ import { SessionPool } from "./server/session-pool.ts";
 
 /** Options for {@link openPostgresStore}. */
 export interface PostgresStoreOptions extends DurableStoreOptions {
-  /** `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
+  /** The database URL, `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
   readonly url: string;
   /** Returns the current URL, see {@link followServerUrl}. By default the URL does not change. */
   readonly currentUrl?: () => string;
 }
 
-/** How often the server is checked, in milliseconds. The check is a write if no deletion was committed meanwhile. */
+/** Interval between checks of the server, in milliseconds. A check writes if no deletion was committed recently. */
 export const watchIntervalMs = 5_000;
 
 /**
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist.
  *
- * A batch that fails is attempted again as the fault table determines, for at most ten seconds after it was first sent.
- * If it still fails and no other batch has succeeded meanwhile, the store reports a `problem` and refuses deletions
- * until a check succeeds. The store does so immediately if the server refuses everything. If the server is unavailable
- * from the start, the store opens in this state.
+ * A failed batch is retried according to the fault table, for at most ten seconds after the first attempt. If the batch
+ * still fails and no other batch has succeeded since then, the store reports a `problem` and refuses deletions until a
+ * check succeeds. The store reports the problem immediately if the server refuses everything. If the server is
+ * unavailable at the start, the store opens with a `problem`.
  *
- * If a single server of distributed tables is unavailable, only its deletions fail, and the store has no `problem`.
+ * If one of several workers is unavailable, only deletions on that worker fail, and the store has no `problem`.
  *
- * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
+ * @throws StoreOpenError with the server's name, for a problem that will last longer than seconds
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
@@ -113,7 +113,7 @@ class PostgresBackend implements Backend {
   }
 
   async commit(batch: readonly Deletion[], { deadlineMs, isCareful }: Attempt): Promise<FailedEnding | undefined> {
-    // The deferred deletions were queued before the server became unavailable.
+    // The deletions may have been queued or deferred before the server became unavailable.
     const refusal = refusalOf(this);
     if (refusal !== undefined) return refusal;
     const begunMs = performance.now();
@@ -128,7 +128,7 @@ class PostgresBackend implements Backend {
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       return fault.ending;
     }
-    // A batch that deletes nothing writes nothing, so it does not show that commits work.
+    // A batch that deletes no plant writes nothing, and so does not show that commits work.
     if (batch.some(({ ending }) => ending?.kind === "deleted")) this.#health.recordCommit();
     return undefined;
   }
@@ -139,8 +139,8 @@ class PostgresBackend implements Backend {
   }
 
   /**
-   * Returns whether the server caused a batch to fail. The server did not if other batches have succeeded since the
-   * batch began, but always did if it is `refusing`, because it may refuse only new connections.
+   * Returns whether the server caused a batch to fail. Returns false if another batch has succeeded since the batch
+   * began. Always returns true for a `refusing` server, because a server may refuse only new connections.
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
@@ -150,10 +150,10 @@ class PostgresBackend implements Backend {
     return await this.#sessions.use(deadlineMs, async (session) => {
       try {
         const schema = await this.#location.schemaOn(session);
-        // Checked each time, because the pooler may have started to drop the settings since the last check.
+        // Checks the settings each time, because a pooler may have started to drop settings since the last check.
         await checkRequestedSettings(session);
         await checkDatabase(session, schema);
-        // The workers must be known before each one is checked.
+        // Finds the workers, because `checkWrite` checks each worker.
         await this.#location.refresh(session);
         await this.#reportRefusedTimeouts(session);
         if (hasCommitted) return undefined;
@@ -161,14 +161,14 @@ class PostgresBackend implements Backend {
         await this.#location.placement.checkWrite(session);
         return undefined;
       } catch (fault) {
-        // The next check uses a new connection, perhaps to a server that has become the primary.
+        // The next check uses a new connection, perhaps to a new primary.
         session.discard();
         return problemOf(fault);
       }
     });
   }
 
-  /** Reports once that a batch has failed because the server refuses another connection. The store may be healthy. */
+  /** Reports once that a batch failed because the server refuses more connections. The store may be healthy. */
   #reportRefusedConnection({ fault }: BatchFailure, begunMs: number): void {
     if (this.#areConnectionsReported || sqlStateOf(fault) !== "53300") return;
     this.#areConnectionsReported = true;
@@ -179,7 +179,7 @@ class PostgresBackend implements Backend {
     });
   }
 
-  /** Reports once that other timeouts apply. */
+  /** Reports once that the server has refused the session's timeouts. */
   async #reportRefusedTimeouts(session: Session): Promise<void> {
     if (this.#areTimeoutsReported) return;
     const begunMs = performance.now();

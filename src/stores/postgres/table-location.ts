@@ -13,28 +13,28 @@ const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog
 /** The extension that may distribute the tables. */
 export const distribution: Distribution = citus;
 
-/** The schema and placement of a store's tables. Shared by all its sessions. */
+/** The schema and placement of a store's tables. All sessions of a store share this object. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
   readonly workers: StoreWorkers = distribution.createWorkers();
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
-  /** What the placement depends on. */
+  /** The layout of the tables, on which the placement depends. */
   #layout: unknown;
 
-  /** The placement that {@link refresh} has found. */
+  /** The placement that the last {@link refresh} has found. */
   get placement(): Placement {
     if (this.#placement === undefined) throw new Error("the location of the tables is not known yet");
     return this.#placement;
   }
 
-  /** Returns the schema, which is determined once, so that a changed search_path does not move the store. */
+  /** Returns the schema. Finds the schema only once, so that a changed search_path does not change the store. */
   async schemaOn(session: Session): Promise<StoreSchema> {
     const schema = this.#schema ?? (await findSchema(session));
     return (this.#schema ??= schema);
   }
 
-  /** Returns the placement, after {@link refresh} if it is not known yet. */
+  /** Returns the placement. Calls {@link refresh} for an unknown placement. */
   async placementOn(session: Session): Promise<Placement> {
     if (this.#placement === undefined) await this.refresh(session);
     return this.placement;
@@ -43,14 +43,14 @@ export class TableLocation {
   /**
    * Reads the current placement. An operator may distribute the tables, or add workers, at any time.
    *
-   * @throws StoreOpenError as {@link StoreWorkers.find} does
+   * @throws StoreOpenError for the same reasons as {@link StoreWorkers.find}
    */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
     const found = await this.workers.find(session, schema);
     const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
     const layout = { distributed: found?.layout, isByDay };
-    // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
+    // Keeps an unchanged placement, because building statements and finding an id for each worker take a while.
     if (isDeepStrictEqual(layout, this.#layout)) return;
     const singlePlacement = isByDay ? singleServerByDay : singleServer;
     this.#placement = found?.place() ?? singlePlacement(schema);
@@ -58,10 +58,10 @@ export class TableLocation {
   }
 
   /**
-   * Checks, without a write, that plants can be deleted, after {@link refresh}.
+   * Refreshes the placement, and checks that plants can be deleted. The check does not write.
    *
-   * @throws StoreOpenError when the database's schema or settings or the user's privileges are wrong. Other errors,
-   * which may be temporary, are rethrown
+   * @throws StoreOpenError if the schema, the settings or the user's privileges are wrong. Rethrows other errors, which
+   * may be temporary
    */
   async check(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);

@@ -18,21 +18,21 @@ import { TableLocation } from "../table-location.ts";
 import { int64Copy } from "./int64-copy.ts";
 import { unlimitedTimeouts } from "./plant-database.ts";
 
-// The time in which every server that uses a store tries to write to the store, in milliseconds. A server checks its
-// store at each interval, with a write if no deletion was committed since the last check.
+// How long to watch for servers, in milliseconds. Every server that uses the store tries to write during this time. If
+// a server has committed no deletion since its last check, the next check writes.
 const servedWatchMs = 2 * watchIntervalMs + 1_000;
 
-// How often waiting sessions are searched, in milliseconds: several times in a server's lock timeout.
+// Interval between searches for waiting sessions, in milliseconds. A server's lock timeout is several times as long.
 const watchPollMs = 20;
 
-// The longest wait for running transactions, in seconds. Deletions queue behind this wait.
+// Timeout for the table locks, in seconds. Deletions queue behind this wait for running transactions.
 const lockTimeoutS = 5;
 
 /**
- * Opens a store in PostgreSQL, and locks its tables until the store is disposed of. A server that uses the store is
- * detected by its writes, which wait for the lock. So its role, application name and pooler do not matter.
+ * Opens a store in PostgreSQL, and locks its tables until the store is disposed of. Detects a server by its writes,
+ * which wait for the lock. So the server's role, application name and pooler do not matter.
  *
- * @throws StoreOpenError when the store cannot be used, is distributed over workers, or a session writes to it
+ * @throws StoreOpenError if the store is unusable or distributed over workers, or if another session writes to it
  */
 export async function openLockedPostgres(url: string, options: LockOptions): Promise<LockedStore> {
   const server = readServerUrl(url);
@@ -60,7 +60,7 @@ async function findStore(session: Session, location: TableLocation, { isReadOnly
   return schema;
 }
 
-// Two servers do not start in the same microsecond.
+// The start time identifies the server, because two servers do not start in the same microsecond.
 const identitySql = `
   SELECT pg_catalog.concat_ws(' ', pg_catalog.pg_postmaster_start_time(), oid, $1::pg_catalog.text)
   FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()`;
@@ -82,7 +82,7 @@ const waitingSql = `
   WHERE relation = pg_catalog.to_regclass($1) AND mode = 'RowExclusiveLock' AND NOT granted
     AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) LIMIT 1`;
 
-/** Watches a locked store. @throws StoreOpenError when another session tries to write to it */
+/** Watches a locked store. @throws StoreOpenError if another session tries to write to the store */
 async function assertUnserved(session: Session, { plants }: StoreSchema, watchMs: number): Promise<void> {
   const endMs = performance.now() + watchMs;
   do {
@@ -140,7 +140,7 @@ class LockedPostgres implements LockedStore {
   }
 
   async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
-    // Records with an idempotency key are in the partition without days, see tables.ts.
+    // Records with an idempotency key are in the partition `deletions_by_row`, see tables.ts.
     const [byDay, isByDay] = this.#isByDay ? [", by_day", ", CASE key WHEN '' THEN true END"] : ["", ""];
     const sql = `
       INSERT INTO ${this.#schema.deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key${byDay})
@@ -154,7 +154,7 @@ class LockedPostgres implements LockedStore {
       toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
       toArrayLiteral(records.map(({ subject }) => quote(subject))),
       toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
-      // An empty text means no key.
+      // An empty text means that the record has no key.
       toArrayLiteral(records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""))),
       toArrayLiteral(records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs))),
     ];
@@ -165,7 +165,7 @@ class LockedPostgres implements LockedStore {
     await this.#run(() => this.#session.commit());
   }
 
-  // Closing rolls back.
+  // Closing the session rolls the transaction back.
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#session.close();
   }
@@ -175,7 +175,7 @@ class LockedPostgres implements LockedStore {
     let rows: readonly Row[];
     do {
       rows = await this.#query(`FETCH ${chunkRowsMax} FROM ${cursor}`);
-      // A server may have been started since the store was locked.
+      // Checks again, because a server may have been started since the store was locked.
       await this.#run(() => assertUnserved(this.#session, this.#schema, 0));
       if (rows.length > 0) yield rows;
     } while (rows.length === chunkRowsMax);

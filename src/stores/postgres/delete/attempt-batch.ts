@@ -9,46 +9,46 @@ import type { Placement, PlantFate } from "./placement.ts";
 /** Options for {@link attemptBatch}. */
 export interface AttemptMode {
   readonly placement: Placement;
-  /** The token by which earlier attempts' records are found. */
+  /** The token that identifies the records of all attempts. */
   readonly token: string;
   /**
-   * Whether idempotency keys are looked up before anything is deleted, and plants that other transactions have locked
-   * are skipped. Otherwise the statement waits for locks, and afterwards only the keys of deletions that deleted no
-   * plant are looked up.
+   * Whether to look up all idempotency keys before the statement, and to skip plants that other transactions have
+   * locked. Otherwise the statement waits for locks. Afterwards, the attempt looks up only the keys of deletions that
+   * deleted no plant.
    */
   readonly isCareful: boolean;
   /**
-   * Whether an earlier attempt may have been committed, or may still be committed. Then the statement's deletions are
-   * in doubt. Requires `isCareful`.
+   * Whether an earlier attempt may have been committed, or may still be committed. The statement's deletions are in
+   * doubt after such an attempt. Requires `isCareful`.
    */
   readonly isInDoubt: boolean;
 }
 
-/** An attempt that failed. */
+/** A failed attempt. */
 export interface Failed {
   readonly verdict: Verdict;
   readonly fault: unknown;
-  /** Whether this attempt, or an earlier one, may have been committed. */
+  /** Whether this attempt or an earlier attempt may have been committed. */
   readonly isInDoubt: boolean;
 }
 
 /** The result of a successful attempt. */
 interface Succeeded {
   readonly batch: PreparedBatch;
-  /** The statement's plants and their fates. A plant without a fate did not exist, unless it is `remaining`. */
+  /** The outcomes for plants in the statement. A plant without an outcome did not exist, unless it is `remaining`. */
   readonly fates: ReadonlyMap<bigint, PlantFate>;
-  /** Which plants in postponed deletions exist. */
+  /** The existing plants among the plants of postponed deletions. */
   readonly existing: ReadonlySet<bigint>;
-  /** The plants that exist although the statement was to delete them. They need a careful attempt. */
+  /** The plants that still exist after the statement. These plants need a careful attempt. */
   readonly remaining: ReadonlySet<bigint>;
 }
 
 /**
- * Attempts to delete a batch's plants, and ends or defers its deletions, except those whose plants need a careful
- * attempt. Before a deletion with a key is reported as not found, its key is looked up.
+ * Attempts to delete a batch's plants, and ends or defers the batch's deletions. A deletion stays open if its plant
+ * needs a careful attempt. Before a deletion with a key is reported as not found, the key is looked up.
  *
- * A batch in doubt is run again before its records are read. If the earlier attempt is still running, the plants that
- * it has locked are `deferred`, in doubt. For all other plants the records are then complete.
+ * A batch in doubt is run again before its records are read. If an earlier attempt is still running, the plants that
+ * the attempt has locked are `deferred`, in doubt. The records of all other plants are complete.
  */
 export async function attemptBatch(
   session: Session,
@@ -60,7 +60,7 @@ export async function attemptBatch(
   try {
     await session.connect();
   } catch (fault) {
-    // Without a connection, nothing has been sent.
+    // Without a connection, no statement has been sent.
     return { verdict: verdictOn(fault) === "fail" ? "fail" : "reconnect", fault, isInDoubt };
   }
   let hasBegun = false;
@@ -68,23 +68,23 @@ export async function attemptBatch(
     if (isCareful) await endByKey(session, placement, open.filter(hasKey));
     const batch = prepareBatch(token, isCareful ? openOf(open) : open);
     if (batch.firstOf.size === 0) return undefined;
-    // Only now, because if a plant's first call was cancelled during the lookup, the next one inherits the token.
+    // Called after the lookup. If a plant's first call was cancelled during the lookup, the next call needs the token.
     if (isInDoubt) for (const one of batch.firstOf.values()) one.doubt(token);
     hasBegun = true;
     const fates: ReadonlyMap<bigint, PlantFate> = isCareful
       ? await deleteUnlocked(session, batch, mode)
       : new Map((await placement.deletePlants(session, batch)).map((id) => [id, "deleted"]));
-    // The deletions are committed. If a lookup below fails, the next attempt finds their records.
+    // The deletions are committed. If a lookup below fails, the next attempt finds the deletion records.
     isInDoubt = true;
     const missing = isCareful ? [] : missingIn(batch, fates);
     const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
-    // Plants first, then keys. If another process has deleted a plant for the same key, the key's record exists once
-    // the plant no longer does.
+    // Looks up plants first, and then keys. If another process has deleted a plant for the same key, the key's record
+    // exists as soon as the plant is gone.
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
     const isDeleted = (one: Deletion): boolean => batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
     const notDeleted = batch.keyed.filter((one) => !isDeleted(one));
     await endByKey(session, placement, notDeleted);
-    // A trigger may have kept a plant, or another process may have used its key while the statement waited for a lock.
+    // A trigger may have kept a plant. Another process may have used the key while the statement waited for a lock.
     const isKept = (id: bigint): boolean => {
       const first = batch.firstOf.get(id);
       return existing.has(id) && first?.isOpen === true;
@@ -92,7 +92,7 @@ export async function attemptBatch(
     endSucceeded(open, { batch, fates, existing, remaining: new Set(missing.filter(isKept)) });
     return undefined;
   } catch (fault) {
-    // Another attempt would not help.
+    // Does not attempt again, because the error is a bug in the store.
     if (fault instanceof TransitionError) throw fault;
     const verdict = verdictOn(fault);
     isInDoubt ||= hasBegun && (verdict === "unknown" || placement.mayBeCommitted(fault));
@@ -101,7 +101,7 @@ export async function attemptBatch(
 }
 
 /**
- * Ends the deletions in an attempt that has succeeded:
+ * Ends or defers the deletions in a successful attempt:
  *
  * | plant | first deletion of the plant | other deletions of the plant |
  * |---|---|---|
@@ -112,8 +112,9 @@ export async function attemptBatch(
  * | kept by a trigger | `protected` | `protected` |
  * | remains | attempted again | attempted again |
  *
- * A deletion is postponed if another deletion in the batch has its key. If its plant exists, it is deferred, because
- * the key stays unused when the other deletion finds no plant. Otherwise it is `absent`.
+ * A deletion is postponed if another deletion in the batch has the same key. If the postponed deletion's plant exists,
+ * the deletion is deferred, because the key stays unused if the other deletion finds no plant. If the plant does not
+ * exist, the deletion is `absent`.
  */
 function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remaining }: Succeeded): void {
   const endedByKey = new Set(batch.keyed.filter(({ isOpen }) => !isOpen));
@@ -131,14 +132,14 @@ function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remai
   }
 }
 
-/** Ends or defers a deletion by its plant's fate. */
+/** Ends or defers a deletion according to the plant's outcome. */
 export function endBy(fate: PlantFate | undefined, one: Deletion, fault?: unknown): void {
   if (fate === "deferred") one.defer();
   else if (fate === "protected") one.end(endings.protected(one.id, fault));
   else one.decide(fate === "deleted" ? endings.deleted : endings.absent);
 }
 
-/** Ends the deletions whose idempotency key has a record. */
+/** Ends each deletion whose idempotency key already has a record. */
 export async function endByKey(session: Session, placement: Placement, keyed: readonly Deletion[]): Promise<void> {
   if (keyed.length === 0) return;
   const rows = await placement.findKeyRecords(session, keyed);
@@ -159,8 +160,8 @@ export function hasKey({ call }: Deletion): boolean {
 }
 
 /**
- * Deletes the plants that are not locked. A plant without a fate does not exist, even after a failover. Plants that an
- * earlier attempt has deleted count as deleted.
+ * Deletes the plants that are not locked. A plant without an outcome does not exist, even after a failover. A plant
+ * that an earlier attempt has deleted counts as deleted.
  */
 async function deleteUnlocked(
   session: Session,
@@ -170,15 +171,15 @@ async function deleteUnlocked(
   const fates = await placement.deleteUnlockedPlants(session, batch);
   if (isInDoubt) for (const id of await findRecorded(session, placement, batch)) fates.set(id, "deleted");
   const missing = missingIn(batch, fates);
-  // If a plant was deleted or its record was found, a commit has already waited for the standbys.
+  // If a plant was deleted or a record was found, a commit has already waited for the standbys.
   const hasCommitted = [...fates.values()].includes("deleted");
   if (missing.length > 0 && !hasCommitted) await placement.findPlants(session, missing);
   return fates;
 }
 
 /**
- * Determines what an earlier attempt did to a batch's only plant, which the server now refuses to delete. If the plant
- * still exists, it is `protected`. The attempt did not delete it, because this function waits for the attempt's lock.
+ * Determines whether an earlier attempt has deleted a batch's only plant, which the server now refuses to delete. This
+ * function waits for the attempt's lock. If the plant still exists, no attempt has deleted it, and it is `protected`.
  */
 export async function findOutcomeOfRefused(
   session: Session,
@@ -186,7 +187,7 @@ export async function findOutcomeOfRefused(
   batch: PreparedBatch,
 ): Promise<PlantFate | undefined> {
   const existing = await placement.runLookup(session, (condition) => lockSql(placement.schema, condition), [batch.ids]);
-  // The record is read after the wait for the lock. Once the attempt has released the lock, its record is complete.
+  // Reads the record after the wait for the lock, because the attempt's record is complete once the lock is released.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
   if (existing.length > 0) return "protected";
@@ -197,9 +198,9 @@ export async function findOutcomeOfRefused(
 const lockSql = ({ plants }: StoreSchema, condition: string): string =>
   `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${condition} FOR UPDATE`;
 
-// An UPDATE that changes nothing, instead of a SELECT. Its commit waits for the disk and for synchronous standbys, so
-// the records that it finds are durable even if the first attempt did not wait. If a trigger suppresses the update, the
-// statement fails, because the record exists and the plant must not be reported as not found.
+// Uses an UPDATE that changes nothing instead of a SELECT. The UPDATE's commit waits for the disk and for synchronous
+// standbys. So the found records are durable, even if the first attempt did not wait. If a trigger suppresses the
+// update, the statement fails, because the record exists and the plant must not be reported as not found.
 const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string => `
   WITH looked AS (
     UPDATE ${deletions} SET batch = batch
@@ -210,9 +211,9 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
   WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;
 
 /**
- * Returns the plants that any attempt at a batch has deleted, without those deleted for a cancelled call's key. The
- * result is final only for plants that are not locked, or whose lock the statement has waited for. For others, an
- * attempt may still commit later.
+ * Returns the plants that any attempt at a batch has deleted. Excludes a plant if its record has the key of a cancelled
+ * call. The result is final only for plants that are not locked, or after a wait for the plant's lock. For a locked
+ * plant, an attempt may still commit later.
  */
 async function findRecorded(
   session: Session,

@@ -4,20 +4,20 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
 
-/** Drops a slice of expired records. */
+/** A function that drops a slice of expired records. */
 type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: Slice) => Promise<Dropped>;
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
-// Parameters of all statements. $1 is how long records are kept, $2 the time in µs at which the search starts. The
-// index still has entries for dropped records before that time, which each slice would read again.
+// $1 is how long records are kept, and $2 is the time in µs at which the search starts. Without a start time, each
+// slice would read the index entries for dropped records again.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
-// The time as an integer, in µs.
+// Returns SQL that converts a time to an integer in µs.
 const toMicrosecondsSql = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
 // Returns SQL that drops a slice of old records. Skips locked records, so that concurrent processes drop different
-// ones.
+// records.
 const dropUnlockedRowsSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
   WITH old AS (
     SELECT ${row} AS place, deleted_at FROM ${deletions} WHERE ${condition} AND ${oldSql}
@@ -27,11 +27,11 @@ const dropUnlockedRowsSql = (deletions: string, condition: string, row: "seq" | 
 
 const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedRowsSql(deletions, pinnedCondition, "seq");
 
-// A `ctid` finds a row without an index. Only PostgreSQL has `ctid`, which is unique only within one table.
+// A `ctid` finds a row without an index. Only PostgreSQL has `ctid`s. A `ctid` is unique only within one table.
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string =>
   dropUnlockedRowsSql(deletions, "by_day IS NULL", "ctid");
 
-// Where the next slice starts. The µs are calculated outside the subquery, and so for a single record only.
+// Finds the time at which the next slice starts. Converts the time outside the subquery, because only one is needed.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${toMicrosecondsSql("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
@@ -46,9 +46,9 @@ export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
   dropUnlocked(session, dropOfTableSql(schema), keptMs, slice);
 
 /**
- * Drops a time range of the records that are not in day partitions. Selecting records first, finding them by ctid and
- * returning them would take the server 1.7 times as long. If records stay locked, for example by another process that
- * is dropping them, the locked records are skipped.
+ * Drops a time range of the records that are not in day partitions. Selecting the records first and finding each record
+ * by ctid would take the server 1.7 times as long. Skips records that stay locked, for example because another process
+ * drops the same records.
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {
@@ -65,7 +65,7 @@ const dropOldestRows: DropRows = async (session, schema, keptMs, slice) => {
   const { max, fromUs = 0 } = slice;
   const keptInterval = `${keptMs} milliseconds`;
   const [[next = null] = []] = await session.query(nextSql(schema), [keptInterval, fromUs, max]);
-  // More records than fit in one slice have the same time.
+  // If `next` is the start time, more records than fit in one slice have the same time.
   if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice);
   const count = await session.change(dropUntilSql(schema), [keptInterval, fromUs, next]);
   return next === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: Number(next) };
@@ -79,12 +79,12 @@ async function dropUnlocked(
 ): Promise<Dropped> {
   const [row = []] = await session.query(sql, [`${keptMs} milliseconds`, fromUs, max]);
   const [count = 0, reachedTimeUs = 0] = row.map(Number);
-  // If a trigger keeps a whole slice, the next one starts after it, unless all its records have the same time.
+  // If a trigger keeps a whole slice, the next slice starts later, unless all records in the slice have the same time.
   return { count, isMore: count > 0 || reachedTimeUs > fromUs, reachedTimeUs };
 }
 
-// Forces the index on the time: without statistics, for example after a restore, the planner would read all expired
-// records for each slice. Sets timeouts, because a session behind PgBouncer has none. They limit the wait for a row,
-// and release rows if a process hangs before its commit.
+// Forces the index on the time. Without statistics, for example after a restore, the planner would read all expired
+// records for each slice. Sets timeouts, because a session behind PgBouncer has no timeouts. The timeouts limit the
+// wait for a row, and release rows if a process hangs before its commit.
 const orderedTransaction = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;

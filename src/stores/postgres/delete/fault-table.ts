@@ -1,37 +1,39 @@
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
- * An error's meaning for the statement that failed.
+ * What an error means for the failed statement. Only `unknown` statements, and `skip` statements in doubt, may have
+ * been committed. All other statements have had no effect.
  *
- * - `retry`: it did nothing because of concurrent transactions on the same rows, and is run again.
- * - `skip`: it did nothing because of a timeout, probably for a lock, and is run again without locked plants. If the
- *   placement may have committed it (`Placement.mayBeCommitted`), its batch is in doubt.
- * - `wait`: it did nothing because the server lacks a resource, and is run again.
- * - `reconnect`: it did nothing, and is run again on a new connection.
- * - `unknown`: it may have been committed. The attempt is run again on a new connection. Then the deletion records show
- *   which plants this attempt or an earlier one deleted.
- * - `split`: it did nothing because the server refuses a part. Its halves are run, so that only the refused plants
+ * - `retry`: Concurrent transactions used the same rows. The statement is run again.
+ * - `skip`: A timeout was exceeded, probably for a lock. The statement is run again without locked plants. If the
+ *   statement may have been committed (`Placement.mayBeCommitted`), its batch is in doubt.
+ * - `wait`: The server lacks a resource. The statement is run again.
+ * - `reconnect`: The statement is run again on a new connection.
+ * - `unknown`: The statement may have been committed. The attempt is run again on a new connection. The deletion
+ *   records then show which plants were deleted.
+ * - `split`: The server refuses some of the plants. The batch is split into halves, so that only the refused plants
  *   fail.
- * - `isolate`: it did nothing because a trigger has failed, but not to protect a plant. Its halves are run, so that
- *   only the trigger's plants fail. A later call may delete them, for example after a privilege is granted.
- * - `fail`: it did nothing, and would fail again.
+ * - `isolate`: A trigger has failed, but not to protect a plant. The batch is split into halves, so that only the
+ *   trigger's plants fail. A later call may delete these plants, for example after a privilege is granted.
+ * - `fail`: The statement would fail again.
  */
 export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "split" | "isolate" | "fail";
 
 /**
- * The server's state according to an error: `refusing` everything, `unavailable` or lacking a resource, `busy` with
- * other transactions, or `healthy`, because the error affects only these plants.
+ * The server's state according to an error. A `refusing` server refuses everything. An `unavailable` server may only
+ * lack a resource. A `busy` server runs conflicting transactions. For a `healthy` server, the error affects only some
+ * plants.
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
-/** A batch's next step: another attempt, which is careful like all further ones, its halves, or failure. */
+/** A batch's next step: a careful attempt, an attempt for each half, or failure. */
 export type Step = "retry" | "split" | "fail";
 
 /**
- * What each verdict causes: the next step (see {@link nextStep}), whether it uses another connection, and the server's
- * state if the batch fails. The consequences do not depend on whether the batch is in doubt, which means that an
- * attempt may have been committed. From its first `unknown`, a batch is in doubt until it succeeds, because a later
- * statement that did nothing does not show what others did.
+ * The consequences of each verdict: the next step (see {@link nextStep}), whether the step uses another connection, and
+ * the server's state if the batch fails. The consequences do not depend on whether the batch is in doubt. After its
+ * first `unknown`, a batch is in doubt until it succeeds. A later statement without effect does not show what an
+ * earlier statement did.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>
@@ -50,12 +52,12 @@ export const consequences: Readonly<
  * Returns a batch's next step after an error.
  *
  * An attempt that skips locked plants may still time out waiting for a lock. If the whole table is locked, the batch
- * has to wait. If the lock is on a row that depends on a plant, such as a row in another table, the batch is split to
- * find the plant.
+ * has to wait. If a row that depends on a plant is locked, such as a row in another table, the batch is split to find
+ * the plant.
  *
- * @param hasTimedOut - whether an earlier attempt has timed out, so that this one has skipped locked plants
- * @param hasUnreadKeys - whether the idempotency keys still have to be looked up, because an earlier use of a key takes
- * precedence over the error
+ * @param hasTimedOut - whether an earlier attempt has timed out. The failed attempt has then skipped locked plants
+ * @param hasUnreadKeys - whether idempotency keys have not been looked up yet. An earlier use of a key takes precedence
+ * over the error
  */
 export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean, hasUnreadKeys: boolean): Step {
   const meetsLockOfPlant = hasTimedOut && verdict === "skip" && isRaisedWithin(fault);
@@ -63,11 +65,11 @@ export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean,
   return step === "split" && hasUnreadKeys ? "retry" : step;
 }
 
-/** A SQLSTATE, or the two characters of its class (postgresql.org/docs/current/errcodes-appendix.html). */
+/** A row for a SQLSTATE, or for a class with two characters (postgresql.org/docs/current/errcodes-appendix.html). */
 export interface FaultRow {
   readonly sqlState: string;
   readonly verdict: Verdict;
-  /** The verdict on an error that was raised within the statement, before its commit. By default the same. */
+  /** The verdict on an error that was raised within the statement, before its commit. Default {@link verdict}. */
   readonly within?: Verdict;
   readonly why: string;
 }
@@ -76,8 +78,8 @@ export interface FaultRow {
  * The fault table. A code takes precedence over its class. A code without a row is `unknown`, or `isolate` within the
  * statement.
  *
- * Only the rows with `split` mean that a plant is protected. A trigger may also fail for other reasons, so no other
- * PostgreSQL code tells the caller that the plant cannot be deleted.
+ * Only the rows with `split` mean that a plant is protected. A trigger may fail for many reasons. So for all other
+ * PostgreSQL codes, the caller does not learn that the plant cannot be deleted.
  */
 export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "retry", why: "serialization failure; rolled back" },
@@ -118,16 +120,16 @@ export const faultTable: readonly FaultRow[] = [
 ];
 
 /**
- * Matches an error's context if our own statement on Citus caused it: a worker, or a line in our function. If a
- * trigger's function comes before ours in the context, the trigger raised the error.
+ * Matches an error's context if the store's own statement on Citus caused the error. The context then starts with a
+ * worker or with `plantstore_delete`. If a trigger raised the error, the trigger's function comes first.
  */
 const ownContext: RegExp =
   /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
 
-/** The name of the index that prevents using an idempotency key twice, on Citus with the shard's number. */
+/** Matches the index that prevents using an idempotency key twice. On Citus, the name ends with the shard's number. */
 const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 
-/** PostgreSQL's SQLSTATE classes. Applications use other classes for their own. */
+/** Matches PostgreSQL's SQLSTATE classes. Applications may define SQLSTATEs in other classes. */
 const classes = /^(?:0[01238ABFLPZ9]|10|2[0-8BDF]|3[489BDF]|4[024]|5[3-578]|72|F0|HV|P0|XX)/;
 
 const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row.sqlState, row]));
@@ -136,7 +138,7 @@ const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row
  * Returns the verdict on a statement's error. Without a SQLSTATE, the connection failed, perhaps after the commit.
  *
  * A conflict in the idempotency key index does not mean that a plant is refused. Another transaction has used the key
- * at the same time, and a retry finds its record.
+ * at the same time, and a retry finds the other transaction's record.
  *
  * A trigger may raise any SQLSTATE. A class that PostgreSQL does not use was chosen to protect a plant.
  */
@@ -156,8 +158,8 @@ function isKeyConflict(fault: unknown): boolean {
 }
 
 /**
- * Returns whether an error was raised within the statement: in a trigger, by a foreign key, or at a certain row. Only
- * then does the server add a context (`where`).
+ * Returns whether an error was raised within the statement: in a trigger, by a foreign key, or at a certain row. The
+ * server adds a context (`where`) only to errors within a statement.
  */
 function isRaisedWithin(fault: unknown): boolean {
   return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownContext.test(fault.where);

@@ -5,74 +5,74 @@ import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
 
 /**
- * The fate of an existing plant: its deletion ends as `deleted` or `protected`, or is `deferred`, because another
- * transaction has locked the plant, or its idempotency key is used.
+ * The outcome of deleting an existing plant. `deferred` means that another transaction has locked the plant, or that
+ * the idempotency key is used.
  */
 export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred";
 
-/** Where a store's tables are, on one server or over workers, with the operations that depend on it. */
+/** The operations that depend on where a store's tables are: on a single server, or distributed over workers. */
 export interface Placement {
   readonly schema: StoreSchema;
-  /** The servers that have plants. A batch is for one server's plants. */
+  /** A lane for each server with plants. A batch contains only plants on one server. */
   readonly lanes: Lanes;
-  /** Whether a server may be unavailable while others delete. Readiness does not depend on a single one of them. */
+  /** Whether other servers can delete while one server is unavailable. Readiness then does not depend on one server. */
   readonly mayFailPartly: boolean;
-  /** Why the store cannot be moved to another one, for an operator, or `undefined` if it can be. */
+  /** Why the store cannot be moved, for an operator. Undefined if the store can be moved. */
   readonly moveProblem?: string;
-  /** Returns whether a statement may have been committed although its error means that it did nothing. */
+  /** Returns whether a statement may have been committed, although its error usually means that it was not. */
   mayBeCommitted(fault: unknown): boolean;
   /**
-   * Deletes a batch's plants and inserts their records, in one statement, round trip and commit, after waiting for
-   * their locks. Returns the deleted plants. Plants whose key is visibly used are skipped. Others may be skipped, too:
-   * {@link findPlants} finds them, and {@link deleteUnlockedPlants} deletes them.
+   * Deletes a batch's plants and inserts their records, in one statement and one commit. Waits for locks on the plants.
+   * Returns the deleted plants. Skips a plant if its idempotency key is visibly used. May skip further plants:
+   * {@link findPlants} finds skipped plants, and {@link deleteUnlockedPlants} deletes skipped plants.
    */
   deletePlants(session: Session, batch: PreparedBatch): Promise<readonly bigint[]>;
   /**
-   * Does the same without waiting for other transactions' locks, which include an earlier attempt at the same batch
-   * that is still running. Returns each existing plant's fate.
+   * Like {@link deletePlants}, but does not wait for locks. An earlier attempt at the same batch may still hold locks.
+   * Returns the outcome for each existing plant.
    */
   deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantFate>>;
   /**
-   * Returns which of these plants exist, after a statement has tried to delete them or others in the same batch. The
-   * rest are deleted permanently, even after a failover.
+   * Returns the existing plants among `ids`. Call this after a statement that deletes plants in the same batch. The
+   * other plants are deleted permanently, even after a failover.
    *
-   * A deletion may be visible on its server before the standbys have it, if its backend is terminated while waiting for
-   * them, or the server restarts. So this waits for another commit. Standbys that have it also have all earlier ones.
+   * If a server restarts, or terminates a backend that waits for standbys, the deletion is visible before the standbys
+   * have it. So this method waits for another commit. A standby with this commit also has all earlier commits.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
   /**
-   * Runs a lookup whose commit makes the result durable, with the settings pinned that durability depends on.
+   * Runs a lookup whose commit makes the result durable. Pins the settings on which durability depends.
    *
-   * @param toSql - returns the statement. Its WHERE must contain the condition, which is always true
+   * @param toSql - returns the statement. The statement's WHERE must contain `condition`, which is always true
    */
   runLookup(
     session: Session,
     toSql: (condition: string) => string,
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
-  /** Waits until the standbys have the deletions of plants that do not exist, and that the batch has not deleted. */
+  /** Waits until the standbys have earlier deletions of missing plants. */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
-  /** Returns key, plant, subject and, if durable, `seq` from the records with these deletions' keys. */
+  /** Returns the records with these deletions' keys: key, plant, subject and `seq`. `seq` is NULL unless durable. */
   findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;
   /**
-   * How long to pause after dropping a slice of expired records during deletions, as a multiple of the slice's
-   * duration. Zero if, with pauses, records could be added faster than they are dropped.
+   * The pause after dropping a slice of expired records during deletions, as a multiple of the slice's duration. The
+   * factor is 0 if, with pauses, deletions could add records faster than retention drops records.
    */
   readonly dropPause: number;
-  /** The day partitions for deletion records, or `undefined` if all records are in one table. */
+  /** The day partitions for deletion records. Undefined if all records are in one table. */
   readonly days: RecordDays | undefined;
   /**
-   * Deletes a slice of deletion records outside day partitions that are older than `keptMs` by the database's clock,
-   * the oldest first, in one transaction.
+   * Drops a slice of old records outside day partitions in one transaction, oldest first. A record is old if it is
+   * older than `keptMs` on the database's clock.
    */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
-  /** Returns warnings about how durable deletions are, as clauses for an operator. */
+  /** Returns warnings about the durability of deletions, as clauses for an operator. */
   findWarnings(session: Session): Promise<readonly string[]>;
-  /** Checks, without a write, that deletions would be durable on each reachable worker. */
+  /** Checks that deletions would be durable on each reachable worker. Does not write. */
   checkWorkers(session: Session): Promise<void>;
   /**
-   * Checks that a deletion could be committed now. This requires a write, because a full disk, a locked table or a
-   * missing synchronous standby does not affect reads. If it rejects, discard the session.
+   * Checks with a write that a deletion could be committed now. A full disk, a locked table or a missing synchronous
+   * standby does not affect reads. If the check rejects, discard the session.
    */
   checkWrite(session: Session): Promise<void>;
 }
@@ -81,23 +81,23 @@ export interface Placement {
 export interface RecordDays {
   /** Creates the partitions of the next days. */
   make(session: Session): Promise<void>;
-  /** Drops a day whose records are all older than `keptMs` by the database's clock. */
+  /** Drops a day if all its records are older than `keptMs` on the database's clock. */
   dropOld(session: Session, keptMs: number): Promise<Dropped>;
 }
 
-/** A slice of the expired deletion records: at most `max` of them. */
+/** A slice of the expired deletion records. `max` is the maximum number of records. */
 export interface Slice {
   readonly max: number;
-  /** The previous slice's {@link Dropped.reachedTimeUs}. */
+  /** {@link Dropped.reachedTimeUs} of the previous slice. */
   readonly fromUs?: number | undefined;
 }
 
-/** The deletion records that one statement has dropped. */
+/** The result of dropping a slice or a day. */
 export interface Dropped {
-  /** How many records were dropped, estimated for a large day. */
+  /** Number of dropped records. The number is an estimate for a large day. */
   readonly count: number;
-  /** Whether there may be more to drop. */
+  /** Whether more expired records may remain. */
   readonly isMore: boolean;
-  /** Where the next slice starts, in µs since 1970. By default at the oldest record. */
+  /** The time at which the next slice starts, in µs since 1970. By default, the time of the oldest record. */
   readonly reachedTimeUs?: number;
 }

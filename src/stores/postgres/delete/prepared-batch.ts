@@ -1,22 +1,22 @@
 import type { Deletion } from "../../contract/deletion.ts";
 import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 
-/** A batch's deletions as statement parameters, and the token that identifies their records. */
+/** A batch's deletions as statement parameters. The token identifies the batch's records. */
 export interface PreparedBatch {
   readonly token: string;
-  /** Each plant's first deletion, which is in the statement. Later deletions of the plant are not. */
+  /** Each plant's first deletion. The statement contains only the first deletion of each plant. */
   readonly firstOf: ReadonlyMap<bigint, Deletion>;
-  /** The deletions with an idempotency key, whether or not they are in the statement. */
+  /** All deletions with an idempotency key, even deletions that are not in the statement. */
   readonly keyed: readonly Deletion[];
-  /** The deletions that are not in the statement because it contains another deletion with the same key. */
+  /** Deletions that are not in the statement, because another deletion in the statement has the same key. */
   readonly postponed: ReadonlySet<Deletion>;
-  /** The ids in the statement, as an array literal. */
+  /** The statement's plant ids, as an array literal. */
   readonly ids: string;
-  /** The statement's parameters: ids, subjects, request ids, the token and, if there are any, keys. */
+  /** The statement's parameters: ids, subjects, request ids, and the token. If any deletion has a key, also keys. */
   readonly values: readonly string[];
 }
 
-/** Prepares deletions for an attempt. The token stays the same for all attempts. */
+/** Prepares deletions for an attempt. All attempts at a batch use the same token. */
 export function prepareBatch(token: string, pending: readonly Deletion[]): PreparedBatch {
   const firstOf = new Map<bigint, Deletion>();
   const keyed: Deletion[] = [];

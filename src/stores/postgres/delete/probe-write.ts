@@ -3,22 +3,22 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { verdictOn } from "./fault-table.ts";
 
-// Needs everything that a deletion needs, but changes nothing: locks on both tables, disk space for a record, and a
-// commit that waits for the disk and for synchronous standbys. The commit waits even though the record was rolled back.
-// The DELETE locks the table but no row, because it finds nothing. LOCK TABLE is missing in some engines, and Citus
-// would run it on every worker, while it runs the DELETE only on the id's worker.
+// Changes no data, but needs what a deletion needs: locks on both tables, disk space for a record, and a commit that
+// waits for the disk and for synchronous standbys. The commit waits even though the record was rolled back. The DELETE
+// locks the table but no row, because the DELETE matches no row. Some engines lack LOCK TABLE. Citus would run LOCK
+// TABLE on every worker, but runs the DELETE only on the id's worker.
 const probeSql = ({ plants }: StoreSchema, id: bigint, recordSql: string): string => `
   DELETE FROM ${plants} WHERE id = ${id} AND id <> ${id};
   SAVEPOINT probe;
   ${recordSql};
   ROLLBACK TO SAVEPOINT probe`;
 
-/** Checks by a write that a plant could be deleted. If it rejects, discard the session. */
+/** Checks with a write that a plant could be deleted. If the check rejects, discard the session. */
 export async function probeWrite(session: Session, schema: StoreSchema, id: bigint, recordSql: string): Promise<void> {
   try {
     await session.runInTransaction(readCommitted, probeSql(schema, id, recordSql));
   } catch (fault) {
-    // A trigger or constraint refuses this record only, so the store is healthy.
+    // A trigger or constraint refuses only the probe's record, so the store is healthy.
     if (verdictOn(fault) !== "split") throw fault;
   }
 }

@@ -4,16 +4,16 @@ import { sqlStateOf } from "../server/sql-state.ts";
 import { verdictOn } from "./fault-table.ts";
 
 /**
- * Describes a server or connection error for an operator. All such problems are temporary, because servers are
- * restarted, replaced and migrated while their clients run. Only some may be brief. A missing privilege, for example,
- * is not granted within a second.
+ * Returns the problem for a server or connection error. Server problems are temporary, because servers are restarted,
+ * replaced and migrated while their clients run. Not every server problem may be brief. For example, nobody grants a
+ * missing privilege within a second.
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";
   return { text: textOf(fault), isTemporary: true, mayBeBrief };
 }
 
-// Why the server cancelled a statement. Its message does not contain the reason, and may be translated.
+// Reasons why the server cancelled a statement. The server's message lacks the reason, and may be translated.
 const reasons: ReadonlyMap<string | undefined, string> = new Map([
   ["55P03", "another transaction holds a lock on a table or its rows: "],
   ["57014", "a statement was cancelled, probably because it took too long: "],
@@ -21,7 +21,7 @@ const reasons: ReadonlyMap<string | undefined, string> = new Map([
 
 function textOf(fault: unknown): string {
   if (fault instanceof StoreOpenError) return fault.message;
-  // A name with several addresses fails with one error per address, and no common message.
+  // If a host name has several addresses, each address has its own error, and there is no common message.
   if (fault instanceof AggregateError) return fault.errors.map(textOf).join("; ");
   if (!(fault instanceof Error)) return String(fault);
   const state = sqlStateOf(fault);
@@ -31,7 +31,7 @@ function textOf(fault: unknown): string {
 
 const replicationRole = "session_replication_role";
 
-// The store enables triggers itself if the user may do that.
+// The store itself enables triggers if the user has the privilege.
 const triggersOff =
   `; with its current value, triggers and foreign keys do not protect plants: run ALTER ROLE … RESET ${replicationRole}, ` +
   `or GRANT SET ON PARAMETER ${replicationRole}`;

@@ -9,20 +9,20 @@ import { consequences, nextStep, type ServerState, verdictOn } from "./fault-tab
 import type { Placement, PlantFate } from "./placement.ts";
 import { prepareBatch } from "./prepared-batch.ts";
 
-/** The timeouts for deletions. Batches hold their locks for a few milliseconds, and statements take as long. */
+/** The timeouts for deletions. A batch normally holds locks for a few milliseconds. */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,
   statementTimeoutMs: 5_000,
   responseTimeoutMs: 7_000,
 };
 
-/** The error for a batch that failed. */
+/** The error for a failed batch. */
 export class BatchFailure extends Error {
-  /** How the deletions end that are left open. */
+  /** The ending for the batch's open deletions. */
   readonly ending: FailedEnding;
-  /** The last error. */
+  /** The error from the batch's last attempt. */
   readonly fault: unknown;
-  /** The server's state according to that error. */
+  /** The server's state according to {@link fault}. */
   readonly server: ServerState;
 
   constructor(ending: FailedEnding, fault: unknown, server: ServerState) {
@@ -35,24 +35,24 @@ export class BatchFailure extends Error {
 
 /** Options for {@link runBatch}. */
 export interface RunBatchOptions {
-  /** The batch's placement. */
+  /** The placement of the store's tables. */
   readonly placement: Placement;
   /**
-   * Whether the first attempt is already careful: it drops cancelled calls, looks up keys, and skips locked plants. By
-   * default, only attempts after anything unusual and attempts for deletions in doubt are.
+   * Whether the first attempt is careful. A careful attempt drops cancelled calls, looks up keys, and skips locked
+   * plants. By default, only attempts after a problem and attempts for deletions in doubt are careful.
    */
   readonly isCareful?: boolean;
 }
 
-/** How a part of a batch begins. The token is from earlier attempts that may have deleted its plants, if any. */
+/** How to start the attempts for deletions. `token` is set if earlier attempts may have deleted the plants. */
 interface Start {
   readonly token?: string | undefined;
   readonly isCareful?: boolean | undefined;
 }
 
 /**
- * Deletes a batch on a session, and ends or defers each of its deletions. All have the same token if they are in doubt.
- * The first attempt is a single statement. What follows an attempt:
+ * Deletes a batch on a session, and ends or defers each deletion in the batch. All deletions in doubt must have the
+ * same token. The first attempt is a single statement. An attempt has these results:
  *
  * | attempt | next |
  * |---|---|
@@ -61,8 +61,8 @@ interface Start {
  * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as protected |
  * | fails, with the step `fail` or without time for another attempt | the deletions of this part fail |
  *
- * The fault table determines the step. A part that fails ends the batch only if the server is the cause. Before each
- * careful attempt, the deletions whose call was cancelled are rejected.
+ * The fault table determines the step. A failed half fails the whole batch only if the server is the cause. Each
+ * careful attempt first rejects the deletions of cancelled calls.
  *
  * @throws BatchFailure
  */
@@ -83,25 +83,27 @@ class BatchRun {
     this.#placement = placement;
   }
 
-  /** Attempts a part of the batch until all its deletions have ended. */
+  /** Attempts some of the batch's deletions until all of them have ended or are deferred. */
   async attempt(part: readonly Deletion[], start: Start): Promise<void> {
     const { token = randomUUID() } = start;
     const [session, placement] = [this.#session, this.#placement];
-    // Invariant: stays true from the first attempt that may have been committed.
+    // Invariant: `isInDoubt` stays true from the first attempt that may have been committed.
     let isInDoubt = start.token !== undefined;
     let isCareful = isInDoubt || start.isCareful === true;
-    // A batch starts careful while others wait for locks, so that one timeout is enough to look for the locked plant.
+    // If other deletions wait for locks, the first attempt is careful, so that one timeout is enough to split the
+    // batch.
     let hasTimedOut = start.isCareful === true;
     let lastFailure: BatchFailure | undefined;
     for (let attempts = 0; ; attempts++) {
-      // The first attempt reads no signals, which would create them. The queue has just checked the deletions.
+      // The first attempt does not check for cancelled calls. The queue has just checked, and reading a signal creates
+      // it.
       const open = isCareful ? openOf(part) : part;
       if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
       if (open.length === 0) return;
       const failed = await attemptBatch(session, open, { placement, token, isCareful, isInDoubt });
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
-        // The endings so far are final, even if the rest fails.
+        // These endings are final, even if the other deletions fail.
         answer(part);
         return await this.#attemptSeparately(openOf(part), { ...start, isCareful: true });
       }
@@ -113,7 +115,7 @@ class BatchRun {
       hasTimedOut ||= verdict === "skip";
       if (reconnects) session.discard();
       if (step === "split") {
-        // Includes deletions that were cancelled meanwhile, because the refused statement contained them.
+        // Includes deletions that were cancelled during the attempt, because the refused statement contained them.
         const refused = open.filter(({ isOpen }) => isOpen);
         return await this.#split(refused, fault, isInDoubt ? token : undefined);
       }
@@ -121,12 +123,13 @@ class BatchRun {
       const ending = endingOf(fault, isInDoubt);
       // equivalent mutant: after this throw, lastFailure is never read.
       if (step === "fail" || !session.hasTime) throw new BatchFailure(ending, fault, server);
-      // Used if all calls are cancelled meanwhile, which does not mean that the server has a problem.
+      // Thrown if all calls are cancelled before the next attempt. Cancelled calls do not mean that the server has a
+      // problem.
       lastFailure = new BatchFailure(ending, fault, "healthy");
     }
   }
 
-  /** Attempts a part whose end does not depend on the rest of the batch, and answers its deletions immediately. */
+  /** Attempts deletions that do not depend on the rest of the batch, and answers the callers immediately. */
   async #attemptSeparately(part: readonly Deletion[], start: Start): Promise<void> {
     try {
       await this.attempt(part, start);
@@ -139,16 +142,16 @@ class BatchRun {
   }
 
   /**
-   * Splits a part to find the deletion that the server refuses, so that a protected plant does not prevent deleting the
-   * others.
+   * Splits deletions into halves to find the deletion that the server refuses. A protected plant then does not prevent
+   * other deletions.
    *
-   * @param token - only if the part is in doubt
+   * @param token - set only if the deletions are in doubt
    */
   async #split(part: readonly Deletion[], fault: unknown, token: string | undefined): Promise<void> {
     let included = part;
     if (token !== undefined) {
-      // If an earlier attempt was committed, it recorded only each plant's first deletion. For the other deletions
-      // nothing was done.
+      // If an earlier attempt was committed, it recorded only each plant's first deletion. The attempt did nothing for
+      // a plant's other deletions.
       const { firstOf } = prepareBatch(token, part);
       included = [...firstOf.values()];
       for (const one of included) one.doubt(token);
@@ -159,18 +162,18 @@ class BatchRun {
     const middle = Math.floor(included.length / 2);
     for (const half of [included.slice(0, middle), included.slice(middle)]) {
       if (this.#session.hasTime) await this.#attemptSeparately(half, { token, isCareful: true });
-      // There is no time left for this half, and other batches are queued.
+      // No time remains for this half, and other batches are queued.
       else endOpen(half, endingOf(fault, token !== undefined));
     }
   }
 
-  /** Ends a deletion that the server refuses even alone. An earlier attempt may have succeeded. */
+  /** Ends a deletion that the server refuses even in a separate statement. An earlier attempt may have succeeded. */
   async #endRefused(only: Deletion, fault: unknown, token: string | undefined): Promise<void> {
     const verdict = verdictOn(fault);
     if (verdict === "skip") return only.defer();
     const fate = token === undefined ? "protected" : await this.#findOutcomeOfRefused(only, token);
     if (!only.isOpen) return;
-    // The plant exists, but nothing protects it.
+    // The plant exists, and a trigger has failed, but not to protect the plant.
     if (verdict === "isolate" && fate === "protected") only.end(endings.unavailable(fault));
     else endBy(fate, only, fault);
   }
@@ -192,7 +195,7 @@ class BatchRun {
   }
 }
 
-/** Ends a part's open deletions, and answers immediately. */
+/** Ends the open deletions, and answers their callers immediately. */
 function endOpen(part: readonly Deletion[], ending: FailedEnding): void {
   for (const one of part) if (one.isOpen) one.end(ending);
 }

@@ -11,36 +11,36 @@ import { probeWrite } from "./probe-write.ts";
 
 interface Statements {
   readonly deleteAll: NamedStatement;
-  /** The statement for a single plant. Without the joins, it takes the server a quarter less time. */
+  /** The statement for a single plant. This statement has no joins, and so takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
   /**
-   * The statement without waiting for other transactions' locks. A plant that another transaction has deleted since the
-   * statement began counts as locked, and is missing at the next attempt.
+   * The statement that does not wait for other transactions' locks. If another transaction deletes a plant during the
+   * statement, the plant counts as locked, and is missing at the next attempt.
    */
   readonly deleteUnlocked: string;
 }
 
 /**
- * Builds the statements for batches with or without idempotency keys. Each column is an array parallel to the ids.
+ * Builds the statements for batches with or without idempotency keys. Each parameter is an array parallel to the ids.
  *
  * A plain `= ANY` locks rows in index scan order, so overlapping batches from several processes do not deadlock. With a
  * join in the DELETE, the planner could choose another order.
  *
- * `unnest` with several arrays is always the one of `pg_catalog`, and cannot be qualified.
+ * `unnest` with several arrays cannot be qualified. It always refers to the function in `pg_catalog`.
  *
- * A plant whose idempotency key already has a record is skipped, because the plant may have been restored. The
- * following key lookup settles its deletion. The statement fails only if another process uses the key at the same time.
+ * If an idempotency key already has a record, the plant is skipped, because the plant may have been restored. The
+ * following key lookup ends the deletion. The statement fails only if another process uses the key at the same time.
  *
- * A trigger may silently drop a record. Then the cast to an integer fails, and with it the statement, so that no plant
- * is deleted without a record. Because of the SQLSTATE of the cast, 22P02, the batch is split until the plant is found.
- * The operator sees the text that was cast in the error message.
+ * A trigger may silently drop a record. The cast to an integer then fails, and the statement also fails, so that no
+ * plant is deleted without a record. Because the cast's SQLSTATE is 22P02, the batch is split until the plant is found.
+ * The error message shows the cast text to the operator.
  *
- * @param isByDay - whether records are partitioned by day, for which those without a key are marked
+ * @param isByDay - whether records are partitioned by day. Records without a key then need `by_day`
  */
 function buildStatements({ plants, deletions }: StoreSchema, isByDay: boolean, hasKeys: boolean): Statements {
   const columns = ["subject", "request_id", ...(hasKeys ? [keyColumn] : [])];
   const arrays = ["$2", "$3", ...(hasKeys ? ["$5"] : [])].map(textArray);
-  // The ids whose keys are not used. A deletion without a key has an empty key here, which is in no record.
+  // The ids whose keys are unused. A deletion without a key has an empty key, which no record has.
   const unused = hasKeys
     ? `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
         WHERE key <> ALL(ARRAY(SELECT ${keyColumn} FROM ${deletions} WHERE ${keysSql(isByDay, "$5")})))`
@@ -51,7 +51,7 @@ function buildStatements({ plants, deletions }: StoreSchema, isByDay: boolean, h
   const isKey = (i: number): boolean => columns[i] === keyColumn;
   const valuesOf = (values: readonly string[]): string =>
     values.map((value, i) => (isKey(i) ? `NULLIF(${value}, '')` : value)).join(", ");
-  // Records with a key are in the partition without days, whose index prevents using a key twice.
+  // Records with a key are in the partition `deletions_by_row`, because its index prevents using a key twice.
   const markOf = (values: readonly string[]): string => {
     const key = values.find((_, i) => isKey(i));
     if (!isByDay) return "";
@@ -97,25 +97,25 @@ function textArray(parameter: string): string {
   return `${parameter}::pg_catalog.text[]`;
 }
 
-/** Returns the condition for records whose keys are in a parameter. Day partitions have no keys, and are excluded. */
+/** Returns a condition for the records with the keys in a parameter. Excludes day partitions, which have no keys. */
 function keysSql(isByDay: boolean, parameter: string): string {
   return `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
 }
 
-// Adds a row without an id if the server has synchronous standbys.
+// Returns an additional row with NULL if the server has synchronous standbys.
 const existingPlantsSql = ({ plants }: StoreSchema): string => `
   SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${ownRole}
   UNION ALL SELECT NULL WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`;
 
-/** Writes a message that nobody reads, because a transaction that writes nothing does not wait for standbys. */
+/** Writes a message to the WAL, because a transaction that writes nothing does not wait for standbys. */
 export const emitMessageSql = "SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '')";
 
 const waitForStandbysSql = `${emitMessageSql} WHERE ${pinnedCondition}`;
 
 /**
- * Looks up records by their idempotency keys. An UPDATE that changes nothing, instead of a SELECT. Its commit waits for
- * the disk and for synchronous standbys, so the records are durable. A result without `seq` is a record that was not
- * updated, because it is being dropped, or because a trigger has suppressed the update.
+ * Looks up records by their idempotency keys. Uses an UPDATE that changes nothing instead of a SELECT. The UPDATE's
+ * commit waits for the disk and for synchronous standbys, so the records are durable. A row without `seq` was not
+ * updated, because the record is being dropped, or because a trigger has suppressed the update.
  */
 export const findKeysSql = ({ deletions }: StoreSchema, condition: string, pins: string): string => `
   WITH looked AS (UPDATE ${deletions} SET batch = batch WHERE ${condition} AND ${pins} RETURNING seq)
@@ -126,20 +126,20 @@ const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: str
   INSERT INTO ${deletions} (plant_id, subject, request_id, batch${columns})
   VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
-/** Returns the placement for tables on a single server with its standbys. */
+/** Returns the placement for tables on a single server. The server may have standbys. */
 export function singleServer(schema: StoreSchema): Placement {
   return createPlacement(schema, false);
 }
 
-/** Returns the same with records that are partitioned by day. */
+/** Returns the placement for tables on a single server, with records that are partitioned by day. */
 export function singleServerByDay(schema: StoreSchema): Placement {
   const makeDaysSql = `SELECT ${schema.quoted}.plantstore_make_days() WHERE ${pinnedCondition}`;
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
   return {
     ...createPlacement(schema, true),
-    // At full load, dropping takes a thirteenth of one core's time, and drops some 1.4 times as many records as
-    // deletions add. Without pauses, the deletion rate would be a quarter to a half lower. With factor eight, it would
-    // be a fifth lower.
+    // With factor 12, dropping takes a thirteenth of one core's time. At full load, retention drops some 1.4 times as
+    // many records as deletions add. Without pauses, the deletion rate would be a quarter to a half lower. With factor
+    // 8, the deletion rate would be a fifth lower.
     dropPause: 12,
     days: {
       make: async (session) => void (await session.query(makeDaysSql)),
@@ -156,12 +156,12 @@ const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_st
 const noStandby =
   "has no synchronous standby (synchronous_standby_names is empty): acknowledged deletions are lost with its disk";
 
-/** The only lane's number. Distributed stores have others, so that none is used any more after a distribution. */
+/** The only lane's number. Distributed stores never use this number, so the lane is unused after a distribution. */
 const onlyLane = -1;
 
 const lanes: Lanes = {
   of: () => onlyLane,
-  // While one batch waits for the server's disk, the next one is sent.
+  // The store sends the next batch while one batch waits for the server's disk.
   inFlightMax: 2,
   isUsed: (lane) => lane === onlyLane,
   toRecordedCall: (call) => call,
@@ -196,23 +196,23 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
     runLookup: (session, toSql, values) => session.query(toSql(pinnedCondition), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
-    // No pauses. Without partitions all records are dropped row by row, and with pauses records could be added faster.
+    // Drops records without pauses. Dropping row by row with pauses could be slower than deletions add records.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),
     findWarnings: async (session) => ((await session.query(hasNoStandbySql)).length === 0 ? [] : [noStandby]),
-    // The server's settings are checked with its schema.
+    // Does nothing, because `checkDatabase` checks the server's settings.
     checkWorkers: () => Promise.resolve(),
     checkWrite: (session) => probeWrite(session, schema, 0n, probeSql),
   };
 }
 
-/** Returns the ids in the first column. */
+/** Returns the plant ids in the first column. */
 export function toIds(rows: readonly Row[]): bigint[] {
   return rows.map(([id]) => toId(id));
 }
 
-/** Returns the id in a column that is NOT NULL. */
+/** Returns the plant id in a NOT NULL column. */
 export function toId(text: string | null | undefined): bigint {
   if (typeof text !== "string") throw new TypeError("the id of a plant is missing");
   return BigInt(text);

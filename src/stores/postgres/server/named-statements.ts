@@ -35,7 +35,7 @@ export class NamedStatements {
     return this.#areKept;
   }
 
-  /** Returns whether the server refused a statement because of its name. If true, no more statements are sent by name. */
+  /** Returns whether the server refused a statement because of its name. If true, later statements have no name. */
   isRefused(fault: unknown): boolean {
     if (!(fault instanceof Error) || !isRefusal(fault)) return false;
     if (this.#areKept) this.#onRefused(fault.message);

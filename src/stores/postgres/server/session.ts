@@ -307,7 +307,7 @@ export class Session {
     throw new InDoubtError(this.#durabilityProblem);
   }
 
-  /** Closes a connection after a cancel request, because a late request could cancel the connection's next statement. */
+  /** Closes a connection after a cancel request. A late request could otherwise cancel the next statement. */
   #release(client: Client, isAccepted: Promise<boolean>): void {
     this.#dropClient(client);
     // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
