@@ -1,5 +1,6 @@
 /**
- * The service for Connect clients in browsers and Node, over Connect, gRPC-Web or gRPC, depending on the transport.
+ * The service for Connect clients in browsers and Node. The transport determines the protocol: Connect, gRPC-Web or
+ * gRPC.
  *
  * The client requires `@connectrpc/connect` and `@bufbuild/protobuf`, and a transport from `@connectrpc/connect-web` or
  * `@connectrpc/connect-node`.

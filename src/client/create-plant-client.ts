@@ -9,28 +9,28 @@ import {
   quoteIdempotencyKey,
 } from "./create-plant-stub.ts";
 
-/** The default for `timeoutMs`, in milliseconds: about as long as a user waits. */
+/** Default for `timeoutMs`, in milliseconds. A user waits about as long. */
 const defaultTimeoutMs = 5_000;
 
 /** Options for {@link createPlantClient}. */
 export interface PlantClientOptions extends PlantStubOptions {
-  /** A call's timeout with all its attempts, in milliseconds. Defaults to 5,000. */
+  /** Timeout for a call with all its attempts, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number;
 }
 
 /** Options for one call by {@link PlantClient}. */
 export interface CallOptions {
-  /** This call's timeout with all its attempts, in milliseconds. */
+  /** Timeout for this call with all its attempts, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Cancels the call. The plant may be deleted nevertheless. */
+  /** Cancels the call. The server may still delete the plant. */
   readonly signal?: AbortSignal;
   /**
-   * Calls with the same key count as one deletion, so that a program can repeat a call whose outcome is unknown. A key
-   * has 1 to 128 printable ASCII characters, such as a UUID, and belongs to a single plant. Defaults to a new key for
-   * each call, shared by its attempts.
+   * Calls with the same key count as one deletion, so a program can repeat a call with an unknown outcome. A key, such
+   * as a UUID, has 1 to 128 printable ASCII characters, and belongs to a single plant. By default, each call has a new
+   * key, and all attempts of a call have the same key.
    *
-   * With `null`, no key is sent and the call is not retried. The call rejects when the outcome is unknown. If the
-   * program then repeats the call, it may get "not-found" for a plant that the first call deleted.
+   * With `null`, the call has no key and is not retried. The call rejects if the outcome is unknown. A repeated call
+   * without a key may return "not-found" for a plant that the first call deleted.
    */
   readonly idempotencyKey?: string | null;
 }
@@ -38,26 +38,26 @@ export interface CallOptions {
 const plantClientOptionNames: OptionNames<PlantClientOptions> = { ...plantStubOptionNames, timeoutMs: true };
 const callOptionNames: OptionNames<CallOptions> = { timeoutMs: true, signal: true, idempotencyKey: true };
 
-/** A deletion's outcome: "deleted" by this call or an earlier one with its idempotency key, or "not-found". */
+/** A deletion's outcome. "deleted" means by this call, or by an earlier call with the same idempotency key. */
 export type DeleteOutcome = "deleted" | "not-found";
 
-/** A plant store client, over gRPC. */
+/** A client for the plant store, over gRPC. */
 export interface PlantClient {
   /**
-   * Deletes one plant. If the server could not accept the call, or the response was lost, the call is retried within
-   * the timeout with the same idempotency key. Without a key, there is one attempt.
+   * Deletes one plant. If the server could not accept the call, or the response was lost, the client retries the call
+   * within the timeout, with the same idempotency key. Without a key, the client attempts the call only once.
    *
    * @throws PlantClientError when the call fails; TypeError for unknown options
    */
   delete(id: bigint, options?: CallOptions): Promise<DeleteOutcome>;
-  /** Closes the connection. Calls in flight fail. */
+  /** Closes the connection. Running calls fail. */
   close(): void;
 }
 
-/** A failed call's error. The message is the server's message, followed by what to do. */
+/** The error for a failed call. The message consists of the server's message and advice for the caller. */
 export class PlantClientError extends Error {
   override readonly name = "PlantClientError";
-  /** The gRPC code's name. */
+  /** The name of the gRPC status code. */
   readonly code: keyof typeof status;
 
   constructor(code: keyof typeof status, details: string, cause: unknown, advice?: string) {
@@ -70,7 +70,7 @@ const repeatable = "you can repeat the call safely";
 const maybeDeleted = "the plant may have been deleted";
 const unrepeatable = "without an idempotency key a repeated call may return not-found";
 
-/** Returns the advice after each code to an RPC's caller. */
+/** Returns the advice for callers of an RPC, by status code. */
 function adviceByCode({ scope, deletes }: ClientRule, isKeyed: boolean): Partial<Record<keyof typeof status, string>> {
   const ofDeletion = isKeyed ? `${maybeDeleted}; ${repeatable}` : `${maybeDeleted}, and ${unrepeatable}`;
   const ofUnknownOutcome = deletes ? ofDeletion : repeatable;
@@ -86,10 +86,10 @@ function adviceByCode({ scope, deletes }: ClientRule, isKeyed: boolean): Partial
 }
 
 /**
- * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
+ * Creates a client whose calls are promises with a deadline. Close the client when it is no longer needed.
  *
- * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not
- * have
+ * @throws TypeError for unknown options; Error when the token is empty, or contains a character that RFC 6750 does not
+ * allow
  *
  * @example
  * ```ts
@@ -129,9 +129,9 @@ function toMetadata(idempotencyKey: string | null): string {
   return idempotencyKey === null ? "" : quoteIdempotencyKey(idempotencyKey);
 }
 
-// Checked here, because grpc-js would throw another error, which quotes the key.
+// Checks the key, because the error from grpc-js would contain the key.
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
-  // JavaScript programs may pass numbers, which have only 53 bits.
+  // A JavaScript program may pass a number, which has only 53 bits.
   if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)
     throw invalidArgument("id must be a 64-bit bigint such as 42n");
   if (idempotencyKey === undefined || idempotencyKey === null) return;
@@ -143,7 +143,7 @@ function invalidArgument(details: string): PlantClientError {
   return new PlantClientError("INVALID_ARGUMENT", details, undefined);
 }
 
-/** Returns a failed call's error. Whether it had an idempotency key matters only for deletions. */
+/** Returns the error for a failed call. `isKeyed` is whether a deletion had an idempotency key. */
 function toPlantClientError(error: ServiceError, rule: ClientRule, isKeyed = true): PlantClientError {
   const [found = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
   const name = isCodeName(found) ? found : "UNKNOWN";

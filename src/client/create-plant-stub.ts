@@ -16,14 +16,14 @@ import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.t
 
 /** Options for {@link createPlantStub}. */
 export interface PlantStubOptions {
-  /** Host and port, as a gRPC target: "127.0.0.1:8080", "dns:///plants.example:443". */
+  /** The server's host and port as a gRPC target, such as "127.0.0.1:8080" or "dns:///plants.example:443". */
   readonly address: string;
-  /** The bearer token, or a function that returns each call's token, for tokens that expire. */
+  /** The bearer token, or a function that returns a token for each call. Tokens that expire need a function. */
   readonly token: string | (() => string | Promise<string>);
   /**
-   * The connection's security. By default TLS with the system's certificates.
+   * The connection's security. Default TLS with the system's certificates.
    *
-   * `credentials.createInsecure()` sends the token as plain text, which is acceptable only on the same machine.
+   * `credentials.createInsecure()` sends the token as plain text. Use it only for a server on the same machine.
    */
   readonly credentials?: ChannelCredentials;
 }
@@ -35,19 +35,19 @@ export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
   credentials: true,
 };
 
-// The gRFC A6 retry policy. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls per
-// second, or too many queued deletions. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if it does not last long.
-// The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large would get
-// the same code, but a message with an id never is. All attempts for a deletion have the same idempotency key, so if
-// the first response was lost, the second attempt gets the same response.
+// The gRFC A6 retry policy. UNAVAILABLE is temporary. This server sends RESOURCE_EXHAUSTED for too many calls per
+// second and for a full queue, which are also temporary. AIP-194 recommends retrying RESOURCE_EXHAUSTED only for a
+// short shortage. The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. Too large messages
+// also get RESOURCE_EXHAUSTED, but a message with an id is never too large. All attempts for a deletion have the same
+// idempotency key. If the first response was lost, the second attempt gets the same response.
 //
-// grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
-// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried after the
-// backoff below, at most three times.
+// A server or proxy can send HTTP/2's ENHANCE_YOUR_CALM, which has no delay. grpc-js converts ENHANCE_YOUR_CALM to
+// RESOURCE_EXHAUSTED. A retry policy depends only on the code, so grpc-js also retries these calls after the backoff,
+// at most three times.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
-      // Only for methods with a rule, because the service's other methods might not be idempotent.
+      // Applies only to methods with a rule, because other methods might not be idempotent.
       name: Object.values(clientRules).map(({ path }) => {
         const [, service, method] = path.split("/");
         return { service, method };
@@ -65,16 +65,18 @@ const serviceConfig = JSON.stringify({
 
 /**
  * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the
- * server could not accept a call, the stub retries after the delay that the server requests, or otherwise after 0.1 s,
- * doubled each time: up to four attempts within the call's deadline. The key is new, unless the call's metadata has an
- * `idempotency-key`. If that is empty, no key is sent and there is one attempt. If a first attempt's response was lost,
- * a second attempt without a key would report the deleted plant as not found.
+ * server could not accept a call, the stub retries after the delay that the server requests. Without a requested delay,
+ * the stub retries after 0.1 s, and doubles the delay each time. A call has up to four attempts within its deadline.
  *
- * Set a deadline for each call. Without one, a call waits as long as the server does. Close the client when it is no
- * longer needed.
+ * Each deletion has a new key, unless the call's metadata has an `idempotency-key`. With an empty `idempotency-key`,
+ * the stub sends no key and attempts the call only once. After a lost response, a second attempt without a key would
+ * report the deleted plant as not found.
  *
- * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not
- * have
+ * Set a deadline for each call. Without a deadline, a call waits as long as the server does. Close the client when it
+ * is no longer needed.
+ *
+ * @throws TypeError for unknown options; Error when the token is empty, or contains a character that RFC 6750 does not
+ * allow
  *
  * @example
  * ```ts
@@ -87,8 +89,8 @@ const serviceConfig = JSON.stringify({
 export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   refuseUnknownOptions(options, plantStubOptionNames, "createPlantStub");
   const { address, credentials: security = credentials.createSsl() } = options;
-  // In grpc-js, retries are a channel option. This channel also ignores a retry policy from DNS (gRFC A2). The channel
-  // still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
+  // In grpc-js, retries are a channel option. The channel without retries also ignores a retry policy from DNS (gRFC
+  // A2). The channel still sends a call again if the server has certainly not processed the call (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
     isDeletion(call.methodDefinition.path) && lacksIdempotencyKey(call.metadata)
@@ -106,23 +108,23 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   return Object.assign(client, { close });
 }
 
-/** The idempotency key's metadata. */
+/** The metadata name for the idempotency key. */
 export const idempotencyKeyName = "idempotency-key";
 
 /**
- * Returns whether a call is sent without a key, which an empty value requests. A valid key is never empty, because it
- * includes two quotes.
+ * Returns whether the caller requests no key with an empty value. A valid key is never empty, because a key includes
+ * two quotes.
  */
 function lacksIdempotencyKey(metadata: Metadata): boolean {
   return metadata.get(idempotencyKeyName)[0] === "";
 }
 
-/** Returns a key as metadata: a structured-field string (RFC 9651 §4.1.6) in double quotes. */
+/** Returns a key as metadata, which is a structured-field string in double quotes (RFC 9651 §4.1.6). */
 export function quoteIdempotencyKey(key: string): string {
   return `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-// Interceptors are called once per call, not per attempt.
+// grpc-js calls an interceptor once per call, and so all attempts have the same key.
 const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
   const call = nextCall(callOptions);
   if (!isDeletion(callOptions.method_definition.path)) return new InterceptingCall(call);
@@ -138,8 +140,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
   });
 };
 
-// An interceptor instead of call credentials, because grpc-js refuses those on a connection without TLS, even to the
-// same machine.
+// Uses an interceptor, because grpc-js refuses call credentials on a connection without TLS, even to the same machine.
 function bearer(token: PlantStubOptions["token"]): Interceptor {
   const credential = credentialsOf(token);
   return (callOptions, nextCall) => {

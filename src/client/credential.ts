@@ -1,12 +1,11 @@
-// b64token in RFC 6750 §2.1. Other tokens are refused here, because libraries would quote the invalid field, with the
-// token in it, in their errors.
+// Matches b64token in RFC 6750 §2.1. Other tokens are refused, because errors from libraries would contain the token.
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Returns the `authorization` field for a token. If the argument is a function that returns tokens, returns a function
- * that resolves to the field for the next token.
+ * Returns the `authorization` field for a token. For a function that returns tokens, returns a function that resolves
+ * to the field for the next token.
  *
- * @throws Error when the token is invalid, without quoting it. The returned function rejects instead
+ * @throws Error if the token is invalid. The error does not contain the token. The returned function rejects instead
  */
 export function credentialsOf(token: string | (() => string | Promise<string>)): string | (() => Promise<string>) {
   return typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());

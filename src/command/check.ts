@@ -2,7 +2,7 @@ import { askServer, checkConfiguration, readConfiguration, trimmedSettings } fro
 import { exitCode, type Command } from "./command.ts";
 import { acceptedSettings, sourcesOf } from "./setting-flags.ts";
 
-/** Checks the configuration for `serve`, and everything that `serve` would open. */
+/** The `check` command, which checks the configuration for `serve` and everything that `serve` would open. */
 export const checkCommand: Command = {
   name: "check",
   summary: "check the settings of serve, their files and the store, without changing anything",

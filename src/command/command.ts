@@ -1,20 +1,20 @@
 import type { CommandOf } from "@plantstore/command-line";
 
-/** A command's environment. Passed as an argument, so that tests can run commands in their own process. */
+/** A command's environment. The environment is an argument, so that tests can run commands in their own process. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Calls a function on each SIGHUP, and immediately if one was received before. */
+  /** Calls a function on each SIGHUP, and immediately if the process has already received a SIGHUP. */
   readonly onHangup: (reload: () => void) => void;
-  /** Resolves at the first SIGTERM or SIGINT, which then does not terminate the process. A second one does. */
+  /** Resolves at the first SIGTERM or SIGINT. Only a second signal terminates the process. */
   readonly stopSignal: () => Promise<NodeJS.Signals>;
-  /** Standard input. Reading fails once the signal aborts. */
+  /** Returns standard input. Reading fails once the signal aborts. */
   readonly input: (signal: AbortSignal) => AsyncIterable<Uint8Array>;
   readonly out: (line: string) => void;
-  /** Writes text to standard output unchanged, and resolves when more can be written. */
+  /** Writes text to standard output unchanged. Resolves when standard output accepts more text. */
   readonly write: (text: string) => Promise<void>;
   readonly err: (line: string) => void;
   /**
-   * Shows a progress line, which the next progress line replaces, or `undefined` when standard error is not a terminal.
+   * Shows a progress line, which replaces the last progress line. Undefined if standard error is not a terminal.
    */
   readonly progress: ((line: string) => void) | undefined;
 }
@@ -31,11 +31,11 @@ export const exitCode = {
   failure: 1,
   /** The command line is invalid. */
   usage: 2,
-  /** A server's store has failed, and only a restart can fix it. */
+  /** A server's store has failed, and only a restart can fix the store. */
   storeFailed: 74,
-  /** A setting is missing, invalid, or contradicts another. */
+  /** A setting is missing or invalid, or contradicts another setting. */
   configuration: 78,
-  /** SIGINT interrupted a command. As in shells, 128 and the signal's number. */
+  /** SIGINT interrupted a command. As in shells, the code is 128 plus the signal's number. */
   interrupted: 130,
   /** SIGTERM interrupted a command. */
   terminated: 143,

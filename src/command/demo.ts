@@ -2,15 +2,15 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { issuePlantToken, openPlantDatabase, plantLocationOf, settings } from "../server/index.ts";
 
-/** The demo's folder, in the working directory. The folder contains the store and the token. */
+/** The demo's folder in the working directory. The folder contains the store and the token. */
 const folder = ".plantstore";
 
 /** The plants in a new demo store. */
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
 /**
- * The settings that a user can change for the demo. The demo overrides all others, because it must not delete plants in
- * a `DATABASE_URL` that is set for another purpose, and the commands that it prints must work.
+ * The settings that a user can change for the demo. The demo overrides all other settings. Otherwise the demo could
+ * delete plants in a `DATABASE_URL` that is set for another purpose, or print commands that do not work.
  */
 export const demoSettings: readonly (keyof typeof settings)[] = [
   "host",
@@ -37,14 +37,14 @@ const overriddenVariables: readonly string[] = Object.values(settings)
 /** A prepared demo. Dispose of it with `using`. */
 export interface Demo extends Disposable {
   readonly token: string;
-  /** The environment with which to run `serve`, with settings like those of a production server. */
+  /** The environment for `serve`. The settings are similar to a production server's settings. */
   readonly environment: Record<string, string | undefined>;
-  /** The variables that the user has set and the demo overrides. */
+  /** Variables that the user has set but the demo overrides. */
   readonly ignored: readonly string[];
 }
 
 /**
- * Prepares the demo's folder, and the environment with which `serve` runs it.
+ * Prepares the demo's folder, and the environment for `serve`.
  *
  * @throws Error when another demo uses the folder, or the folder or the token file cannot be read or written
  */
@@ -53,7 +53,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   const lock = await lockFolder();
   const token = readToken() ?? (await createToken());
   const setVariables = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
-  // Unknown variables are kept, so that `serve` refuses a misspelt setting.
+  // Keeps unknown variables, so that `serve` refuses a misspelt setting.
   const keptVariables = setVariables.filter(([name]) => !overriddenVariables.includes(name));
   return {
     [Symbol.dispose]: () => lock[Symbol.dispose](),
@@ -61,9 +61,9 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
     ignored: overriddenVariables.filter((name) => setVariables.some(([variable]) => variable === name)),
     environment: {
       LOG_LEVEL: "warn",
-      // A person reads the log, who does not need a line per deletion.
+      // The demo's user does not need a log line per deletion.
       PLANTSTORE_AUDIT: "by-level",
-      // No drain delay. A demo has no load balancer in front of it, and Ctrl-C should stop it immediately.
+      // A demo needs no drain delay, because it has no load balancer and Ctrl-C should stop it immediately.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
       ...Object.fromEntries(keptVariables),
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
@@ -74,7 +74,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   };
 }
 
-// Uses an SQLite lock, because the system releases it even if the process is killed.
+// Uses an SQLite lock, because the system releases the lock even if the process is killed.
 async function lockFolder(): Promise<Disposable> {
   const { DatabaseSync } = await import("node:sqlite");
   const lock = new DatabaseSync(join(folder, "lock"), { timeout: 0 });
@@ -110,7 +110,7 @@ async function createToken(): Promise<string> {
   return issued.value.token;
 }
 
-/** Returns a store's first plants, one for each command that the demo prints. */
+/** Returns the store's first plants. Each command that the demo prints deletes one plant. */
 export async function firstPlants(environment: Demo["environment"]): Promise<readonly bigint[]> {
   await using database = await openPlantDatabase(plantLocationOf(environment["DATABASE_URL"]));
   for await (const ids of database.exportPlants()) return ids.slice(0, 3);
@@ -118,9 +118,9 @@ export async function firstPlants(environment: Demo["environment"]): Promise<rea
 }
 
 /**
- * Returns the lines that the demo prints when it listens: the credential, and commands to paste into a shell.
+ * Returns the lines that the demo prints when it listens. The lines contain the credential and commands for a shell.
  *
- * @param plants - existing plants for the commands to delete. If there are too few, commands share a plant
+ * @param plants - existing plants for the commands to delete. With too few plants, commands share a plant
  */
 export function demoLines(
   demo: Demo,
@@ -155,5 +155,5 @@ function connectableHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-// In a checkout this file is TypeScript, and buf is a development tool.
+// In a checkout, this file is TypeScript, and npx finds buf in the development dependencies.
 const buf = import.meta.url.endsWith(".ts") ? "npx buf" : "buf";

@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
 import type { Terminal } from "./command.ts";
 
-/** Milliseconds between two progress updates. */
+/** Interval between progress updates, in milliseconds. */
 const progressIntervalMs = 200;
 
 /**
- * Returns a function that accepts how many ids and bytes were imported, and shows the progress on a terminal at
- * intervals. The function does nothing if standard error is not a terminal.
+ * Returns a function that shows an import's progress on the terminal at intervals. The arguments are the numbers of
+ * imported ids and bytes. The function does nothing if standard error is not a terminal.
  */
 export function showProgress(
   file: string,
@@ -24,7 +24,7 @@ export function showProgress(
   };
 }
 
-/** Returns a file's size in bytes, or `undefined` for "-", pipes and devices, whose reported size is 0. */
+/** Returns a file's size in bytes. Returns `undefined` for "-", and for pipes and devices, which report size 0. */
 export function lengthOf(file: string): number | undefined {
   const stats = file === "-" ? undefined : statSync(file);
   return stats?.isFile() === true ? stats.size : undefined;
@@ -34,12 +34,12 @@ export function lengthOf(file: string): number | undefined {
 export interface ImportState {
   readonly ids: number;
   readonly bytes: number;
-  /** `undefined` when the input's length is unknown, as with a pipe. */
+  /** The input's length. Undefined for an unknown length, such as a pipe's. */
   readonly bytesTotal: number | undefined;
   readonly elapsedMs: number;
 }
 
-/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left", or without a length, only ids and rate. */
+/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left". Without a length, returns only ids and rate. */
 export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
   const rate = `${formatInteger(ids)} ids, ${formatInteger((ids / elapsedMs) * 1_000)}/s`;
   if (bytesTotal === undefined || bytes === 0) return rate;
@@ -49,8 +49,8 @@ export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportSt
   return `${rate}, ${Math.floor(share * 100)} %, ${formatInteger(remainingS)} s left`;
 }
 
-// Does not use a shared Intl.NumberFormat. Creating it would slow down every command's start, as much as loading half
-// the modules.
+// Does not use a shared Intl.NumberFormat, because creating one would slow down the start of every command. Loading
+// half the modules takes as long.
 /** Returns an integer with commas as thousands separators. */
 export function formatInteger(number: number): string {
   return number.toLocaleString("en-US", { maximumFractionDigits: 0 });

@@ -1,9 +1,10 @@
 /**
- * Returns whether the plant store supports a Node version, such as `24.15.0`. The gateway warns of supported versions
- * that `engines` in package.json excludes because they have known vulnerabilities.
+ * Returns whether the plant store supports a Node version, such as `24.15.0`. `engines` in package.json excludes some
+ * supported versions with known vulnerabilities. The gateway warns of these versions.
  *
- * The SQLite in older versions can lose commits in its write-ahead log. 25.8 is refused because 25.8.0 is affected,
- * although 25.8.2 is not. This module has no imports, because older Node versions must be able to load it.
+ * The SQLite in older Node versions can lose commits in its write-ahead log. All 25.8 versions are refused, because
+ * 25.8.0 is affected, although 25.8.2 is not. This module has no imports, because older Node versions must be able to
+ * load the module.
  */
 export function isSupportedNode(version: string): boolean {
   const [major, minor] = version.split(".");

@@ -3,11 +3,11 @@ import { queueHangups } from "@plantstore/command-line/queue-hangups";
 import { isSupportedNode } from "./is-supported-node.ts";
 
 const words = process.argv.slice(2);
-// Commands that end by themselves, and a demo, are not included. SIGHUP terminates them, as it does when their terminal
-// is closed.
+// Queues SIGHUP only for `serve` without `--demo`. SIGHUP terminates a demo and all other commands, for example when
+// their terminal is closed.
 const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
 
-// All other modules are imported after this check, because an older Node cannot parse them.
+// Imports all other modules after this check, because an older Node cannot parse the modules.
 if (!isSupportedNode(process.versions.node)) {
   console.error(
     `plantstore: Node.js must be 24.15 or newer (for Node.js 25: 25.9 or newer), got ${process.versions.node}`,
@@ -17,7 +17,7 @@ if (!isSupportedNode(process.versions.node)) {
 
 void run();
 
-// A function instead of top-level await, because the command is published as CommonJS.
+// Uses a function instead of top-level await, because the command is published as CommonJS.
 async function run(): Promise<void> {
   const { cacheCompiledCode } = await import("./compile-cache.ts");
   cacheCompiledCode();

@@ -3,7 +3,7 @@ import { exitCode, type Command, UsageError } from "./command.ts";
 import { formatInteger } from "./import-progress.ts";
 import { startClock } from "./start-clock.ts";
 
-/** Copies everything in a store that no server uses into another one. */
+/** The `move` command, which copies everything in a store to an empty store. No server may use either store. */
 export const moveCommand: Command = {
   name: "move",
   summary: "copy plants, deletion records and idempotency keys to another store; no server may use either",

@@ -3,7 +3,7 @@ import { exitCode, type Command, textOf, UsageError } from "./command.ts";
 
 const { publicUrl, host, port } = settings;
 
-/** Prints the REST interface's OpenAPI description. */
+/** The `openapi` command, which prints the OpenAPI description for the REST interface. */
 export const openApiCommand: Command = {
   name: "openapi",
   summary: "print the OpenAPI 3.1 description of the REST interface",

@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" };
 
-/** Returns this package's version, which the build inlines from package.json. */
+/** Returns the version of this package. The build inlines the version from package.json. */
 export function packageVersion(): string {
   return manifest.version;
 }

@@ -3,11 +3,11 @@ import { addAbortSignal } from "node:stream";
 import { firstStopSignal } from "@plantstore/command-line";
 import { exitCode, type Terminal } from "./command.ts";
 
-/** Returns this process's terminal. */
+/** Returns the terminal for this process. */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const { stdin, stdout, stderr } = process;
-  // EPIPE is success. In `plantstore export | head`, the reader needs no more output. After other errors, such as a
-  // full disk, output is missing.
+  // EPIPE counts as success. For example, `head` in `plantstore export | head` needs no more output. After other
+  // errors, such as a full disk, output is missing.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
     process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
   });
@@ -21,7 +21,7 @@ export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
       if (!stdout.write(text)) await once(stdout, "drain");
     },
     err: (line) => stderr.write(`${line}\n`),
-    // ECMA-48: carriage return, then erase to the line end.
+    // Writes a carriage return, and erases to the end of the line (ECMA-48).
     progress: stderr.isTTY ? (line) => stderr.write(`\r\u001b[K${line}`) : undefined,
   };
 }

@@ -7,7 +7,7 @@ import { packageVersion } from "./package-version.ts";
 /**
  * Runs a `plantstore` command line and returns its exit code. Never throws.
  *
- * Results go to standard output, everything else to standard error.
+ * Writes results to standard output, and all other lines to standard error.
  */
 export function runCommandLine(words: readonly string[], terminal: Terminal): Promise<number> {
   return runProgram(plantstore, words, terminal);

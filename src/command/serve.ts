@@ -20,16 +20,16 @@ import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { listedSettings, sourcesOf } from "./setting-flags.ts";
 
-/** Milliseconds after which the process exits once everything is closed, even if something keeps it running. */
+/** Delay before the process exits after everything is closed, in milliseconds. */
 const exitTimeoutMs = 1_000;
 
-/** The flags that can be combined with `--demo`. */
+/** The flags that are allowed with `--demo`. */
 const demoFlags: ReadonlySet<string | undefined> = new Set([
   "demo",
   ...demoSettings.map((key) => flagOf(settings[key])),
 ]);
 
-/** Serves plants until a signal stops the process. */
+/** The `serve` command, which serves plants until a signal stops the process. */
 export const serveCommand: Command = {
   name: "serve",
   summary: "serve plants until SIGTERM or SIGINT",
@@ -55,7 +55,7 @@ export const serveCommand: Command = {
   },
 };
 
-/** Logs which settings had a line break at the end, as secrets created with `echo … | base64` do. */
+/** Logs which settings ended with a line break. `echo … | base64` creates secrets that end with a line break. */
 function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): void {
   if (trimmed.length === 0) return;
   openLog(logLevel).warn({ settings: trimmed }, "removed the line break at the end of settings");
@@ -92,7 +92,7 @@ async function serveDemo(flags: ParsedFlags, terminal: Terminal): Promise<number
 async function serveWithWorkers(configuration: Configuration, { onHangup }: Terminal): Promise<number> {
   const { workers: count, logLevel, adminAddress, httpEngine } = configuration;
   const bindOptions = bindOptionsOf(configuration);
-  // Loaded on demand, because node:child_process takes 3 ms.
+  // Imports the module on demand, because loading node:child_process takes 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
   const options = { count, bindOptions, adminAddress, httpEngine, onHangup, log: openLog(logLevel) };
   return await superviseWorkers(options).catch((reason: unknown) => {
@@ -138,8 +138,8 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   const signal = await Promise.race([options.stop, server.storeFailed]);
   const code = signal === undefined ? exitCode.storeFailed : exitCode.ok;
   await server.drain();
-  // Otherwise a log pipe that no process reads, or a request to a collector that never responds, would keep the process
-  // alive.
+  // Without the timer, a log pipe without a reader would keep the process alive. A collector that never responds would
+  // also keep the process alive.
   setTimeout(() => process.exit(code), exitTimeoutMs).unref();
   return code;
 }

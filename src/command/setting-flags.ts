@@ -9,7 +9,7 @@ const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   }),
 );
 
-/** The server's settings, for the command whose help lists them. */
+/** The server's settings, for the command `serve`. The help for `serve` lists all settings. */
 export const listedSettings: SettingFlags = {
   flags,
   help: [
@@ -18,7 +18,7 @@ export const listedSettings: SettingFlags = {
   ],
 };
 
-/** The server's settings, for other commands that accept them. */
+/** The server's settings, for other commands that accept server settings. */
 export const acceptedSettings: SettingFlags = {
   flags,
   help: ['The settings are those of serve; run "plantstore help serve" to list them.'],
@@ -29,13 +29,13 @@ function describe(setting: Setting<unknown>): string[] {
   return [`  ${namesOf(setting)}`, `      ${help}${fallback === undefined ? "" : ` (${fallback})`}`];
 }
 
-/** Returns a setting's flag, if any, and its variable. */
+/** Returns the flag and the variable for a setting. Some settings have no flag. */
 export function namesOf(setting: Setting<unknown>): string {
   const flag = flagOf(setting);
   return flag === undefined ? setting.variable : `--${flag}, ${setting.variable}`;
 }
 
-/** Returns the sources for a command's settings: its flags and the environment. */
+/** Returns the sources for a command's settings, which are the flags and the environment. */
 export function sourcesOf(parsed: ParsedFlags, environment: Terminal["environment"]): ConfigurationSources {
   const texts = Object.entries(parsed).map(([name, flag]) => [name, textOf(flag)]);
   return { environment, flags: Object.fromEntries(texts) };

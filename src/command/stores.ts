@@ -18,17 +18,17 @@ import { startClock } from "./start-clock.ts";
 const { variable } = settings.database;
 const { variable: fileVariable } = settings.databaseUrlFile;
 
-/** The flag with the store that a command uses. */
+/** The flag that selects the store for a command. */
 const databaseFlag: Readonly<Record<string, Flag>> = {
   "database-url": { value: "URL", about: `the store: sqlite:<file> or postgres://…; default ${variable}` },
 };
 
-/** Returns where the store is that a command uses. Throws ConfigurationError when it is not configured. */
+/** Returns the location of a command's store. Throws ConfigurationError if no store is configured. */
 function databaseOf(flags: ParsedFlags, { environment }: Terminal): ReturnType<typeof plantLocationOf> {
   return plantLocationOf(textOf(flags["database-url"]) ?? environment[variable], environment[fileVariable]);
 }
 
-/** Adds plants from a text with one id per line. */
+/** The `import` command, which adds plants from a text with one id per line. */
 export const importCommand: Command = {
   name: "import",
   summary: "add plants from a file or standard input, one id per line",
@@ -57,7 +57,7 @@ export const importCommand: Command = {
       show((ids += batch), opened?.bytesRead ?? 0);
     };
     try {
-      // A stream with an aborted signal would fail before anything reads it.
+      // Creates no stream for an aborted signal, because the stream would fail before it has a reader.
       signal.throwIfAborted();
       if (file !== "-") opened = createReadStream(file, { signal });
       await importPlants(database, opened ?? terminal.input(signal), { restore: flags["restore"] === true, onBatch });
@@ -82,7 +82,7 @@ function describeCounts({ added, present, deleted }: ImportCounts): string {
   return `${added} added, ${present} already present, ${deleted} skipped (deleted before)`;
 }
 
-/** Prints all plant ids. */
+/** The `export` command, which prints all plant ids. */
 export const exportCommand: Command = {
   name: "export",
   summary: "print the ids of all plants, one per line, sorted, from a single snapshot",
@@ -94,7 +94,7 @@ export const exportCommand: Command = {
   },
 };
 
-/** Prints the deletion records. */
+/** The `deletions` command, which prints the deletion records. */
 export const deletionsCommand: Command = {
   name: "deletions",
   summary: "print the deletion records, one JSON object per line, oldest first",
@@ -107,7 +107,7 @@ export const deletionsCommand: Command = {
     const filter = { since: readSince(flags), plantId: plantOf(flags) };
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(filter)) {
-      // The id is a string, because such a large JSON number loses digits.
+      // The id is a string, because a large JSON number loses digits.
       const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
       await terminal.write(`${lines.join("\n")}\n`);
     }
@@ -115,7 +115,7 @@ export const deletionsCommand: Command = {
   },
 };
 
-// RFC 3339, or a date, which means midnight UTC. Date.parse would also accept "5" and "tomorrow 12".
+// Matches an RFC 3339 time, or a date at midnight UTC. Date.parse would also accept "5" and "tomorrow 12".
 const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
 function readSince(flags: ParsedFlags): Date | undefined {
@@ -143,7 +143,7 @@ function plantOf(flags: ParsedFlags): bigint | undefined {
   return id;
 }
 
-/** Copies an SQLite store while it is being served. */
+/** The `backup` command, which copies an SQLite store while a server may use the store. */
 export const backupCommand: Command = {
   name: "backup",
   summary: "copy a snapshot of an SQLite store, also while a server uses it",
@@ -158,7 +158,7 @@ export const backupCommand: Command = {
   },
 };
 
-/** Replaces an SQLite store with a backup. */
+/** The `restore` command, which replaces an SQLite store with a backup. */
 export const restoreCommand: Command = {
   name: "restore",
   summary: "replace an SQLite store with a backup; no server may use the store",
@@ -175,7 +175,7 @@ export const restoreCommand: Command = {
   },
 };
 
-/** Creates a store's schema, or migrates it to this release's version. */
+/** The `migrate` command, which creates a store's schema or migrates the schema to this release's version. */
 export const migrateCommand: Command = {
   name: "migrate",
   summary: "create the schema of a store, or migrate it to this release",

@@ -17,38 +17,37 @@ import { collectFromWorkers, findProblemsOfWorkers } from "./worker-metrics.ts";
 /** Options for {@link superviseWorkers}. */
 export interface WorkersOptions {
   readonly count: number;
-  /** Where to listen. */
+  /** The address to listen on. */
   readonly bindOptions: BindOptions;
-  /** The address on which all workers' metrics are served. */
+  /** The address for the metrics of all workers. */
   readonly adminAddress: Configuration["adminAddress"];
-  /** The HTTP implementation that serves the metrics. Workers read the setting themselves. */
+  /** The HTTP implementation for the metrics. Workers read the setting themselves. */
   readonly httpEngine: Configuration["httpEngine"];
-  /** Sets what each SIGHUP calls. */
+  /** Sets a function to call on each SIGHUP. */
   readonly onHangup: Terminal["onHangup"];
-  /** The log for messages about workers that exit and are replaced. */
+  /** The log for replaced workers. */
   readonly log: WorkersLog;
 }
 
 type WorkersLog = Pick<ReturnType<typeof openLog>, "info" | "warn">;
 
 /**
- * Milliseconds before an exited worker is replaced: short after a crash, but long enough to avoid a busy loop if
- * workers cannot start.
+ * Delay before an exited worker is replaced, in milliseconds. The delay avoids a busy loop if workers cannot start.
  */
 const replaceAfterMs = 500;
 
 /**
- * Listens, and serves with several worker processes. Connections are distributed evenly among them.
+ * Listens, and serves with several worker processes. Distributes connections evenly among the workers.
  *
- * A worker that exits is replaced. If the first worker cannot start, the others could not either, so its exit code is
- * returned. A stop signal drains all workers, and the promise then resolves to 0. A second signal kills all workers
- * immediately.
+ * A worker that exits is replaced. If the first worker cannot start, other workers could not start either, so the
+ * promise resolves to the first worker's exit code. A stop signal drains all workers, and the promise then resolves to
+ * 0. A second signal kills all workers immediately.
  *
- * Rejects with the system error when the address cannot be listened on.
+ * Rejects with the system error if listening fails.
  */
 export async function superviseWorkers(options: WorkersOptions): Promise<number> {
   const { count, bindOptions, adminAddress, httpEngine, onHangup, log } = options;
-  // The addresses are opened before workers are started, which would keep running after a failure to listen.
+  // Opens the addresses before the workers start. Workers would keep running after a failure to listen.
   await using opened = new AsyncDisposableStack();
   const current = new Map<number, ChildProcess>();
   if (adminAddress !== undefined) {
@@ -59,7 +58,7 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
     const problems = (): ReturnType<typeof findProblemsOfWorkers> => findProblemsOfWorkers(current);
     opened.use(await serveAdmin(adminAddress, { collect, problems }, log, httpEngine));
   }
-  // reusePort, so that a new process can listen before this one stops.
+  // With `reusePort`, a new process can listen before this process stops.
   const sharedPort = await shareConnections({ ...bindOptions, reusePort: true });
   const workers = new Workers(current, sharedPort, log);
   const stopped = firstStopSignal(() => workers.send("kill"));
@@ -68,7 +67,7 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
     await sharedPort.drain();
     return first.exitCode ?? exitCode.failure;
   }
-  // Workers that are started later read their files afterwards.
+  // Reloads only current workers, because later workers read the new files when they start.
   onHangup(() => workers.send("reload"));
   for (let slot = 2; slot <= count; slot++) workers.start(slot);
   await stopped;
@@ -78,7 +77,8 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
 
 class Workers {
   /**
-   * The current workers by slot. A replacement gets the slot of the exited worker, so that the slot's metrics continue.
+   * The current workers, by slot. A replacement gets the slot of the exited worker, so that the slot's metrics
+   * continue.
    */
   readonly #current: Map<number, ChildProcess>;
   readonly #sharedPort: SharedPort;
@@ -91,7 +91,7 @@ class Workers {
     this.#log = log;
   }
 
-  /** Starts the first worker. Resolves to `undefined` once it listens, or to the worker if it exits first. */
+  /** Starts the first worker. Resolves to `undefined` once the worker listens, or to a worker that exits first. */
   async startFirst(): Promise<ChildProcess | undefined> {
     const first = this.start(1);
     this.#isReplacing = await startsListening(first);
@@ -135,7 +135,7 @@ class Workers {
 
 const workerExited: PlantErrorCode = "ERR_WORKER_EXITED";
 
-/** Resolves to `true` when a worker listens, or to `false` if it exits first. */
+/** Resolves to `true` when a worker listens, or to `false` if the worker exits first. */
 function startsListening(worker: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
     worker.on("message", ({ port }: WorkerReport) => {
@@ -146,6 +146,6 @@ function startsListening(worker: ChildProcess): Promise<boolean> {
 }
 
 function sendOrder(worker: ChildProcess, order: WorkerOrder): void {
-  // Errors are ignored, because they occur only if the worker is exiting.
+  // Ignores errors, because errors occur only if the worker is exiting.
   if (worker.connected) worker.send(order, () => undefined);
 }

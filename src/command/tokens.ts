@@ -12,14 +12,14 @@ function configuredFile(flags: ParsedFlags, { environment }: Terminal): string |
   return (textOf(flags["file"]) ?? environment[variable]) || undefined;
 }
 
-/** Returns the token hash file that a command uses. Throws ConfigurationError when it is not configured. */
+/** Returns the token hash file for a command. Throws ConfigurationError if no file is configured. */
 function fileOf(flags: ParsedFlags, terminal: Terminal): string {
   const file = configuredFile(flags, terminal);
   if (file === undefined) throw new ConfigurationError([`the file is missing; set --file or ${variable}`]);
   return file;
 }
 
-/** Creates a bearer token, shows it once and stores its hash. */
+/** The `token create` command, which prints a new bearer token once and stores only the token's hash. */
 export const tokenCreateCommand: Command = {
   name: "token create",
   summary: "create a bearer token; it is shown once, and only its hash is stored",
@@ -40,8 +40,8 @@ export const tokenCreateCommand: Command = {
     const file = configuredFile(flags, terminal);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
     const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
-    // The request is first checked without the file, because invalid arguments are usage errors, but problems with the
-    // file are not.
+    // Checks the request first without the file. Invalid arguments are usage errors, but problems with the file are not
+    // usage errors.
     const dryRun = await issuePlantToken({ ...request, file: undefined });
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
     const issued = file === undefined ? dryRun : await issuePlantToken(request);
@@ -57,14 +57,14 @@ export const tokenCreateCommand: Command = {
   },
 };
 
-// A duration starts at the current time, rounded down to a second.
+// Adds a duration to the current time. The result is rounded down to a second.
 function expiryOf(text: string = "-"): string {
   const durationMs = parseDurationMs(text);
   if (durationMs === undefined) return text;
   return new Date(Date.now() + durationMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Prints the tokens in a token hash file. */
+/** The `token list` command, which prints the tokens in a token hash file. */
 export const tokenListCommand: Command = {
   name: "token list",
   summary: "print the name, scopes and expiry of every token of a file",
@@ -87,7 +87,7 @@ export const tokenListCommand: Command = {
   },
 };
 
-/** Removes a token from a token hash file. */
+/** The `token revoke` command, which removes a token from a token hash file. */
 export const tokenRevokeCommand: Command = {
   name: "token revoke",
   summary: "remove a token from a file; servers that use the file stop accepting it",

@@ -2,13 +2,13 @@ import type { ChildProcess } from "node:child_process";
 import type { MetricFamily, ServerProblems } from "../server/index.ts";
 import type { WorkerOrder, WorkerReport } from "./worker.ts";
 
-/** Milliseconds that a worker has to respond: more than any event loop delay, but less than a scrape timeout. */
+/** Timeout for a worker's response, in milliseconds. Event loop delays are shorter, and scrape timeouts are longer. */
 const responseTimeoutMs = 2_000;
 
 /**
- * Collects all workers' metrics. Every series gets its worker's slot as the attribute `worker`. Series are not added
- * up, because a counter's sum would decrease when a worker is replaced, and an average would hide a stuck worker. A
- * worker that does not respond in time is omitted. `plantstore.workers` shows how many responded.
+ * Collects the metrics of all workers. Every series has the worker's slot as the attribute `worker`. Series are not
+ * added up, because a counter's sum would decrease when a worker is replaced. An average would hide a stuck worker. A
+ * worker that does not respond in time is omitted. `plantstore.workers` is the number of workers that responded.
  */
 export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<MetricFamily[]> {
   const requests = [...workers].map(async ([slot, worker]) => {
@@ -30,7 +30,7 @@ export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProce
 type HistogramFamily = Extract<MetricFamily, { kind: "histogram" }>;
 type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 
-/** Collects all workers' problems, each with its worker's slot. */
+/** Collects the problems of all workers. The name of each problem contains the worker's slot. */
 export async function findProblemsOfWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<ServerProblems> {
   const requests = [...workers].map(async ([slot, worker]) => {
     const { problems = { process: "it does not respond" } } = await requestReport(worker);
@@ -39,7 +39,7 @@ export async function findProblemsOfWorkers(workers: ReadonlyMap<number, ChildPr
   return Object.fromEntries((await Promise.all(requests)).flat());
 }
 
-/** Resolves to a worker's report, or to an empty report if it exits or does not respond in time. */
+/** Resolves to a worker's report. The report is empty if the worker exits or does not respond in time. */
 function requestReport(worker: ChildProcess): Promise<WorkerReport> {
   const { promise, resolve } = Promise.withResolvers<WorkerReport>();
   const onReport = (report: WorkerReport): void => {
@@ -55,7 +55,7 @@ function requestReport(worker: ChildProcess): Promise<WorkerReport> {
   });
 }
 
-/** Adds a worker's series to other workers' series for the metric. */
+/** Adds a worker's series for a metric to the other workers' series. */
 function addTo<Family extends { readonly name: string; readonly points: readonly { readonly attributes: object }[] }>(
   byName: Map<string, Family>,
   family: Family,

@@ -4,7 +4,8 @@ import type { MetricFamily, ServerProblems } from "../server/index.ts";
 export type WorkerOrder = "drain" | "reload" | "report";
 
 /**
- * A message from a worker to the supervisor: its port when it listens, then its metrics and problems when requested.
+ * A message from a worker to the supervisor. A worker sends its port when it listens, and sends its metrics and
+ * problems when the supervisor requests them.
  */
 export interface WorkerReport {
   readonly port?: number;
@@ -12,27 +13,27 @@ export interface WorkerReport {
   readonly problems?: ServerProblems;
 }
 
-/** The environment variable with which `serve` runs as a worker. */
+/** The environment variable that makes `serve` run as a worker. */
 export const workerVariable = "PLANTSTORE_WORKER";
 
 /** A worker's connection to its supervisor. */
 export interface SupervisorChannel {
-  /** Reports that this worker listens, or its metrics and problems. */
+  /** Sends a report to the supervisor. */
   readonly report: (report: WorkerReport) => void;
-  /** Registers a handler for the supervisor's orders other than "drain". */
+  /** Registers a handler for orders from the supervisor. "drain" has no handler, see {@link stop}. */
   readonly onOrder: (order: Exclude<WorkerOrder, "drain">, handler: () => void) => void;
-  /** Resolves when this worker must shut down, because the supervisor has sent the order or has exited. */
+  /** Resolves when this worker must shut down. The supervisor has sent "drain", or has exited. */
   readonly stop: Promise<"drain">;
-  /** Closes the connection, which would otherwise keep the process alive. */
+  /** Closes the connection to the supervisor. An open connection keeps the process alive. */
   readonly disconnect: () => void;
 }
 
 /**
- * Returns this process's connection to its supervisor. The process ignores signals from then on.
+ * Returns this process's connection to its supervisor. After this call, the process ignores signals.
  *
- * Ctrl-C and service managers signal every process in a group, including the supervisor, which then sends its workers
- * the order to drain. If a worker also handled the signal, it would count as a second stop request, and the worker
- * would exit immediately.
+ * Ctrl-C and service managers signal every process in a group. The supervisor gets the signal too, and sends "drain" to
+ * its workers. If a worker also handled the signal, "drain" would count as a second stop request, and the worker would
+ * exit immediately.
  */
 export function connectToSupervisor(): SupervisorChannel {
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);

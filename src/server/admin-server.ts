@@ -4,10 +4,10 @@ import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
-/** Why server parts cannot serve, for an operator, by their names. */
+/** The reasons why parts of the server cannot serve, for an operator, by the part's name. */
 export type ServerProblems = Readonly<Record<string, string>>;
 
-/** What the admin address serves. */
+/** The sources for the admin address. */
 export interface AdminSources {
   /** Returns the current metrics, for `/metrics`. */
   readonly collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>;
@@ -15,14 +15,14 @@ export interface AdminSources {
   readonly problems: () => ServerProblems | Promise<ServerProblems>;
 }
 
-/** The path at which the admin address serves the server's problems, as a JSON object. */
+/** The path on the admin address for the server's problems. The response is a JSON object. */
 export const problemsPath = "/problems";
 
 /**
  * Serves metrics and problems on a separate address without a credential, and logs the address.
  *
- * @param httpEngine - the HTTP implementation. Pass the one that serves calls
- * @throws Error that names the setting when the address cannot be listened on
+ * @param httpEngine - the HTTP implementation. Pass the same implementation as for calls
+ * @throws Error that names the setting if listening fails
  */
 export async function serveAdmin(
   at: AdminAddress,
@@ -30,7 +30,7 @@ export async function serveAdmin(
   log: Pick<Log, "info">,
   httpEngine: HttpEngineName,
 ): Promise<BoundAddress & AsyncDisposable> {
-  // Loaded on demand, so that a server without metrics does not load it.
+  // Imports the module on demand, because not every server has metrics.
   const { createMetricsEndpoint } = await import("@plantstore/telemetry/metrics");
   const admin = createGateway({
     routes: () => {},

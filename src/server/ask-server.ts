@@ -7,18 +7,18 @@ import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
 /** A running server's readiness. */
 export interface ServerAnswer {
-  /** The server's response, or why there is none, for an operator. */
+  /** The server's response, for an operator. Without a response, the reason. */
   readonly text: string;
-  /** Whether a request was sent. False unless the admin address has a fixed port or a socket path. */
+  /** Whether a request was sent. A request requires an admin address with a fixed port or a socket path. */
   readonly isAsked: boolean;
-  /** Whether a server responded that it is not ready. */
+  /** Whether the server responded that it is not ready. */
   readonly isNotReady: boolean;
 }
 
-// The longest wait for a response, in milliseconds. A supervisor waits as long for each worker, all at the same time.
+// Timeout for a response, in milliseconds. A supervisor waits for the responses of all workers at the same time.
 const responseTimeoutMs = 3_000;
 
-/** Requests the problems of the server at an admin address. Does not reject. */
+/** Requests the problems from the server at an admin address. Never rejects. */
 export async function askServer(at: AdminAddress | undefined): Promise<ServerAnswer> {
   const socketPath = at && socketPathOf(at.host);
   if (at === undefined || (at.port === 0 && socketPath === undefined)) {
@@ -47,7 +47,7 @@ export async function askServer(at: AdminAddress | undefined): Promise<ServerAns
   }
 }
 
-/** Requests a URL and returns the body if the status is 200. Unlike fetch, it does not refuse ports. */
+/** Requests a URL. Returns the body if the status is 200. Uses node:http, because fetch refuses some ports. */
 async function getText(url: URL, options: RequestOptions & { readonly signal: AbortSignal }): Promise<string> {
   const [response]: IncomingMessage[] = await once(get(url, options), "response", { signal: options.signal });
   if (response?.statusCode !== 200) {
@@ -57,7 +57,7 @@ async function getText(url: URL, options: RequestOptions & { readonly signal: Ab
   return await readText(response);
 }
 
-/** Returns the address to connect to: a loopback address instead of the unspecified one. */
+/** Returns the address for a connection. Replaces the unspecified address with a loopback address. */
 function toConnectAddress({ host, port }: AdminAddress): string {
   const loopback = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
   return `${loopback.includes(":") ? `[${loopback}]` : loopback}:${port}`;

@@ -7,8 +7,8 @@ import { policyOf, storeProblemOf } from "../service/index.ts";
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
 /**
- * Stores the requested plant's id for {@link auditOf}. Only REST has the id in the path, so `auditOf` cannot read it
- * there. In every request to the service, the field `id` is the plant's id.
+ * Stores the requested plant's id for {@link auditOf}. `auditOf` cannot read the id from the path, because only REST
+ * has the id in the path. In every request to the service, the field `id` is the plant's id.
  */
 export const rememberPlantId: Interceptor = (next) => (request) => {
   if (!request.stream && request.service === PlantService && "id" in request.message) {
@@ -19,9 +19,9 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 };
 
 /**
- * Returns a call's audit trail, and the fields of its line: the caller, the reason if the credential was refused, the
- * store's problem, and the plant's id. Only calls with a refused credential and deletions that name a plant have a
- * trail.
+ * Returns the audit trail for a call, and the fields in the call's log line. The fields are the caller, the reason for
+ * a refused credential, the store's problem, and the plant's id. A call has an audit trail only if its credential was
+ * refused, or if it is a deletion with a plant's id.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);

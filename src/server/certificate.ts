@@ -21,26 +21,26 @@ export interface KeyPair {
   readonly notAfterMs: number;
 }
 
-/** A server's certificate, whose files are watched. */
+/** A server's certificate. Its files are watched. */
 export interface Certificate extends WatchedFile {
-  /** The pair in use. */
+  /** The key pair in use. */
   readonly current: KeyPair;
-  /** Registers a callback for each renewed pair. */
+  /** Registers a callback for renewed key pairs. */
   onRenewal(callback: (renewed: KeyPair) => void): void;
 }
 
-/** A file's maximum size, in bytes. A chain with a few certificates is only some kilobytes long. */
+/** Maximum size of a PEM file, in bytes. A chain with a few certificates has only some kilobytes. */
 const pemBytesMax = 1024 * 1024;
 
 const dayMs = 86_400_000;
 
-/** Certificates are usually renewed 30 days before they expire. If that fails, two weeks remain to fix it. */
+/** How long before expiry a warning is logged, in milliseconds. Renewal is usually 30 days before expiry. */
 const expiryWarnedMs = 14 * dayMs;
 
 /**
- * Opens a server's certificate and watches its files, or returns `undefined` for a server without TLS. While the files
- * do not match, because only one file has been replaced, the old pair stays in use. A valid pair also stays in use if
- * the new one has expired or is not valid yet. The new one is used as soon as it becomes valid.
+ * Opens a server's certificate and watches its files. Returns `undefined` for a server without TLS. If only one of the
+ * files has been replaced, the old key pair stays in use until the files match. A valid key pair also stays in use if
+ * the new pair has expired or is not valid yet. The new pair is used as soon as it becomes valid.
  *
  * @throws ConfigurationError when the files cannot be read or do not match
  */
@@ -92,7 +92,7 @@ export async function openCertificate(
   };
 }
 
-/** Returns a message if the certificate is not valid now, otherwise `undefined`. */
+/** Returns the problem if the certificate is not valid now, otherwise `undefined`. */
 function validityProblem({ notBeforeMs, notAfterMs }: KeyPair): string | undefined {
   const nowMs = Date.now();
   if (nowMs < notBeforeMs) return `the certificate is not valid before ${new Date(notBeforeMs).toISOString()}`;
@@ -101,10 +101,10 @@ function validityProblem({ notBeforeMs, notAfterMs }: KeyPair): string | undefin
 
 function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
-    // Loaded on demand, because it takes 10 ms.
+    // Loads node:tls on demand, because loading takes 10 ms.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    // Reads the first certificate in the chain. The others may be left from an earlier certificate, and may have
-    // expired.
+    // Reads the first certificate in the chain. The other certificates may belong to an earlier certificate, and may
+    // have expired.
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
   } catch (reason) {
@@ -112,7 +112,7 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   }
 }
 
-/** Returns a readable problem for an OpenSSL error. */
+/** Returns a problem that describes an OpenSSL error for an operator. */
 function explainPairError(reason: unknown): string {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   if (code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH") return "the private key does not belong to the certificate";

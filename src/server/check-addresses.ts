@@ -7,11 +7,11 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Checks that a server could listen on its addresses, without using the ports or creating the sockets, because a server
- * with this configuration may be running.
+ * Checks that a server could listen on its addresses. A server with this configuration may be running, so the check
+ * neither uses the ports nor creates the sockets.
  *
- * @throws ConfigurationError that names each setting with an address that this machine does not have, or with a socket
- * that cannot be created
+ * @throws ConfigurationError that names each setting whose address does not belong to this machine, or whose socket
+ * cannot be created
  */
 export async function checkAddresses({
   host,
@@ -30,7 +30,7 @@ async function problemOfAddress(variable: string, host: string): Promise<string 
   return path === undefined ? await problemOfHost(variable, host) : problemOfSocket(variable, path);
 }
 
-/** Listens briefly on a port that the system chooses. */
+/** Checks a host. Listens briefly on a port that the system chooses. */
 async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const server = createServer();
@@ -39,7 +39,7 @@ async function problemOfHost(variable: string, host: string): Promise<string | u
   return await promise;
 }
 
-/** The path may already be a socket, stale or in use, but not another kind of file. */
+/** Checks a socket path. The path may be a stale or used socket, but no other kind of file. */
 function problemOfSocket(variable: string, path: string): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK);

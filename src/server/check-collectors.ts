@@ -3,13 +3,13 @@ import { connect } from "node:net";
 import { explainSystemError } from "@plantstore/auth/inputs";
 import { requestedSignals } from "./opentelemetry-sdk.ts";
 
-// The longest wait for a connection, in milliseconds.
+// Timeout for a connection to a collector, in milliseconds.
 const connectTimeoutMs = 3_000;
 
 /** Environment variables, by name. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Returns a warning for each trace or metric collector that accepts no connection. */
+/** Returns a warning for each collector of traces or metrics that accepts no connection. */
 export async function findCollectorProblems(environment: Environment): Promise<readonly string[]> {
   const urls = [...requestedSignals(environment)]
     .map((signal) => signal.toUpperCase())
@@ -19,7 +19,7 @@ export async function findCollectorProblems(environment: Environment): Promise<r
   return found.filter((problem) => problem !== undefined);
 }
 
-/** Returns a collector's URL, as the SDK finds it (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). */
+/** Returns the collector's URL for a signal (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). */
 function collectorOf(environment: Environment, signal: string): string {
   const variable = (name: string): string | undefined =>
     environment[`OTEL_EXPORTER_OTLP_${signal}_${name}`] || environment[`OTEL_EXPORTER_OTLP_${name}`];
@@ -28,7 +28,7 @@ function collectorOf(environment: Environment, signal: string): string {
 }
 
 async function findProblem(text: string): Promise<string | undefined> {
-  // The SDK reports an invalid URL.
+  // Ignores an invalid URL, because the SDK reports the URL.
   if (!URL.canParse(text)) return undefined;
   const { hostname, port, protocol, origin } = new URL(text);
   const portDefault = protocol === "https:" ? 443 : 80;

@@ -9,27 +9,28 @@ import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import type { Configuration } from "./settings.ts";
 
-/** Configuration problems with which a server can start. */
+/** Configuration problems that do not prevent a server from starting. */
 export interface CheckedConfiguration {
   /**
-   * Why tokens cannot be verified at the moment, for example because an issuer does not respond. Otherwise `undefined`.
+   * Why tokens cannot be verified at the moment. For example, an issuer does not respond. Undefined without a problem.
    */
   readonly tokensProblem: string | undefined;
-  /** OpenTelemetry SDK messages about invalid `OTEL_…` variables, for which it uses defaults. */
+  /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */
   readonly telemetryProblems: readonly string[];
   /**
-   * What the server would log as warnings, for example that a token hash file is empty, and warnings about the store
-   * and telemetry collectors.
+   * Warnings that the server would log, for example about an empty token hash file. Also contains warnings about the
+   * store and telemetry collectors.
    */
   readonly warnings: readonly string[];
 }
 
 /**
  * Checks everything that a server with this configuration would open: addresses, files with credentials and keys, the
- * certificate, the store and the OpenTelemetry SDK. Changes nothing, so it can run while a server uses the same store.
+ * certificate, the store and the OpenTelemetry SDK. The check changes nothing, and a server may use the store during
+ * the check.
  *
- * @throws ConfigurationError when the server could not listen on an address, a file is invalid, the certificate has
- * expired, or the SDK is required but not installed; StoreOpenError when the store cannot be used
+ * @throws ConfigurationError if listening would fail, a file is invalid, the certificate has expired, or the required
+ * SDK is not installed; StoreOpenError if the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
   const warnings: string[] = [];
@@ -45,7 +46,7 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   const { database } = configuration;
   if (database.kind !== "memory") warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
   warnings.push(...(await findCollectorProblems(process.env)));
-  // The SDK is checked last, because it would export telemetry while other checks are pending.
+  // Checks the SDK last, because the SDK would export telemetry during other checks.
   return { tokensProblem, telemetryProblems: problemsOfSdk(), warnings };
 }
 

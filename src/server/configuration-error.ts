@@ -4,7 +4,7 @@ import type { PlantErrorCode } from "../service/index.ts";
 /** The error for an invalid configuration, with one message per problem. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
-  /** The identifier. See docs/reference/errors.md. */
+  /** The error identifier. See docs/reference/errors.md. */
   readonly code: PlantErrorCode = "ERR_CONFIGURATION";
   readonly problems: readonly string[];
 
@@ -17,7 +17,7 @@ export class ConfigurationError extends Error {
 /**
  * Returns a result's value.
  *
- * @param prefix - how each message starts, such as "PORT must "
+ * @param prefix - the start of each message, such as "PORT must "
  * @throws ConfigurationError if the result has problems
  */
 export function valueOrThrow<Value>(result: ParseResult<Value>, prefix: string = ""): Value {

@@ -6,28 +6,28 @@ import { type Configuration, settings } from "./settings.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
-/** Where settings come from. A flag takes precedence over the same setting's variable. */
+/** The sources for settings. A setting's flag takes precedence over the setting's variable. */
 export interface ConfigurationSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Flags by name, without dashes. */
+  /** The flags' values by name. A name has no leading dashes. */
   readonly flags: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Reads all settings and checks them against each other.
+ * Reads all settings, and checks that they do not contradict each other.
  *
- * Reports all problems together instead of only the first. An empty variable counts as not set, because files for
- * containers often turn a missing value into an empty one. An unknown variable with the project's prefix is a problem.
- * Messages never contain a secret's value.
+ * Reports all problems together, not only the first problem. An empty variable counts as not set, because container
+ * configurations often turn a missing value into an empty value. An unknown variable with the project's prefix is a
+ * problem. Messages never contain a secret's value.
  *
  * @throws ConfigurationError with all problems
  */
 export function readConfiguration(sources: ConfigurationSources): Configuration {
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
-  // The table determines keys and types. The configuration is complete only if there are no problems.
+  // The table `settings` determines keys and types. The configuration is complete only without problems.
   const read: Configuration = Object.fromEntries(entries);
-  // The URL in the file is used when `DATABASE_URL` is not set.
+  // If `DATABASE_URL` is not set, the URL in `DATABASE_URL_FILE` is used.
   const configuration: Configuration = { ...read, database: read.database ?? read.databaseUrlFile };
   const unknown = unknownVariables(sources.environment, settingVariables);
   const allProblems = [...problems, ...contradictions(configuration, sources), ...unknown];
@@ -39,9 +39,9 @@ const settingVariables = Object.values(settings).map(({ variable }) => variable)
 
 /** A setting's effective text. */
 interface EffectiveText {
-  /** `undefined` if the setting is not set and has no default. */
+  /** The text. Undefined if the setting is not set and has no default. */
   readonly text: string | undefined;
-  /** The text's source: the flag, the variable, or "default". */
+  /** The source of the text: the flag, the variable, or "default". */
   readonly source: string;
 }
 
@@ -51,7 +51,7 @@ function effectiveText(setting: Setting<unknown>, sources: ConfigurationSources)
   return text === "" && source === setting.variable ? { text: setting.fallback, source: "default" } : { text, source };
 }
 
-/** Returns a setting's raw text, from its flag, or otherwise from its variable. */
+/** Returns a setting's raw text from its flag. Without a flag, returns the text from the setting's variable. */
 function rawText(
   setting: Setting<unknown>,
   { environment, flags }: ConfigurationSources,
@@ -62,7 +62,7 @@ function rawText(
   return { rawValue: environment[setting.variable] ?? "", source: setting.variable };
 }
 
-/** Returns the flags and variables whose value ended with a line break, which was removed, in table order. */
+/** Returns the flags and variables whose values ended with a line break. The order is the order in `settings`. */
 export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
   return Object.values(settings).flatMap((setting: Setting<unknown>) => {
     const { rawValue, source } = rawText(setting, sources);
@@ -75,7 +75,7 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   if (text === undefined) return undefined;
   const read = setting.read(text);
   const unquoted = refuseQuotesAndSpaces(text);
-  // If both found a problem, the one from the setting's reader is more specific.
+  // Prefers the problem from the setting's reader, because that problem is more specific.
   const result = read.kind === "value" && unquoted.kind === "problems" ? unquoted : read;
   if (result.kind === "value") return result.value;
   const quoted = setting.secret === undefined ? `, got ${JSON.stringify(withoutPassword(text))}` : "";
@@ -83,17 +83,17 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   return undefined;
 }
 
-/** Returns a text with the users and passwords in its URLs removed, for messages. */
+/** Removes users and passwords from the URLs in a text, for messages. */
 function withoutPassword(text: string): string {
   return text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
 }
 
-/** A setting to display. A secret's text is only the part that may be shown. */
+/** A setting for display. For a secret, `text` contains only the public part. */
 export interface ShownSetting extends EffectiveText {
   readonly variable: string;
 }
 
-/** Returns every setting with its effective text, in table order, without secrets and passwords in URLs. */
+/** Returns every setting with its effective text, in table order. Removes secrets, and passwords in URLs. */
 export function showConfiguration(sources: ConfigurationSources): readonly ShownSetting[] {
   return Object.values(settings).map((setting: Setting<unknown>) => {
     const { text, source } = effectiveText(setting, sources);
@@ -107,7 +107,7 @@ function shownText({ secret }: Setting<unknown>, text: string): string {
   return secret?.(text) ?? withoutPassword(text).replaceAll(/\?[^,\s]*/g, "?…");
 }
 
-/** Returns whether the admin address conflicts with the service's: the same port on the same or all addresses. */
+/** Returns whether the admin address and the service have the same port on overlapping addresses. */
 function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boolean {
   if (host === undefined || adminAddress === undefined || port !== adminAddress.port || port === 0) return false;
   const hosts = [host, adminAddress.host].map((each) => (each === "localhost" ? "127.0.0.1" : each));
@@ -119,7 +119,7 @@ function sharesSocket({ host, adminAddress }: Partial<Configuration>): boolean {
   return host !== undefined && socketPathOf(host) !== undefined && host === adminAddress?.host;
 }
 
-// Invalid settings are undefined here, so the rules check whether a setting is set, not its value.
+// An invalid setting is undefined in `configuration`, so rules check whether a setting is set, and not its value.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isSet = (setting: Setting<unknown>): boolean => effectiveText(setting, sources).source !== "default";
   const hasSetting = (key: keyof Configuration): boolean => isSet(settings[key]);

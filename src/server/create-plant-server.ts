@@ -35,20 +35,20 @@ import { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 import { httpEngineOf } from "./http-engine.ts";
 import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-options.ts";
 
-/** A plant server: all protocols on one port. */
+/** A plant server, which serves all protocols on one port. */
 export interface PlantServer {
   /**
-   * Starts listening and resolves to the address. By default 127.0.0.1 and a free port.
+   * Starts listening and resolves to the address. The default is a free port on 127.0.0.1.
    *
-   * @throws Error when the host is not a loopback address and there is no verifier; a system error such as `EADDRINUSE`
-   * when the address cannot be listened on
+   * @throws Error if the host is not a loopback address and there is no verifier; a system error such as `EADDRINUSE`
+   * if listening fails
    */
   listen(at: ListenOptions): Promise<BoundAddress>;
-  /** The current connections and requests. Zeros before {@link listen}. */
+  /** The current numbers of connections and requests. All numbers are 0 before {@link listen}. */
   readonly load: GatewayLoad;
-  /** Whether the server accepts calls, as `/readyz` reports. */
+  /** Whether the server accepts calls. `/readyz` reports this state. */
   readonly readiness: Pick<Readiness, "draining" | "obstacles" | "problems">;
-  /** Uses a renewed certificate for new connections. Existing ones stay open. */
+  /** Uses a renewed certificate for new connections. Existing connections stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**
    * Shuts down gracefully. Turns readiness off, keeps serving for the drain delay, stops accepting connections, and
@@ -69,7 +69,7 @@ export function createPlantServer(options: PlantServerOptions): PlantServer {
   return assemblePlantServer(options);
 }
 
-/** Creates a plant server from options that may have more properties, such as a {@link Configuration}. */
+/** Creates a plant server. The options may have more properties, for example from a {@link Configuration}. */
 export function assemblePlantServer(options: PlantServerOptions): PlantServer {
   const { store, verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
@@ -125,8 +125,8 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
 }
 
 /**
- * Returns the readiness parts for a store. The check after a crash is a separate part, because it is temporary and not
- * a problem.
+ * Returns the parts of the readiness state for a store. The check after a crash is a separate part, because the check
+ * is temporary and not a problem.
  */
 function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
   return {
@@ -143,7 +143,7 @@ function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", Se
   };
 }
 
-/** The request header fields for tools (MCP, "Streamable HTTP"). */
+/** The request header fields that MCP's "Streamable HTTP" transport uses. */
 const toolFields = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
 /** Returns the hooks that the gateway calls during a request. */
@@ -156,7 +156,7 @@ function createHooks(
   const requestIds = createRequestIds(options.requestIdResponses ?? "requested");
   const writeCall = createPlantCallLog(options, log);
   const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
-  // Only the log uses plant ids, so they are not stored without a log.
+  // Stores plant ids only with a log, because only the log uses plant ids.
   const logInterceptors = writeCall === undefined ? [] : [rememberPlantId];
   const allowedHeaders = [idempotencyKeyField, ...(options.tools === undefined ? [] : toolFields)];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
@@ -170,8 +170,8 @@ function createHooks(
 }
 
 /**
- * Returns the server's RFC 9728 documents: for the base URL, for the tools, and for each endpoint that requires a
- * credential. `undefined` without a public URL.
+ * Returns the RFC 9728 documents for the base URL, for the tools, and for each endpoint that requires a credential.
+ * Returns `undefined` without a public URL.
  */
 function resourceOf(
   { publicUrl, jwtIssuers, providerScopes, tools }: PlantServerOptions,
@@ -191,7 +191,7 @@ function resourceOf(
 /** Returns the endpoints below the server's base URL. */
 function endpointsOf(options: PlantServerOptions, readiness: Readiness): readonly Endpoint[] {
   const { publicUrl } = options;
-  // A relative URL in `servers` is relative to the document, so it works with every host and port that clients use.
+  // `servers` contains a URL that is relative to the document, because clients may use any host and port.
   const baseUrl = publicUrl === undefined ? "/" : withoutSlash(publicUrl.href);
   const document = (): string => JSON.stringify(createPlantStoreOpenApi(baseUrl, options.tools));
   return [
@@ -201,7 +201,7 @@ function endpointsOf(options: PlantServerOptions, readiness: Readiness): readonl
   ];
 }
 
-/** Returns the options for the server's location: its base URL's path, and trusted proxies. */
+/** Returns the gateway options for the path prefix, trusted proxies and limits. */
 function locationOptions(
   options: PlantServerOptions,
 ): Pick<GatewayOptions, "requestPathPrefix" | "trustedProxies" | "limits"> {
@@ -213,7 +213,7 @@ function locationOptions(
   };
 }
 
-/** Returns the prefix for all paths. */
+/** Returns the prefix for all paths, which is the path in the public URL. */
 function prefixOf({ publicUrl }: PlantServerOptions): string {
   return publicUrl === undefined ? "" : withoutSlash(publicUrl.pathname);
 }
@@ -223,9 +223,9 @@ function withoutSlash(text: string): string {
 }
 
 /**
- * Returns the trusted proxies and the header fields in which they send the client's address. A proxy that uses the
- * PROXY protocol sends no such fields. If they are present, the client has sent them, so they are ignored unless the
- * operator configures them.
+ * Returns the trusted proxies, and the header fields in which proxies send the client's address. With the PROXY
+ * protocol, a proxy sends no address fields. The client may then have sent these fields itself, so the fields are
+ * ignored unless the operator configures them.
  */
 function trustedProxiesOf(
   { proxyProtocol, proxyFields }: PlantServerOptions,
@@ -250,8 +250,8 @@ function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOpt
 }
 
 /**
- * Returns the custom fields. If the callback fails, returns the reason as a field, because the audit line must be
- * written anyway.
+ * Returns the custom fields for a log line. If the callback fails, returns the reason as a field, because the audit
+ * line must be written in any case.
  */
 function readLogFields(
   logFields: NonNullable<PlantServerOptions["logFields"]>,
@@ -269,22 +269,22 @@ function requireLoopback(host: string | undefined): void {
   throw new Error(`refusing to listen on ${host}: pass a verifier of credentials, or listen on 127.0.0.1 or ::1`);
 }
 
-/** Returns a callback that calls both callbacks. If both fail, it fails with the first error. */
+/** Returns a callback that calls two callbacks. If both callbacks fail, throws the first error. */
 function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
   if (second === undefined) return first;
   return (value) => {
     try {
       first(value);
     } catch (reason) {
-      // Metrics must count the call even if its log has failed. Called in a promise executor, so that a thrown error
-      // becomes a rejection, which is ignored.
+      // Metrics must count the call even if the log has failed. The promise executor converts a thrown error to a
+      // rejection, and `catch` ignores the rejection.
       void new Promise<void>((resolve) => resolve(second(value))).catch(() => undefined);
       throw reason;
     }
-    // The result is returned, so that the gateway handles an async callback's rejection.
+    // Returns the result, so that the gateway handles the rejection of an async callback.
     return second(value);
   };
 }
 
-/** The verifier of a server for which no verifier is configured. */
+/** The verifier for a server without a configured verifier. */
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };

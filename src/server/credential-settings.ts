@@ -15,13 +15,13 @@ import { alternatives, oneOf, readableFile, type Setting } from "./setting-reade
 
 /** The credential configuration. */
 export interface CredentialConfiguration {
-  /** Tokens for development. Only their hashes are stored. */
+  /** Tokens for development. Only the hash of each token is stored. */
   readonly tokens: readonly StaticToken[] | undefined;
   readonly tokenHashesFile: string | undefined;
   readonly jwtIssuers: readonly string[] | undefined;
   readonly jwtAudiences: readonly string[] | undefined;
   readonly jwtAudienceClaim: string | undefined;
-  /** Each issuer's key set, in the same order. */
+  /** The URL of each issuer's key set, in the order of `jwtIssuers`. */
   readonly jwtKeysUrls: readonly string[] | undefined;
   readonly jwtKeysFile: string | undefined;
   readonly jwtAlgorithms: readonly JwtAlgorithm[];
@@ -138,7 +138,7 @@ export const credentialSettings: {
   },
 };
 
-/** Returns the contradictions between credential settings. `has` returns whether a setting is set. */
+/** Returns a problem for each contradiction between credential settings. `has` returns whether a setting is set. */
 export function credentialConflicts(
   { jwtIssuers, jwtKeysUrls, providerScopes }: Partial<CredentialConfiguration>,
   has: (key: keyof CredentialConfiguration) => boolean,
@@ -182,7 +182,7 @@ export function credentialConflicts(
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
 }
 
-/** The settings for credential sources. A server that listens on an exposed address requires at least one. */
+/** The settings for credential sources. A server on an exposed address requires at least one credential source. */
 export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.tokenHashesFile,
   credentialSettings.tokens,
@@ -190,7 +190,7 @@ export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.introspectionUrl,
 ];
 
-/** Returns the valid tokens' sources, or `undefined` when none is configured. */
+/** Returns the configured sources for valid tokens. Returns `undefined` without a configured source. */
 export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSources | undefined {
   const { tokens, tokenHashesFile, jwtIssuers } = configuration;
   const introspection = introspectionOf(configuration);
@@ -199,7 +199,7 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
   return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
 }
 
-/** Returns the setting that messages name for each source that is validated when it is opened. */
+/** Returns the setting's name for each source, for messages about an invalid source. */
 export function settingNamesOfSources({ jwtKeysFile }: Pick<CredentialConfiguration, "jwtKeysFile">): SourceNames {
   const jwt = jwtKeysFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwtKeysFile;
   return {
@@ -209,7 +209,7 @@ export function settingNamesOfSources({ jwtKeysFile }: Pick<CredentialConfigurat
   };
 }
 
-/** Returns a short description for the log: the credential sources. */
+/** Returns a short description of the credential sources, for the log. */
 export function credentialSourcesOf(configuration: CredentialConfiguration): string {
   const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
   const sources = [

@@ -20,20 +20,20 @@ import {
 import { ConfigurationError, valueOrThrow } from "./configuration-error.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 
-/** The plants' location, from a `DATABASE_URL`. */
+/** The store that a `DATABASE_URL` selects. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
 
-/** How a `DATABASE_URL` selects a store kind. */
+/** The handling of a `DATABASE_URL` for one store kind. */
 interface UrlForm<Location> {
-  /** The form, for an operator. */
+  /** The URL's syntax, for an operator. */
   readonly form: string;
-  /** Matches a URL with this kind, whether or not it is valid. */
+  /** Matches all URLs for this store kind, including invalid URLs. */
   readonly pattern: RegExp;
-  /** Reads a URL that matches, or `undefined` if it does not have the form. */
+  /** Reads a URL that {@link pattern} matches. Returns `undefined` for a URL with another syntax. */
   read(text: string): ParseResult<Location> | undefined;
   /** Returns a valid URL without its secrets. */
   show(text: string): string;
-  /** Watches the files that a URL depends on. */
+  /** Watches the files on which a URL depends. */
   watch(location: Location, log: Log): Promise<WatchedDatabase>;
 }
 
@@ -64,8 +64,8 @@ const urlForms: { readonly [Kind in Database["kind"]]: UrlForm<Extract<Database,
 };
 
 /**
- * Reads a `DATABASE_URL`: `sqlite:plants.db` (a plain path, not percent-encoded, absolute or relative to the working
- * directory), `postgres://…` as libpq reads it, or `memory:`.
+ * Reads a `DATABASE_URL`, such as `sqlite:plants.db`, `postgres://…` or `memory:`. An SQLite path is absolute or
+ * relative to the working directory, and is not percent-encoded. A `postgres://` URL is read like in libpq.
  */
 export function readDatabaseUrl(text: string): ParseResult<Database> {
   const forms = Object.values(urlForms).map(({ form }) => form);
@@ -78,7 +78,7 @@ function formOf(text: string): (typeof urlForms)[Database["kind"]] | undefined {
 
 function readSqliteUrl(text: string): ParseResult<{ readonly kind: "sqlite"; readonly path: string }> | undefined {
   const path = text.slice("sqlite:".length);
-  // SQLite would open "" and ":memory:" as a temporary database.
+  // Refuses "" and ":memory:", because SQLite would open a temporary database.
   if (path === "" || path.startsWith(":") || path.includes("\0")) return undefined;
   return parsed({ kind: "sqlite", path });
 }
@@ -90,7 +90,7 @@ function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
   });
 }
 
-/** Reads `DATABASE_URL_FILE`: the path to a file that contains a `postgres://` URL. */
+/** Reads `DATABASE_URL_FILE`, which is the path to a file with a `postgres://` URL. */
 export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
   return toResult("be a file with a PostgreSQL URL", () => {
     const url = readUrlFile(urlFile);
@@ -101,10 +101,10 @@ export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocati
   });
 }
 
-// The file's maximum size, in bytes, so that a wrong file, such as a disk image, is not read into memory.
+// Maximum size of a URL file, in bytes. A wrong file, such as a disk image, must not be read into memory.
 const urlFileBytesMax = 4_096;
 
-/** Returns the URL in a file, without the line break after it. Errors contain the path, but no file content. */
+/** Returns the URL in a file, without a line break at the end. Errors contain the path, but no file content. */
 function readUrlFile(file: string): string {
   try {
     return withoutLineEnd(readRegularFileSync(file, urlFileBytesMax).toString("utf8"));
@@ -113,17 +113,17 @@ function readUrlFile(file: string): string {
   }
 }
 
-/** A store's location, and the watched files that its URL depends on. */
+/** A store's location, and the watched files on which the store's URL depends. */
 export interface WatchedDatabase {
   readonly location: Database;
   readonly files: readonly WatchedFile[];
 }
 
 /**
- * Watches a database URL's file and the certificates that the URL names. The store reads these files for each
- * connection. The watch logs and measures whether their content can be used.
+ * Watches the file with the database URL, and the certificate files in the URL. The store reads these files for each
+ * connection. The watch logs and measures whether the files' content is usable.
  *
- * @throws ConfigurationError when a file cannot be used
+ * @throws ConfigurationError if a file is unusable
  */
 export async function watchDatabase(location: Database, log: Log): Promise<WatchedDatabase> {
   const form: Pick<UrlForm<Database>, "watch"> = urlForms[location.kind];
@@ -140,8 +140,8 @@ async function watchPostgres(location: PostgresLocation, log: Log): Promise<Watc
 }
 
 /**
- * Watches a database URL's file, if there is one. The user and password may change. Any other change is logged, and the
- * last URL stays in use.
+ * Watches the file with the database URL, if any. The user and password may change. Any other change is logged, and the
+ * previous URL stays in use.
  */
 async function watchDatabaseUrl(
   location: PostgresLocation,
@@ -152,7 +152,7 @@ async function watchDatabaseUrl(
   let current = url;
   const acceptUrl = (renewed: string): ParseResult<object> => {
     const sameDatabase = toResult("be of the same database", () => assertSameDatabase(url, renewed));
-    // The message does not include the reason, which could contain part of an unencoded password.
+    // The message does not include the reason, because the reason may contain a part of an unencoded password.
     if (sameDatabase.kind === "problems") return notParsed("only the user and password of the URL may change");
     current = renewed;
     return parsed({});
@@ -164,8 +164,8 @@ async function watchDatabaseUrl(
     log,
     apply: (text) => acceptUrl(withoutLineEnd(text)),
   });
-  // The file is read for each connection, because the watch has a delay, and a connection with a refused password is
-  // not retried.
+  // Reads the file for each connection, because the watch has a delay. A connection with a refused password is not
+  // retried.
   const currentUrl = (): string => {
     const read = readDatabaseUrlFile(urlFile);
     if (read.kind === "value") acceptUrl(read.value.url);
@@ -174,7 +174,7 @@ async function watchDatabaseUrl(
   return { location: { ...location, currentUrl }, file: valueOrThrow(file, "cannot use DATABASE_URL_FILE: ") };
 }
 
-/** Watches the certificates that a database URL names, if any. */
+/** Watches the certificate files in a database URL, if any. */
 async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<WatchedFile | undefined> {
   const { certificates } = readServerUrl(url);
   if (certificates.paths.length === 0) return undefined;
@@ -199,7 +199,7 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
 /**
  * Resolves to the opened store.
  *
- * @throws StoreOpenError whose message begins with the setting for the store's location
+ * @throws StoreOpenError with a message that begins with the setting for the store's location
  */
 export async function withDatabaseSetting<Opened>(location: Database, opening: Promise<Opened>): Promise<Opened> {
   return await opening.catch((reason: unknown) => {
@@ -210,7 +210,7 @@ export async function withDatabaseSetting<Opened>(location: Database, opening: P
   });
 }
 
-/** Reads a text, unless it has quotes or white space around it. */
+/** Reads a text. Returns a problem for a text with quotes or white space around it. */
 function readUnquotedText<Value>(text: string, read: (text: string) => ParseResult<Value>): ParseResult<Value> {
   const unquoted = refuseQuotesAndSpaces(text);
   return unquoted.kind === "problems" ? unquoted : read(text);
@@ -226,17 +226,18 @@ function toResult<Value>(must: string, read: () => Value): ParseResult<Value> {
 }
 
 /**
- * Returns a valid `DATABASE_URL` without its secrets: the user, the password, and the parameters, which may contain the
- * password.
+ * Returns a valid `DATABASE_URL` without secrets. Removes the user, the password and the parameters. The parameters may
+ * contain the password.
  */
 export function showDatabaseUrl(text: string): string {
   return formOf(text)?.show(text) ?? text;
 }
 
 /**
- * Reads `DATABASE_URL`, or otherwise `DATABASE_URL_FILE`, for a command, which requires a persistent store.
+ * Returns the store's location for a command. Reads `DATABASE_URL`, or `DATABASE_URL_FILE` if `DATABASE_URL` is not
+ * set. Commands require a persistent store.
  *
- * @throws ConfigurationError when both are missing, or the first is invalid or not persistent
+ * @throws ConfigurationError if both settings are missing, or if the setting is invalid or not persistent
  */
 export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
   const [text, file] = [withoutLineEnd(url ?? ""), withoutLineEnd(urlFile ?? "")];

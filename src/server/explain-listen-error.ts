@@ -2,8 +2,8 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Returns a readable error for a `listen` error. Its message names the setting to change. The system error ("listen
- * EADDRINUSE: …") is its cause. Other errors, such as a failure to start a worker, are returned unchanged.
+ * Returns a readable error for a `listen` error. The message names the setting to change. The error's `cause` is the
+ * system error ("listen EADDRINUSE: …"). Other errors, such as a failure to start a worker, are returned unchanged.
  */
 export function explainListenError(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
   if (!isListenError(reason)) return reason;
@@ -12,7 +12,7 @@ export function explainListenError(reason: unknown, { host, port }: Pick<Configu
   return new Error(text, { cause: reason });
 }
 
-/** A Node.js system error with its code. */
+/** A Node.js system error with a code. */
 type SystemError = Error & { readonly code: unknown };
 
 function isListenError(reason: unknown): reason is SystemError {
@@ -34,7 +34,7 @@ function problemOfPort({ code, message }: SystemError, host: string, port: numbe
 
 function problemOfSocket({ code, message }: SystemError, path: string): string {
   if (code === "EADDRINUSE") return `cannot listen on HOST: ${path} is in use, or is not a socket`;
-  // libuv reports a missing directory as EACCES too.
+  // libuv also reports EACCES for a missing directory.
   if (code === "EACCES")
     return `cannot listen on HOST: the directory of ${path} does not exist, or this user may not write to it`;
   return `cannot listen on HOST: ${message}`;

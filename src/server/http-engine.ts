@@ -7,7 +7,7 @@ export type HttpEngineName = "plantstore" | "node";
 /**
  * Returns the gateway option for an HTTP implementation.
  *
- * @throws TypeError for an unknown name, which JavaScript callers can pass
+ * @throws TypeError for an unknown name. JavaScript callers can pass any name
  */
 export function httpEngineOf(name: HttpEngineName = "plantstore"): Pick<GatewayOptions, "engine"> {
   if (name === "plantstore") return { engine: createHttpEngine() };

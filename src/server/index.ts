@@ -1,8 +1,8 @@
 /**
  * Combines the other modules into a server.
  *
- * Reads the settings into a configuration, opens the store, the verifier and the log that it describes, and combines them
- * in {@link createPlantServer}. No other module depends on all the others.
+ * Reads the settings into a configuration, opens the configured store, verifier and log, and passes all three to
+ * {@link createPlantServer}. No other module depends on all other modules.
  */
 export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 export { openLog } from "@plantstore/telemetry/logs";

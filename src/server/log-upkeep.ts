@@ -2,7 +2,7 @@ import type { Log } from "@plantstore/telemetry/logs";
 import type { OnUpkeep } from "../stores/index.ts";
 import type { PlantErrorCode } from "../service/index.ts";
 
-/** Returns a callback that logs a store's maintenance events, one line each. */
+/** Returns a callback that logs one line per maintenance event. */
 export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
   return ({ kind, ...fields }) => {
     switch (kind) {

@@ -9,7 +9,7 @@ import type {
 } from "@opentelemetry/sdk-metrics";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 
-// Enum values as in the SDK, which is an optional dependency.
+// Copies enum values from the SDK, because the SDK is an optional dependency.
 const double: ValueType.DOUBLE = 1;
 const cumulative: AggregationTemporality.CUMULATIVE = 1;
 const histogram: DataPointType.HISTOGRAM = 0;
@@ -17,8 +17,8 @@ const gauge: DataPointType.GAUGE = 2;
 const sumType: DataPointType.SUM = 3;
 
 /**
- * Creates a producer that passes the server's metrics to an OpenTelemetry SDK metric reader, in addition to the metrics
- * from the SDK's meters. Sums are cumulative, so a failed export loses no counts.
+ * Creates a producer that passes the server's metrics to a metric reader in the OpenTelemetry SDK. The reader also gets
+ * the metrics from the SDK's meters. Sums are cumulative, so a failed export loses no counts.
  *
  * @param collect - returns the current metrics
  */
@@ -53,7 +53,7 @@ function toMetricData(family: MetricFamily, times: Pick<DataPoint<unknown>, "sta
   return { ...metadata, dataPointType: sumType, dataPoints, isMonotonic: true };
 }
 
-/** Returns the time as seconds since 1970 and nanoseconds. The time is monotonic: it ignores system clock changes. */
+/** Returns the time as seconds since 1970 and nanoseconds. The time ignores changes to the system clock. */
 function now(): HrTime {
   const ms = performance.timeOrigin + performance.now();
   return [Math.floor(ms / 1_000), Math.round((ms % 1_000) * 1e6)];

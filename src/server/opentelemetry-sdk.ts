@@ -24,34 +24,34 @@ export interface SdkOptions {
   readonly serviceVersion: string;
   /** Returns the current metrics. */
   readonly collect: () => readonly MetricFamily[];
-  /** Receives lines about invalid variables, and when exports begin to fail or work again. */
+  /** The log for invalid variables, and for exports that begin to fail or work again. */
   readonly log: Pick<Log, "info" | "warn">;
 }
 
 /** The running SDK. */
 export interface Sdk {
-  /** Exports the remaining telemetry within two seconds, and unregisters the SDK from the process. Never rejects. */
+  /** Exports the remaining telemetry within two seconds. Unregisters the SDK from the process. Never rejects. */
   close(): Promise<void>;
   /** Unregisters the SDK from the process without another export. */
   unregister(): void;
 }
 
 /**
- * The timeout for the last export when the server stops, in milliseconds. The timeout is short, so that an unreachable
+ * Timeout for the last export when the server stops, in milliseconds. The timeout is short, so that an unreachable
  * collector does not delay the stop for long.
  */
 const lastExportMs = 2_000;
 
 /** Returns whether another program in the process has already registered an SDK for traces. */
 export function isSdkRegistered(): boolean {
-  // All API copies in a process share this global registry.
+  // All copies of the OpenTelemetry API in a process share this global registry.
   const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
   return typeof registered === "object" && registered !== null && "trace" in registered;
 }
 
 /**
- * Returns the signals to export according to the OpenTelemetry variables, except those for which other code in the
- * process has already registered an SDK.
+ * Returns the signals that the OpenTelemetry variables request. Excludes traces if other code in the process has
+ * already registered an SDK.
  */
 export function requestedSignals(environment: Environment): ReadonlySet<Signal> {
   if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return new Set();
@@ -69,9 +69,9 @@ export function requestedSignals(environment: Environment): ReadonlySet<Signal> 
 const telemetryCode: PlantErrorCode = "ERR_TELEMETRY";
 
 /**
- * Loads the OpenTelemetry SDK and starts it with the environment variables, which the SDK reads itself.
+ * Loads and starts the OpenTelemetry SDK. The SDK itself reads the environment variables.
  *
- * @throws ConfigurationError when the SDK is not installed, or cannot be started
+ * @throws ConfigurationError if the SDK is not installed, or cannot be started
  */
 export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions): Sdk {
   const load = findSdk();
@@ -80,7 +80,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   const report = (message: string): void =>
     log.warn({ errorCode: telemetryCode, problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
   const logger = { error: report, warn: report, info: ignoreProblem, debug: ignoreProblem, verbose: ignoreProblem };
-  // An SDK that is already registered belongs to other code in the process.
+  // If an SDK is already registered, other code in the process owns the APIs.
   const ownApis = isSdkRegistered() ? [] : [api.trace, api.logs, api.context, api.propagation, api.diag];
   if (ownApis.length > 0)
     api.diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
@@ -108,10 +108,10 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   };
 }
 
-/** Loads a package on which the SDK depends, resolved from the SDK itself. */
+/** Loads a dependency of the SDK. The SDK's location determines which package is loaded. */
 type Load = NodeJS.Require;
 
-/** The parameters to start an SDK part. */
+/** The parameters to start traces or metrics. */
 interface SdkStart {
   readonly load: Load;
   readonly resource: ResourceMetrics["resource"];
@@ -123,7 +123,7 @@ function findSdk(): Load {
   try {
     return createRequire(createRequire(import.meta.filename).resolve("@opentelemetry/sdk-node"));
   } catch {
-    // npm installs into the working directory, where the server does not search.
+    // npm installs into the working directory, but the server does not search the working directory.
     const [folder = ""] = import.meta.dirname.split(`${sep}node_modules${sep}`);
     throw new ConfigurationError([
       `the OTEL_… variables request an export, but the OpenTelemetry SDK is not installed in ${join(folder, "node_modules")}; ` +
@@ -134,7 +134,7 @@ function findSdk(): Load {
 
 function createResource(load: Load, serviceVersion: string, report: SdkStart["report"]): ResourceMetrics["resource"] {
   const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
-  // The SDK's own detection is not used, because it includes the command line, which may contain a password.
+  // Does not use the SDK's detection, because the SDK would export the command line, which may contain a password.
   const ownResource = sdk.resourceFromAttributes({
     "service.name": "plantstore",
     "service.version": serviceVersion,
@@ -143,7 +143,7 @@ function createResource(load: Load, serviceVersion: string, report: SdkStart["re
     "process.pid": process.pid,
   });
   const configured = sdk.detectResources({ detectors: [sdk.envDetector] });
-  // The SDK ignores all attributes if one is malformed.
+  // The SDK ignores all attributes if a single attribute is malformed.
   const { attributes = {} } = sdk.resourceAttributesEnvDetector.detect();
   if (process.env["OTEL_RESOURCE_ATTRIBUTES"]?.trim() && Object.keys(attributes).length === 0)
     report("ignoring OTEL_RESOURCE_ATTRIBUTES: it must be a comma-separated list of name=value");
@@ -155,7 +155,7 @@ function startTraces({ load, resource, log, report }: SdkStart): { shutdown(): P
   const { OTLPTraceExporter }: typeof import("@opentelemetry/exporter-trace-otlp-proto") = load(
     otlpPackage("traces", "@opentelemetry/exporter-trace-otlp-", report),
   );
-  // The SDK itself creates exporters other than OTLP.
+  // The SDK itself creates any exporter other than OTLP.
   const isOtlp = (process.env["OTEL_TRACES_EXPORTER"] || "otlp") === "otlp";
   const sdk = new NodeSDK({
     resource,
@@ -183,7 +183,7 @@ function startMetrics(
     exportTimeoutMillis: Math.min(exportIntervalMillis, readMs("OTEL_METRIC_EXPORT_TIMEOUT", 30_000, report)),
     metricProducers: [createMetricProducer(resource, collect)],
   });
-  // The provider is not registered globally, because other code in the process may have registered one.
+  // Does not register the provider globally, because other code in the process may have registered a provider.
   return new sdk.MeterProvider({ resource, readers: [reader] });
 }
 
@@ -193,7 +193,7 @@ const protocolPackages = new Map([
   ["grpc", "grpc"],
 ]);
 
-/** Returns the package that exports a signal by the configured protocol. */
+/** Returns the package that exports a signal with the configured protocol. */
 function otlpPackage(signal: Signal, prefix: string, report: SdkStart["report"]): string {
   const variables = [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL`, "OTEL_EXPORTER_OTLP_PROTOCOL"];
   const variable = variables.find((name) => process.env[name]);
@@ -209,8 +209,8 @@ function otlpPackage(signal: Signal, prefix: string, report: SdkStart["report"])
 }
 
 /**
- * Variables that the SDK supports but this program does not. Each has the values that describe the program's fixed
- * behavior.
+ * Variables that the SDK supports but this program does not support. After each name are the values that match the
+ * program's fixed behavior.
  */
 const unsupportedVariables: readonly (readonly [name: string, ...supported: string[]])[] = [
   ["OTEL_CONFIG_FILE"],
@@ -230,7 +230,7 @@ function reportUnsupported(load: Load, report: SdkStart["report"]): void {
   for (const part of ["", "TRACES_", "METRICS_"]) {
     const name = `OTEL_EXPORTER_OTLP_${part}HEADERS`;
     const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
-    // The message does not include the value, which may be a credential.
+    // The message does not include the value, because the value may be a credential.
     if (!fields.every(isValid)) report(`${name} must be a comma-separated list of name=value; other items are ignored`);
     for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) {
       reportUnreadable(`OTEL_EXPORTER_OTLP_${part}${file}`, report);
@@ -239,8 +239,8 @@ function reportUnsupported(load: Load, report: SdkStart["report"]): void {
 }
 
 /**
- * Reports a file that cannot be read. The SDK would not name the variable, and for gRPC would report nothing before the
- * first export.
+ * Reports a file that cannot be read. The SDK's message would not name the variable. For gRPC, the SDK would report the
+ * file only at the first export.
  */
 function reportUnreadable(variable: string, report: SdkStart["report"]): void {
   const path = process.env[variable];
@@ -263,12 +263,12 @@ function readMs(variable: string, fallback: number, report: SdkStart["report"]):
 /** The maximum Node.js timer delay, in milliseconds. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** The exporters' common interface. */
+/** The common interface of all exporters. */
 interface Exporter<Items> {
   export(items: Items, done: (result: { code: number; error?: Error }) => void): void;
 }
 
-/** Logs when an exporter begins to fail and when it works again, instead of each failure. */
+/** Logs when an exporter begins to fail, and when the exporter works again. Does not log each failure. */
 function logOutcomes<Items, One extends Exporter<Items>>(
   exporter: One & Exporter<Items>,
   signal: Signal,

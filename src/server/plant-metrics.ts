@@ -18,7 +18,7 @@ import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 
-/** Returns the attributes for a commit, for metrics and spans. */
+/** Returns the attributes of a commit's metrics and spans. */
 export function commitAttributes(database: Database["kind"]): Attributes {
   return {
     "db.system.name": database === "postgres" ? "postgresql" : database,
@@ -27,7 +27,7 @@ export function commitAttributes(database: Database["kind"]): Attributes {
   };
 }
 
-/** A plant server's metrics. Created before the store and the gateway, to which its hooks are passed. */
+/** A plant server's metrics. Create the metrics before the store and the gateway, and pass the hooks to both. */
 export class PlantMetrics implements Disposable {
   readonly onResponse: (request: CompletedRequest) => void;
   readonly onBatch: OnBatch;
@@ -40,7 +40,7 @@ export class PlantMetrics implements Disposable {
     this.#process = measureProcess(this.#metrics);
   }
 
-  /** Adds the metrics whose values are read from a server's parts at each collection. */
+  /** Adds metrics with values that are read from the server's parts at each collection. */
   watch(
     server: PlantServer,
     store: PlantStore,
@@ -97,7 +97,7 @@ export class PlantMetrics implements Disposable {
     );
   }
 
-  /** Adds a metric with the server's and Node.js's versions. */
+  /** Adds a metric with the versions of the server and Node.js. */
   addBuildInfo(version: string): void {
     const attributes = { "service.version": version, "process.runtime.version": process.versions.node };
     const description = "Always 1; the labels are the versions of the server and of Node.js";
@@ -151,7 +151,7 @@ function measureFile(metrics: Metrics, store: PlantStore): void {
   );
 }
 
-/** The upper bounds for batch sizes. Every store limits a batch to 1,024 deletes. */
+/** Upper bounds of the histogram for batch sizes. Every store limits a batch to 1,024 deletes. */
 const batchSizeBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 
 function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
@@ -181,9 +181,9 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
 const protectedCode: PlantErrorCode = "ERR_PLANT_PROTECTED";
 
 /**
- * Returns why a request was refused: a refused credential's kind, `unmatched` for an unknown path,
- * `plant_protected` for a deletion that the database does not allow, and `resource_exhausted` for a message that is too
- * large, too many calls or a full queue.
+ * Returns why a request was refused. For a refused credential, returns the kind of refusal. `unmatched` means an
+ * unknown path, and `plant_protected` a deletion that the database does not allow. `resource_exhausted` means a too
+ * large message, too many calls or a full queue.
  */
 function refusalOf({ error, procedure, httpRoute }: CompletedRequest): string | undefined {
   const credential = credentialRefusalOf(error);

@@ -6,7 +6,7 @@ import { type OptionNames, required } from "@plantstore/http";
 import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
 
-/** The settings that {@link createPlantServer} accepts as options, by their names in `Configuration`. */
+/** The settings that {@link createPlantServer} accepts as options. The names are the names in `Configuration`. */
 type SettingOptions = Pick<
   Configuration,
   | "publicUrl"
@@ -26,40 +26,40 @@ type SettingOptions = Pick<
   | "drainTimeoutMs"
 >;
 
-/** Options for {@link createPlantServer}: settings, which docs/reference/configuration.md describes, and parts. */
+/** Options for {@link createPlantServer}. docs/reference/configuration.md describes the settings among the options. */
 export interface PlantServerOptions extends Partial<SettingOptions> {
-  /** The plant store. The caller opens it, and closes it after the server. */
+  /** The plant store. The caller opens the store, and closes the store after the server. */
   readonly store: PlantStore;
-  /** The token verifier. Without one, every call is refused, and the server listens only on a loopback address. */
+  /** The token verifier. Without a verifier, the server refuses every call, and listens only on a loopback address. */
   readonly verifier?: TokenVerifier | undefined;
-  /** Limits for connections, headers and timeouts that differ from the gateway's defaults. */
+  /** Limits for connections, headers and timeouts. Missing limits have the gateway's defaults. */
   readonly limits?: Partial<Limits> | undefined;
-  /** The log for calls and errors. Default none. */
+  /** The log for calls and errors. By default, nothing is logged. */
   readonly log?: Log | undefined;
   /**
-   * The audit trail's log, with one line per refused credential and per deletion. Its level must include `info`.
-   * Default `log`. Then there is no audit trail unless `log`'s level includes `info`.
+   * The log for the audit trail, with one line per refused credential and per deletion. The log's level must include
+   * `info`. Default `log`, which has an audit trail only if its level includes `info`.
    */
   readonly auditLog?: Log | undefined;
   /**
-   * The deletion log. A separate log keeps them apart from refused credentials, with which any client can fill a log.
+   * The log for deletions. Any client can fill a log with refused credentials. A separate log contains only deletions.
    * Default `auditLog`.
    */
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors that run between the credential check and the service, for example for traces. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   /**
-   * Returns additional fields for a call's log line, from the call's context values, for example the trace id. If it
-   * throws, the line contains the reason as `logFieldsProblem` instead.
+   * Returns additional fields for a call's log line, such as the trace id, from the call's context values. If the
+   * function throws, the line instead contains the reason as `logFieldsProblem`.
    */
   readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
-  /** Serves the RPCs as tools for AI agents, such as `createPlantTools()`. Default none. */
+  /** The protocol that serves the RPCs as tools for AI agents, such as `createPlantTools()`. Default none. */
   readonly tools?: GatewayOptions["mcp"] | undefined;
-  /** Additional plain HTTP endpoints. They require a credential unless they are `open`. Default none. */
+  /** Additional plain HTTP endpoints. An endpoint requires a credential unless it is `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;
-  /** Called with every request before its credential is checked, for example for traces. */
+  /** Called for every request, before the credential check, for example for traces. */
   readonly onRequest?: ((request: AdmitRequest) => void) | undefined;
-  /** Called after every response, including those to refused requests and probes, for example for metrics. */
+  /** Called after every response, for example for metrics. Includes responses to refused requests and probes. */
   readonly onResponse?: ((request: CompletedRequest) => void) | undefined;
 }
 

@@ -7,8 +7,8 @@ import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } fro
 /**
  * Describes the plant store's REST interface, version 1.0.0, as an OpenAPI 3.1 document.
  *
- * @param baseUrl - the paths' base: absolute, or relative to the document
- * @param mcp - names the tools, if AI agents may call the RPCs
+ * @param baseUrl - the base URL for all paths. The URL is absolute, or relative to the document
+ * @param mcp - the names of the tools. Set if AI agents may call the RPCs
  */
 export function createPlantStoreOpenApi(baseUrl: string, mcp?: OpenApiOptions["mcp"]): OpenApiDocument {
   return createOpenApi([PlantService], {
@@ -37,7 +37,7 @@ export function createPlantStoreOpenApi(baseUrl: string, mcp?: OpenApiOptions["m
   });
 }
 
-// Without an example, because Postman would send the same key with every request.
+// Has no example, because Postman would send the example's key with every request.
 const idempotencyKey = {
   name: idempotencyKeyField,
   description:

@@ -9,12 +9,12 @@ import type { PlantServerOptions } from "./plant-server-options.ts";
 /** Options for {@link openPlantTelemetry}. */
 export interface TelemetryOptions {
   readonly database: Database["kind"];
-  /** The server's version. `undefined` to ignore the OpenTelemetry variables. */
+  /** The server's version. If undefined, the OpenTelemetry variables are ignored. */
   readonly serviceVersion: string | undefined;
   readonly log: Log;
 }
 
-/** A plant server's telemetry: its metrics, and its traces if there is an SDK. */
+/** A plant server's metrics and traces. Traces require an OpenTelemetry SDK. */
 export interface PlantTelemetry extends AsyncDisposable {
   readonly hooks: Pick<PlantServerOptions, "onRequest" | "onResponse" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;
@@ -22,10 +22,10 @@ export interface PlantTelemetry extends AsyncDisposable {
 }
 
 /**
- * Starts collecting metrics and traces, and exports them if the OpenTelemetry variables request it. Traces go to an SDK
- * that is already registered, if there is one.
+ * Starts collecting metrics and traces. If the OpenTelemetry variables request an export, exports metrics and traces.
+ * If an SDK is already registered, the registered SDK gets the traces.
  *
- * @throws ConfigurationError when the SDK is required and cannot be started
+ * @throws ConfigurationError if a required SDK cannot be started
  */
 export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
   await using started = new AsyncDisposableStack();

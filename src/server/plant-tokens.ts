@@ -10,13 +10,14 @@ import { valueOrThrow } from "./configuration-error.ts";
 import { type CredentialConfiguration, settingNamesOfSources, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "../service/index.ts";
 
-/** The prefix in plant store tokens, by which secret scanners find them. */
+/** The prefix of every plant store token. Secret scanners search for the prefix. */
 const tokenPrefix = "plantstore_";
 
 /**
- * Opens the verifier for all configured token sources, or returns `undefined` if there is none. The caller closes it.
+ * Opens the verifier for all configured token sources. Returns `undefined` without a configured token source. The
+ * caller closes the verifier.
  *
- * @throws ConfigurationError that names the setting for each invalid file, and for an issuer that is not a URL
+ * @throws ConfigurationError that names the setting, for each invalid file, and for an issuer that is not a URL
  */
 export async function openVerifier(
   configuration: CredentialConfiguration,
@@ -31,7 +32,7 @@ export async function openVerifier(
 }
 
 /**
- * Creates a token for the plant store and, if the request has a file, adds its line to the file.
+ * Creates a token for the plant store. If the request has a file, adds the token's line to the file.
  *
  * If the request or the file is invalid, returns all problems and creates no token. A scope that no RPC requires is
  * also invalid.

@@ -5,8 +5,8 @@ import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { policyOf } from "../service/index.ts";
 
 /**
- * Creates the tools for AI agents: each plant store RPC. A caller sees the tools for which its token has the scope.
- * `admit` and the credential interceptor check each call's scope.
+ * Creates a tool for AI agents from each plant store RPC. A caller sees only tools for which the caller's token has the
+ * scope. `admit` and the credential interceptor check the scope for each call.
  */
 export function createPlantTools(): ProtocolExtension {
   return createMcp({

@@ -1,10 +1,10 @@
 import { StorageThread } from "../stores/sqlite/storage-thread.ts";
 
 /**
- * Starts an SQLite store's thread if the command line and environment select such a store, so that the thread starts
- * while other modules are loaded. The thread opens nothing before the configuration is read.
+ * Starts the storage thread if the command line and environment select an SQLite store. The thread starts while other
+ * modules are loaded. The thread opens no file before the configuration is read.
  *
- * @param words - the command line. With flags that may select another store, no thread is started
+ * @param words - the command line. With a flag that may select another store, no thread is started
  */
 export function preloadStorage(
   [command, ...flags]: readonly string[],

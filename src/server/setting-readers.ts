@@ -3,36 +3,36 @@ import { isIP } from "node:net";
 import { explainSystemError, notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { isAddressOrNetwork } from "@plantstore/gateway";
 
-/** A setting. docs/reference/configuration.md has a row for each. */
+/** A setting. docs/reference/configuration.md has a row for each setting. */
 export interface Setting<T> {
-  /** The title for the group that begins with this setting, for `--help`. */
+  /** The title of the setting group in `--help`. Set for the first setting of each group. */
   readonly title?: string;
-  /** The environment variable, from which {@link flagOf} derives the flag. */
+  /** The environment variable. {@link flagOf} derives the flag from the variable. */
   readonly variable: string;
   /** A short description for `--help`. */
   readonly help: string;
-  /** The value when neither the variable nor the flag is set. */
+  /** The default value, if neither the variable nor the flag is set. */
   readonly fallback?: string;
   /**
-   * Set if messages must not contain the value. A function that returns the part that may be shown, or "hidden" if no
-   * part may be.
+   * Set if messages must not contain the value. A function returns the part of the value that may be shown. "hidden"
+   * means that no part may be shown.
    */
   readonly secret?: ((text: string) => string) | "hidden";
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
 }
 
-/** The prefix in the project's own variables. */
+/** The prefix of variables that belong only to this project. */
 export const variablePrefix = "PLANTSTORE_";
 
-/** Returns a variable without the {@link variablePrefix}, if it has one. */
+/** Returns a variable's name without the {@link variablePrefix}, if any. */
 export function withoutPrefix(variable: string): string {
   return variable.startsWith(variablePrefix) ? variable.slice(variablePrefix.length) : variable;
 }
 
 /**
- * Returns a setting's flag without dashes: its variable without the prefix, in lower case. A hidden setting has no
- * flag, because process lists show flags.
+ * Returns a setting's flag without leading dashes. The flag is the variable's name without the prefix, in lower case. A
+ * hidden setting has no flag, because process lists show flags.
  */
 export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
   return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
@@ -42,7 +42,7 @@ export function flagOf({ variable, secret }: Setting<unknown>): string | undefin
 export function integerBetween(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
   const requirement = `be an integer between ${least} and ${most}${unit && ` (${unit})`}`;
   return (text) => {
-    // Number() would also accept "", " 7", "0x7" and "1e3".
+    // Uses a pattern, because Number() would also accept "", " 7", "0x7" and "1e3".
     const number = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
     return number >= least && number <= most ? parsed(number) : notParsed(requirement);
   };
@@ -58,12 +58,12 @@ export function oneOf<T extends string>(words: readonly T[]): (text: string) => 
   };
 }
 
-/** Returns words as alternatives in a sentence: "a, b or c". */
+/** Returns words as alternatives for a sentence, such as "a, b or c". */
 export function alternatives(words: readonly string[]): string {
   return [...words.slice(0, -2), words.slice(-2).join(" or ")].join(", ");
 }
 
-/** Reads the path to a file, which must be readable when the server starts. */
+/** Reads the path to a file. The file must be readable when the server starts. */
 export function readableFile(text: string): ParseResult<string> {
   try {
     accessSync(text, constants.R_OK);
@@ -73,13 +73,13 @@ export function readableFile(text: string): ParseResult<string> {
   }
 }
 
-/** The prefix for a `HOST` that is a Unix socket. */
+/** The prefix of a `HOST` for a Unix socket. */
 const unixPrefix = "unix:";
 
-/** The longest Unix socket path, in bytes: Linux's `sun_path` (unix(7)) without the terminating zero. */
+/** Maximum length of a Unix socket path, in bytes. Linux's `sun_path` has one more byte, for a zero (unix(7)). */
 const socketPathBytesMax = 107;
 
-/** Reads `HOST`: an IP address, a host's name, or `unix:` and a socket's path. */
+/** Reads `HOST`, which is an IP address, a host name, or `unix:` and a socket's path. */
 export function readHost(text: string): ParseResult<string> {
   if (isSocket(text)) return parsed(text);
   const isHost = socketPathOf(text) === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
@@ -88,21 +88,21 @@ export function readHost(text: string): ParseResult<string> {
     : notParsed(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
 }
 
-/** Returns whether a text is `unix:` and a path with a valid length. */
+/** Returns whether a text consists of `unix:` and a path with a valid length. */
 function isSocket(text: string): boolean {
   const path = socketPathOf(text);
   return path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax;
 }
 
 /**
- * Returns whether a text looks like an IP address but is invalid, such as `999.1.1.1`, which would otherwise be looked
+ * Returns whether a text looks like an IP address but is invalid. Otherwise a text such as `999.1.1.1` would be looked
  * up in DNS.
  */
 function isBrokenAddress(text: string): boolean {
   return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
 }
 
-/** Returns the Unix socket's path in a `HOST`, or `undefined` if it is not a socket. */
+/** Returns the path in a `HOST` for a Unix socket. Returns `undefined` for any other host. */
 export function socketPathOf(host: string): string | undefined {
   return host.startsWith(unixPrefix) ? host.slice(unixPrefix.length) : undefined;
 }
@@ -123,9 +123,9 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
 }
 
 /**
- * Reads comma-separated origins whose pages may send requests, or `*` for all.
+ * Reads comma-separated origins, or `*` for all origins. Pages from these origins may send requests.
  *
- * Origins must be written as browsers serialize them (RFC 6454 §6.2), because an origin with a path or capitals would
+ * An origin must have the browsers' serialization (RFC 6454 §6.2), because an origin with a path or capitals would
  * never match.
  */
 export function readCorsOrigins(text: string): ParseResult<readonly string[] | "*"> {
@@ -141,11 +141,11 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
 export interface AdminAddress {
   /** A host, or `unix:` and a socket's path. */
   readonly host: string;
-  /** 0 for a free port, and for a socket. */
+  /** The port. 0 for a free port, and for a socket. */
   readonly port: number;
 }
 
-/** Reads `PLANTSTORE_ADMIN_ADDRESS`: `9464`, `0.0.0.0:9464`, `[::1]:9464` or `unix:/run/plantstore/admin.sock`. */
+/** Reads an admin address, such as `9464`, `0.0.0.0:9464`, `[::1]:9464` or `unix:/run/plantstore/admin.sock`. */
 export function readAdminAddress(text: string): ParseResult<AdminAddress> {
   if (isSocket(text)) return parsed({ host: text, port: 0 });
   const [, inBrackets, name, digits] = /^(?:(?:\[([0-9A-Fa-f:.%]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(text) ?? [];
@@ -159,7 +159,7 @@ export function readAdminAddress(text: string): ParseResult<AdminAddress> {
 /**
  * Reads `PLANTSTORE_PUBLIC_URL`, the base URL that clients use.
  *
- * Its path is the prefix for all paths. A query, a fragment and credentials are refused.
+ * The URL's path is the prefix for all paths. The URL must not contain a query, a fragment or credentials.
  */
 export function readPublicUrl(text: string): ParseResult<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;

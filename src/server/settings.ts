@@ -27,7 +27,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
   readonly httpEngine: HttpEngineName;
-  /** The plants' location, from `DATABASE_URL`, or otherwise from `databaseUrlFile`. */
+  /** The store from `DATABASE_URL`, or from `databaseUrlFile` if `DATABASE_URL` is not set. */
   readonly database: Database;
   readonly databaseUrlFile: PostgresLocation | undefined;
   readonly deletionsKeptHours: number;
@@ -51,19 +51,19 @@ export interface Configuration extends CredentialConfiguration {
   readonly adminAddress: AdminAddress | undefined;
 }
 
-/** More than any machine has cores, but few enough that a typing error does not exhaust the machine. */
+/** Maximum number of workers. Machines have fewer cores, and a typing error must not exhaust the machine. */
 const workersMax = 256;
 
-/** A year. A longer age would have no effect. */
+/** Maximum connection age, in milliseconds: a year. A longer age would have no effect. */
 const connectionAgeMsMax = 31_536_000_000;
 
-/** More than a process can serve. A higher rate would have no effect. */
+/** Maximum rate, in calls per second. A process cannot serve a higher rate. */
 const callsPerSecondMax = 1_000_000;
 
-/** A century, for operators who keep records permanently. */
+/** Maximum retention time, in hours: a century, for operators who keep records permanently. */
 const retentionHoursMax = 876_000;
 
-/** The settings, from which `--help`, docs/reference/configuration.md and the configuration are derived. */
+/** All settings. `--help`, docs/reference/configuration.md and the configuration are derived from this table. */
 export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
   host: {
     title: "Address and processes",
@@ -232,7 +232,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
 };
 
-/** A group with related settings. */
+/** A group of related settings. */
 export interface SettingGroup {
   readonly title: string;
   readonly settings: readonly Setting<unknown>[];

@@ -23,42 +23,42 @@ import { watchStoreFailure } from "./watch-store-failure.ts";
 export interface StartedServer extends BoundAddress {
   /** Stops accepting connections, waits for running calls, and closes the store and the files. */
   drain(): Promise<void>;
-  /** Resolves when the store has failed and only a restart can fix it. Then drain the server, and exit the process. */
+  /** Resolves when only a restart can fix a failed store. Then drain the server, and exit the process. */
   readonly storeFailed: Promise<void>;
-  /** The `/metrics` address, or `undefined` without an admin address. */
+  /** The address that serves `/metrics`. Undefined without an admin address. */
   readonly admin: BoundAddress | undefined;
-  /** Returns the current metrics, or an empty array if metrics are not collected. */
+  /** Returns the current metrics. Returns an empty array if metrics are not collected. */
   collectMetrics(): readonly MetricFamily[];
-  /** Returns why server parts cannot serve, or an empty object while it is ready. */
+  /** Returns the problems of the server's parts. Returns an empty object while the server is ready. */
   problems(): ServerProblems;
-  /** Reloads the files with credentials, keys and certificates immediately. */
+  /** Immediately reloads the files with credentials, keys and certificates. */
   reload(): Promise<void>;
 }
 
 /** Options for {@link startServer}. */
 export interface StartOptions {
   /**
-   * The plants to insert if this start creates the store. They are not added to an existing store, even if it is empty.
+   * The plants for a store that this start creates. No plants are added to an existing store, even to an empty store.
    */
   readonly plantsWhenCreated?: IdRange;
-  /** Whether another process listens and hands over connections. */
+  /** Whether another process listens and hands connections over to this process. */
   readonly handedOver?: boolean;
-  /** Whether metrics are collected for {@link StartedServer.collectMetrics} without an admin address. */
+  /** Whether to collect metrics for {@link StartedServer.collectMetrics} even without an admin address. */
   readonly collectsMetrics?: boolean;
   /**
-   * The server's version, for an OpenTelemetry SDK that is already registered or that the `OTEL_…` variables request.
-   * Without a version, no SDK is used.
+   * The server's version, for an OpenTelemetry SDK. The SDK is already registered, or the `OTEL_…` variables request
+   * it. Without a version, no SDK is used.
    */
   readonly serviceVersion?: string | undefined;
-  /** The log's destination. Standard error by default. */
+  /** The log's destination. Default standard error. */
   readonly logDestination?: DestinationStream;
 }
 
 /**
- * Opens everything in the configuration and serves it.
+ * Opens everything in the configuration, and starts a server.
  *
- * @throws ConfigurationError when a configured file is invalid; StoreOpenError when the store cannot be opened; Error
- * when an address cannot be listened on, with the system error as its cause. Each message names the setting
+ * @throws ConfigurationError if a configured file is invalid; StoreOpenError if the store cannot be opened; Error if
+ * listening fails, with the system error as `cause`. Each message names the setting
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
   const log = openLog(configuration.logLevel, options.logDestination);
@@ -97,7 +97,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const sources = { collect: collectMetrics, problems };
   const admin = opened.use(adminAddress && (await serveAdmin(adminAddress, sources, log, httpEngine)));
   const address = await listen(server, configuration, options, certificate);
-  // A Unix socket has no port.
+  // Omits port 0, because a Unix socket has no port.
   const bindAddress = { ...address, port: address.port || undefined };
   log.info({ pid: process.pid, ...bindAddress, ...describeServing(configuration) }, "listening");
   const toClose = opened.move();
@@ -127,8 +127,8 @@ function openLogs(
   log: ReturnType<typeof openLog>,
 ): Pick<PlantServerOptions, "log" | "auditLog" | "deletionLog"> {
   const level = audit === "always" && logLevel !== "silent" ? "info" : logLevel;
-  // One stream, so that lines stay in order, but a separate level, so that the audit trail does not depend on
-  // LOG_LEVEL.
+  // The logs share a stream, so that lines stay in order. The audit trail has a separate level, so that it does not
+  // depend on LOG_LEVEL.
   return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logDestination) };
 }
 
@@ -161,12 +161,12 @@ function describeServing(configuration: Configuration): object {
     tls: tlsCertFile !== undefined,
     store: database.kind,
     credentials: credentialSourcesOf(configuration),
-    // JSON omits undefined members.
+    // JSON omits an undefined member.
     publicUrl: publicUrl?.href,
   };
 }
 
-// Loaded on demand, so that a server without telemetry does not load it.
+// Imports the module on demand, because not every server has telemetry.
 async function openTelemetry(
   { adminAddress, database }: Configuration,
   { collectsMetrics = false, serviceVersion }: StartOptions,

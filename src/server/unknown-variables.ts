@@ -1,13 +1,13 @@
 import { nearestName } from "@plantstore/http";
 import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
-/** Variable prefixes that only this program is expected to have. A misspelt `TLS_CERT_FILE` would turn TLS off. */
+/** Prefixes of variables that belong to this program. A misspelt `TLS_CERT_FILE` would turn TLS off. */
 const prefixes = [variablePrefix, "TLS_CERT", "TLS_KEY"];
 
 /**
  * Returns a problem for every unknown variable with a setting's prefix, so that a misspelt setting is not ignored.
  *
- * @param known - all settings' variables
+ * @param known - the names of all known variables
  */
 export function unknownVariables(
   environment: Readonly<Record<string, string | undefined>>,
@@ -29,8 +29,8 @@ function suggestionText(name: string, known: readonly string[]): string {
 }
 
 /**
- * Returns whether Kubernetes has set a variable. Kubernetes passes all services' addresses to every container, and a
- * service named plantstore or plantstore-* has variables with the same prefix.
+ * Returns whether Kubernetes has set a variable. Kubernetes passes the addresses of all services to every container.
+ * The variables for a service named plantstore or plantstore-* have the same prefix as settings.
  */
 function isServiceLink(name: string, value: string): boolean {
   return /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) || /^(tcp|udp|sctp):\/\//.test(value);

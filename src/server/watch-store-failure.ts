@@ -2,14 +2,14 @@ import type { Log } from "@plantstore/telemetry/logs";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 
 /**
- * Milliseconds between two store checks. A shorter interval is unnecessary, because the failed store already refuses
- * calls.
+ * Interval between checks of the store, in milliseconds. A shorter interval is unnecessary, because a failed store
+ * already refuses calls.
  */
 const checkIntervalMs = 500;
 
 /** A watch for a store failure that only a restart can fix. */
 export interface StoreFailureWatch {
-  /** Resolves after such a failure has been logged. */
+  /** Resolves after the store's failure has been logged. */
   readonly storeFailed: Promise<void>;
   /** Stops the watch. */
   stop(): void;

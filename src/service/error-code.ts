@@ -1,9 +1,9 @@
 /**
- * The identifiers of the plant store's errors. The packages define their own. An identifier never changes its meaning.
- * Releases can add identifiers. docs/reference/errors.md documents each.
+ * Error identifiers in the plant store. Each package defines further identifiers. An identifier never changes its
+ * meaning. Releases can add identifiers. docs/reference/errors.md documents each identifier.
  */
 export type PlantErrorCode =
-  // Deletion errors, which have the identifier in `errorCode`.
+  // Deletion errors. `errorCode` is the identifier.
   | "ERR_PLANT_NOT_FOUND"
   | "ERR_PLANT_ID_MISSING"
   | "ERR_PLANT_PROTECTED"
@@ -13,10 +13,10 @@ export type PlantErrorCode =
   | "ERR_QUEUE_FULL"
   | "ERR_STORE_UNAVAILABLE"
   | "ERR_OUTCOME_UNKNOWN"
-  // Errors that are thrown at the start, which have it in `code`.
+  // Errors at the start. `code` is the identifier.
   | "ERR_CONFIGURATION"
   | "ERR_STORE_OPEN"
-  // Problems that are only logged, in lines that have it in `errorCode`.
+  // Problems that are only logged. `errorCode` in the log line is the identifier.
   | "ERR_STORE_FAILED"
   | "ERR_STORE_SECOND_NAME"
   | "ERR_CHECKPOINTS_STALLED"

@@ -2,13 +2,13 @@ import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/conne
 import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
 
 /**
- * Creates a Connect interceptor that hides internal errors from callers. The interceptor passes on a `ConnectError`,
- * unless its code is `Internal`, `Unknown` or `DataLoss`. The interceptor logs any other error, and replaces it by
- * `Internal` with a fixed message.
+ * Creates a Connect interceptor that hides internal errors from callers. The interceptor does not change a
+ * `ConnectError`, unless the code is `Internal`, `Unknown` or `DataLoss`. The interceptor logs any other error, and
+ * replaces the error with `Internal` and a fixed message.
  *
  * The interceptor must be the first interceptor, so that it handles errors from all other interceptors and from the
- * handler. Errors in the gateway's `admit` and in decoding a request do not pass through it. Their messages are meant
- * for callers.
+ * handler. Errors in the gateway's `admit` and in decoding a request bypass the interceptor, because the messages of
+ * those errors are meant for callers.
  */
 export function createErrorInterceptor(toSafeError: SafeErrors): Interceptor {
   return (next) => async (request) => {

@@ -1,8 +1,8 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
 /**
- * Errors for requests that match no operation, or fail before matching. They keep their HTTP status, because proxies
- * depend on it.
+ * Errors for requests that match no operation, or fail before matching. These errors keep their HTTP status, because
+ * proxies depend on the status.
  */
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
   "ERR_NO_ROUTE",
@@ -13,11 +13,11 @@ const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayE
 ]);
 
 /**
- * Returns the plant store's error record, `{"error": int32, "message": string}`, and its HTTP status. Both members are
- * always present, even if empty. `error` is the gRPC status code's number.
+ * Returns the plant store's error record, `{"error": int32, "message": string}`, and the HTTP status. `error` and
+ * `message` are always present, even if empty. `error` is the gRPC status code's number.
  *
- * The specification has a single status for all operation errors: 400. A request that matches no operation keeps its
- * usual status.
+ * The specification requires status 400 for all operation errors. The error for a request that matches no operation
+ * keeps its usual status.
  */
 export const errorRecord: ErrorRecordPolicy = (error, { httpStatus }) => ({
   httpStatus: errorsWithoutOperation.has(errorCodeOf(error)) ? httpStatus : 400,

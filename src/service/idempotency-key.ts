@@ -1,29 +1,29 @@
 import { hash } from "node:crypto";
 import { idempotencyKeyMalformed } from "./errors.ts";
 
-/** The key's header field, over gRPC the metadata key. */
+/** The header field for the idempotency key. Over gRPC, the field is metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
 /**
- * A key's maximum length, in characters: as long as a SHA-512 hash in hex. Limited because each record and its index
- * entry store the key.
+ * Maximum length of a key, in characters. A SHA-512 hash in hex is as long. The length is limited, because each record
+ * and its index entry store the key.
  */
 const charsMax = 128;
 
 /**
- * The pattern for the field's value, an sf-string (RFC 9651 §3.3.3): printable ASCII in double quotes, in which each
- * quote and backslash is escaped by a backslash.
+ * The pattern for the field's value, an sf-string (RFC 9651 §3.3.3). The value is printable ASCII in double quotes. A
+ * backslash escapes each quote and backslash.
  */
 export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\\]){1,${charsMax}})"$`;
 
 const quotedKey = new RegExp(idempotencyKeyPattern);
 
 /**
- * Reads an `Idempotency-Key` field value (draft-ietf-httpapi-idempotency-key-header): one structured-field string with
- * 1 to 128 characters.
+ * Reads an `Idempotency-Key` field value (draft-ietf-httpapi-idempotency-key-header). The value must be one
+ * structured-field string with 1 to 128 characters.
  *
- * @returns the key's characters
- * @throws ConnectError `InvalidArgument` for any other value, including two keys and parameters
+ * @returns the key without quotes and escapes
+ * @throws ConnectError `InvalidArgument` for any other value, for example two keys, or a key with parameters
  */
 export function readIdempotencyKey(field: string): string {
   const [, escaped] = quotedKey.exec(field.trim()) ?? [];
@@ -32,9 +32,9 @@ export function readIdempotencyKey(field: string): string {
 }
 
 /**
- * Returns the key as stores record it: `<issuer>:<key>`, at most 172 characters. `<issuer>` is the caller's issuer as
- * SHA-256 in base64url, or empty without an issuer. The issuer is included because subjects are unique only within an
- * issuer.
+ * Returns the key that stores record: `<issuer>:<key>`, with at most 172 characters. `<issuer>` is the issuer's SHA-256
+ * hash in base64url, or empty without an issuer. The key includes the issuer, because subjects are unique only within
+ * an issuer.
  */
 export function scopeIdempotencyKey(key: string, issuer: string | undefined): string {
   return `${issuer === undefined ? "" : hash("sha256", issuer, "base64url")}:${key}`;

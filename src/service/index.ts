@@ -1,9 +1,9 @@
 /**
- * `DeletePlant`'s implementation, its authorization and its errors.
+ * The implementation, the authorization and the errors for `DeletePlant`.
  *
- * Start with `plant-gateway-options.ts`, which combines the service, the two interceptors, the scopes and the error record.
- * The service deletes plants through the interface {@link PlantStore}, which other modules implement. This module does
- * not depend on settings, sockets or the process.
+ * Start with `plant-gateway-options.ts`, which combines the service, the two interceptors, the scopes and the error
+ * record. The service deletes plants through the interface {@link PlantStore}, which other modules implement. The
+ * service does not depend on settings, sockets or the process.
  */
 export type { PlantErrorCode } from "./error-code.ts";
 export {

@@ -20,7 +20,7 @@ export interface PlantGatewayParts {
   readonly readiness: Readiness;
   /** The log for internal errors. */
   readonly log: Log;
-  /** The RFC 9728 documents that challenges point to. */
+  /** The RFC 9728 documents to which `WWW-Authenticate` challenges point. */
   readonly resourceMetadata?: BearerAuthOptions["resourceMetadata"];
 }
 
@@ -40,25 +40,25 @@ export type PlantGatewayOptions = Required<
   >
 >;
 
-// 64 KiB, because messages contain only an id or a name.
+// Maximum size of a message, in bytes. Messages contain only an id or a name.
 const messageBytesMax = 64 * 1024;
 
 /** The plant store's REST options. Errors are records, and a deletion gets status 204 without a body. */
 export const restOptions: RestOptions = {
   errorRecord,
   emptyResponse: 204,
-  // This applies to the RPC protocols. On REST, unknown query parameters are refused anyway, because no service is
+  // `unknownFields` applies to the RPC protocols. REST always refuses unknown query parameters, because no service is
   // `lenient`.
   json: { unknownFields: "reject", canonicalIntegers: true },
 };
 
 /**
- * Creates the options with which `createGateway` serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with
- * health checks and server reflection. `createPlantServer` uses them too.
+ * Creates options for `createGateway`, to serve `PlantService` over gRPC, gRPC-Web, Connect and REST, with health
+ * checks and server reflection. `createPlantServer` also uses these options.
  *
  * `routes` and `interceptors` work in any Connect server. `admit` performs the same checks as the credential
- * interceptor, but before the message is read, and also for paths without an RPC. `toError` hides errors that are thrown
- * outside the interceptors, as the error interceptor does.
+ * interceptor, but before the message is read, and also for paths without an RPC. `toError` hides internal errors that
+ * are thrown outside the interceptors.
  */
 export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewayOptions {
   refuseUnknownOptions(parts, plantPartsNames, "createPlantGatewayOptions");
@@ -86,7 +86,7 @@ export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewa
     nameOptions: false,
     rest: restOptions,
     readMaxBytes: messageBytesMax,
-    // Unknown fields are never used, and a 2-byte field would occupy 165 bytes until the call ends.
+    // Unknown fields are never used, and a 2-byte unknown field would occupy 165 bytes until the call ends.
     binaryOptions: { readUnknownFields: false },
   };
 }

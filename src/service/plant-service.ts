@@ -9,15 +9,15 @@ import type { PlantStore } from "./plant-store.ts";
 /**
  * Creates the `plantstore.v1.PlantService` implementation.
  *
- * `deletePlant` responds once the deletion is durable. The handler throws `InvalidArgument` when the request has no id
- * or a malformed `Idempotency-Key`, `NotFound` when the plant does not exist, and any store error.
+ * `deletePlant` responds once the deletion is durable. The handler throws `InvalidArgument` if the request has no id or
+ * a malformed `Idempotency-Key`, and `NotFound` if the plant does not exist. The handler rethrows store errors.
  *
- * The deletion record contains the principal's `subject` and the request id, which are read from the call's context
- * values. An idempotency key belongs to the principal's issuer.
+ * The deletion record contains the principal's `subject` and the request id from the call's context values. An
+ * idempotency key belongs to the principal's issuer.
  */
 export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {
-    // Not an async function, because it would use half a kilobyte more memory for each call that waits for its commit.
+    // Not an async function, because an async function would use half a kilobyte more memory per waiting call.
     deletePlant: ({ id }, context) => {
       if (id === undefined) throw idMissing();
       const principal = context.values.get(principalKey);

@@ -2,21 +2,21 @@ import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { nearestName } from "@plantstore/http";
 
 /**
- * An RPC's effect. Deletions accept an `Idempotency-Key`, wait in the store's queue, and belong to the audit trail.
- * Reads do not.
+ * An RPC's effect. Deletions accept an `Idempotency-Key`, wait in the store's queue, and are in the audit trail. Reads
+ * have no key, do not wait in the queue, and are not in the audit trail.
  */
 export type RpcEffect = "deletion" | "read";
 
-/** The authorization, documentation and effect for a plant store RPC. */
+/** The scope, description and effect for a plant store RPC. */
 interface RpcPolicy {
-  /** The scope that a token must have, unless it has all scopes. */
+  /** The scope that a token must have. A token may also have all scopes. */
   readonly scope: string;
-  /** The successful response's description. */
+  /** The description for the successful response. */
   readonly successDescription: string;
   readonly effect: RpcEffect;
 }
 
-// The type requires a policy for every RPC, because an RPC without a policy could be called with any valid token.
+// The type requires a policy for every RPC. Any valid token could call an RPC without a policy.
 const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = {
   deletePlant: {
     scope: "plants:delete",
@@ -44,8 +44,8 @@ export function plantScopeProblem(scope: string): string | undefined {
 }
 
 /**
- * Returns a procedure's policy (`/package.Service/Method`), or `undefined` for other services. Health requires no
- * token, and reflection requires a token but no scope.
+ * Returns the policy for a procedure (`/package.Service/Method`). Returns `undefined` for other services. Health checks
+ * require no token, and reflection requires a token but no scope.
  */
 export function policyOf(procedure: string): RpcPolicy | undefined {
   return byProcedure.get(procedure);

@@ -109,7 +109,7 @@ export class Retention {
     await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Retries a task while a table is locked. A task waits briefly for a lock, because deletions queue behind the task. */
+  /** Retries a task while a table is locked. Each wait for a lock is short, because deletions queue behind the wait. */
   async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
     for (let attempts = 1; ; attempts++) {
       try {
