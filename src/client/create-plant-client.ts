@@ -44,8 +44,8 @@ export type DeleteOutcome = "deleted" | "not-found";
 /** A client for the plant store, over gRPC. */
 export interface PlantClient {
   /**
-   * Deletes one plant. If the server could not accept the call, or the response was lost, the client retries the call
-   * within the timeout, with the same idempotency key. Without a key, the client attempts the call only once.
+   * Deletes one plant. If the server could not accept the call, or the response was lost, the client retries within
+   * the timeout, with the same idempotency key. Without a key, the client attempts the call only once.
    *
    * @throws PlantClientError when the call fails; TypeError for unknown options
    */
@@ -86,7 +86,7 @@ function adviceByCode({ scope, deletes }: ClientRule, isKeyed: boolean): Partial
 }
 
 /**
- * Creates a client whose calls are promises with a deadline. Close the client when it is no longer needed.
+ * Creates a client whose calls are promises with a deadline. Close the client after the last call.
  *
  * @throws TypeError for unknown options; Error when the token is empty, or contains a character that RFC 6750 does not
  * allow

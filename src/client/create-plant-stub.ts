@@ -23,7 +23,7 @@ export interface PlantStubOptions {
   /**
    * The connection's security. Default TLS with the system's certificates.
    *
-   * `credentials.createInsecure()` sends the token as plain text. Use it only for a server on the same machine.
+   * `credentials.createInsecure()` sends the token as plain text, and is acceptable only on the same machine.
    */
   readonly credentials?: ChannelCredentials;
 }
@@ -72,8 +72,8 @@ const serviceConfig = JSON.stringify({
  * the stub sends no key and attempts the call only once. After a lost response, a second attempt without a key would
  * report the deleted plant as not found.
  *
- * Set a deadline for each call. Without a deadline, a call waits as long as the server does. Close the client when it
- * is no longer needed.
+ * Set a deadline for each call. Without a deadline, a call waits as long as the server does. Close the client after the
+ * last call.
  *
  * @throws TypeError for unknown options; Error when the token is empty, or contains a character that RFC 6750 does not
  * allow

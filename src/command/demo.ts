@@ -34,7 +34,7 @@ const overriddenVariables: readonly string[] = Object.values(settings)
   .map(({ variable }) => variable)
   .filter((variable) => !allowedVariables.has(variable));
 
-/** A prepared demo. Dispose of it with `using`. */
+/** A prepared demo. Dispose of the demo with `using`. */
 export interface Demo extends Disposable {
   readonly token: string;
   /** The environment for `serve`. The settings are similar to a production server's settings. */
@@ -110,7 +110,7 @@ async function createToken(): Promise<string> {
   return issued.value.token;
 }
 
-/** Returns the store's first plants. Each command that the demo prints deletes one plant. */
+/** Returns the store's first three plants, for the demo's three commands. */
 export async function firstPlants(environment: Demo["environment"]): Promise<readonly bigint[]> {
   await using database = await openPlantDatabase(plantLocationOf(environment["DATABASE_URL"]));
   for await (const ids of database.exportPlants()) return ids.slice(0, 3);
@@ -149,7 +149,7 @@ export function demoLines(
   ];
 }
 
-// A server can listen on a wildcard address, but a client cannot connect to it.
+// A server can listen on a wildcard address, but a client cannot connect to a wildcard address.
 function connectableHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "localhost";
   return host.includes(":") ? `[${host}]` : host;

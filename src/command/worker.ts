@@ -4,8 +4,8 @@ import type { MetricFamily, ServerProblems } from "../server/index.ts";
 export type WorkerOrder = "drain" | "reload" | "report";
 
 /**
- * A message from a worker to the supervisor. A worker sends its port when it listens, and sends its metrics and
- * problems when the supervisor requests them.
+ * A message from a worker to the supervisor. A worker sends its port when it listens. A worker sends its metrics and
+ * problems when the supervisor orders a report.
  */
 export interface WorkerReport {
   readonly port?: number;

@@ -21,7 +21,7 @@ export interface KeyPair {
   readonly notAfterMs: number;
 }
 
-/** A server's certificate. Its files are watched. */
+/** A server's certificate. The certificate's files are watched. */
 export interface Certificate extends WatchedFile {
   /** The key pair in use. */
   readonly current: KeyPair;
@@ -40,7 +40,7 @@ const expiryWarnedMs = 14 * dayMs;
 /**
  * Opens a server's certificate and watches its files. Returns `undefined` for a server without TLS. If only one of the
  * files has been replaced, the old key pair stays in use until the files match. A valid key pair also stays in use if
- * the new pair has expired or is not valid yet. The new pair is used as soon as it becomes valid.
+ * the new pair has expired or is not valid yet. A future pair is used as soon as the pair becomes valid.
  *
  * @throws ConfigurationError when the files cannot be read or do not match
  */

@@ -224,8 +224,8 @@ function withoutSlash(text: string): string {
 
 /**
  * Returns the trusted proxies, and the header fields in which proxies send the client's address. With the PROXY
- * protocol, a proxy sends no address fields. The client may then have sent these fields itself, so the fields are
- * ignored unless the operator configures them.
+ * protocol, a proxy sends no address fields. Address fields then come from the client, and are ignored unless the
+ * operator configures the fields.
  */
 function trustedProxiesOf(
   { proxyProtocol, proxyFields }: PlantServerOptions,

@@ -210,7 +210,7 @@ export async function withDatabaseSetting<Opened>(location: Database, opening: P
   });
 }
 
-/** Reads a text. Returns a problem for a text with quotes or white space around it. */
+/** Reads a text. Returns a problem for a text that begins or ends with quotes or white space. */
 function readUnquotedText<Value>(text: string, read: (text: string) => ParseResult<Value>): ParseResult<Value> {
   const unquoted = refuseQuotesAndSpaces(text);
   return unquoted.kind === "problems" ? unquoted : read(text);

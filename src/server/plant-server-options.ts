@@ -38,7 +38,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   readonly log?: Log | undefined;
   /**
    * The log for the audit trail, with one line per refused credential and per deletion. The log's level must include
-   * `info`. Default `log`, which has an audit trail only if its level includes `info`.
+   * `info`. Default `log`. If the level of `log` does not include `info`, there is no audit trail.
    */
   readonly auditLog?: Log | undefined;
   /**

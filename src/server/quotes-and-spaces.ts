@@ -1,8 +1,8 @@
 import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
 
 /**
- * Returns a text. Returns a problem for a text with a byte order mark at the start, or with white space or quotes
- * around it. For example, `plants.db` with a trailing space is a valid file name, and would create an empty store. A
+ * Returns a text. Returns a problem for a text that begins with a byte order mark, begins or ends with white space, or
+ * is in quotes. For example, `plants.db` with a trailing space is a valid file name, and would create an empty store. A
  * problem continues the sentence "PORT must …".
  */
 export function refuseQuotesAndSpaces(text: string): ParseResult<string> {

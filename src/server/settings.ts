@@ -63,7 +63,7 @@ const callsPerSecondMax = 1_000_000;
 /** Maximum retention time, in hours: a century, for operators who keep records permanently. */
 const retentionHoursMax = 876_000;
 
-/** All settings. `--help`, docs/reference/configuration.md and the configuration are derived from this table. */
+/** The settings table. `--help`, docs/reference/configuration.md and the configuration are derived from the table. */
 export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
   host: {
     title: "Address and processes",

@@ -23,7 +23,7 @@ import { watchStoreFailure } from "./watch-store-failure.ts";
 export interface StartedServer extends BoundAddress {
   /** Stops accepting connections, waits for running calls, and closes the store and the files. */
   drain(): Promise<void>;
-  /** Resolves when only a restart can fix a failed store. Then drain the server, and exit the process. */
+  /** Resolves when only a restart can fix a failed store. The caller must drain the server and exit the process. */
   readonly storeFailed: Promise<void>;
   /** The address that serves `/metrics`. Undefined without an admin address. */
   readonly admin: BoundAddress | undefined;
@@ -46,8 +46,8 @@ export interface StartOptions {
   /** Whether to collect metrics for {@link StartedServer.collectMetrics} even without an admin address. */
   readonly collectsMetrics?: boolean;
   /**
-   * The server's version, for an OpenTelemetry SDK. The SDK is already registered, or the `OTEL_…` variables request
-   * it. Without a version, no SDK is used.
+   * The server's version, for an OpenTelemetry SDK. Other code has registered an SDK, or the `OTEL_…` variables request
+   * an SDK. Without a version, no SDK is used.
    */
   readonly serviceVersion?: string | undefined;
   /** The log's destination. Default standard error. */

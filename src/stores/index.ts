@@ -81,7 +81,7 @@ interface StoreKind<Location> {
   openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
 }
 
-// Imports the PostgreSQL modules on demand. Without them, a server on SQLite starts a third sooner.
+// Imports the PostgreSQL modules on demand. A server on SQLite then starts a third sooner.
 const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-database.ts")> =>
   import("./postgres/all-plants/plant-database.ts");
 

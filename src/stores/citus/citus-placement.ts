@@ -29,7 +29,7 @@ const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY
 // Maximum number of rows per transaction. The maximum is low, because a shard compares each plant id with each `seq`.
 const droppedMax = 1_000;
 
-// Does not use SKIP LOCKED, because Citus supports that only for one shard. So processes may wait for each other.
+// Does not use SKIP LOCKED, because Citus supports that only for one shard. Processes may wait for each other.
 const oldRecordsSql = ({ deletions }: StoreSchema): string => `
   SELECT plant_id, seq FROM ${deletions} WHERE deleted_at < pg_catalog.now() - $1::interval
   ORDER BY deleted_at LIMIT $2::integer`;
@@ -48,7 +48,7 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  * worker by the plant's id, so a plant and its deletion records are on the same worker.
  *
  * - A statement that deletes and records would be a two-phase commit over all workers. A function that Citus runs on a
- *   worker is a local transaction. So a batch contains only plants on one worker, and calls such a function.
+ *   worker is a local transaction. So a batch contains only plants on one worker, and calls a function on the worker.
  * - A statement for workers cannot contain functions that change settings. So other statements that depend on pinned
  *   settings run in a transaction that pins the settings first.
  * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and a record contains
@@ -86,7 +86,8 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     },
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
-    // Drops records without pauses. Dropping a record costs half as much as adding one, so pauses could be too long.
+    // Drops records without pauses. With pauses, deletions could add records faster, because dropping costs half as
+    // much.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>
@@ -110,7 +111,7 @@ function lanesOf(shards: Shards): Lanes {
   return {
     of: (id) => shards.workerOf(id),
     // A batch costs one statement per shard with a plant of the batch, so larger batches are cheaper. In
-    // test/suites/citus/load.ts, one batch in flight deletes twice as many plants per second as two.
+    // test/suites/citus/load.ts, one batch in flight deletes twice as many plants per second as two batches.
     inFlightMax: 1,
     isUsed: (worker) => worker >= 0,
     toRecordedCall: (call, id) =>

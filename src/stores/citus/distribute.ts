@@ -10,12 +10,12 @@ const schemaDistributed =
   'or run "SELECT citus_schema_undistribute(current_schema)"';
 
 /**
- * Refuses a schema that schema-based sharding has moved to one worker. Does nothing on a server without Citus.
+ * Refuses a schema that Citus has distributed to one worker (schema-based sharding). Does nothing without Citus.
  *
  * @throws StoreOpenError
  */
 export async function refuseDistributedSchema(session: Session, { quoted }: StoreSchema): Promise<void> {
-  // Servers without Citus, or with Citus before 12, do not have this table.
+  // Servers without Citus, or with Citus before 12, do not have the table `pg_dist_schema`.
   const [known] = await session.query("SELECT pg_catalog.to_regclass('pg_catalog.pg_dist_schema')");
   if (known?.[0] === null) return;
   const sql = "SELECT FROM pg_catalog.pg_dist_schema WHERE schemaid = pg_catalog.to_regnamespace($1)";

@@ -89,12 +89,12 @@ export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   answered: { next: [], endings: [] },
 };
 
-/** The error for a transition that is not in the table. The cause is a bug in the store, not its server or file. */
+/** The error for a transition that is not in the table. The cause is a bug in the store. */
 export class TransitionError extends Error {
   override readonly name = "TransitionError";
 }
 
-/** A deletion that a call requests, and its state. {@link decide} sets the ending, exactly once. */
+/** A requested deletion. {@link decide} sets the ending, exactly once. */
 export class Deletion {
   readonly id: bigint;
   readonly call: DeleteCall;
@@ -146,7 +146,8 @@ export class Deletion {
    * Marks the deletion as in doubt until it ends. An attempt with this token may have been committed, or may still be
    * committed.
    *
-   * @throws TransitionError if the deletion has another token. That token's records would no longer be looked up
+   * @throws TransitionError if the deletion has another token. The records with the other token would no longer be
+   * looked up
    */
   doubt(token: string): void {
     if (this.#token === token && this.isOpen) return;

@@ -23,7 +23,7 @@ export interface ImportCounts {
   readonly added: number;
   /** Number of plants that already existed. */
   readonly present: number;
-  /** Ids with a deletion record, which stay deleted unless the import restores them. */
+  /** Number of ids that were skipped because of a deletion record. 0 if the import restores plants. */
   readonly deleted: number;
 }
 

@@ -12,7 +12,7 @@ const deletionsKeptMsMin = 3_600_000;
 /**
  * Checks the time for which deletion records are kept, in milliseconds.
  *
- * @throws RangeError when it is less than {@link deletionsKeptMsMin}
+ * @throws RangeError when the time is less than {@link deletionsKeptMsMin}
  */
 export function checkDeletionsKept(keptMs: number = deletionsKeptMsDefault): void {
   if (keptMs >= deletionsKeptMsMin) return;

@@ -38,7 +38,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
-/** The error for a store from before release 0.1.0. Its schema does not record the oldest server. */
+/** The error for a store from before release 0.1.0. The schema of an old store does not record the oldest server. */
 export function preReleaseStore(): StoreOpenError {
   return new StoreOpenError(
     "it was created by a plantstore before release 0.1.0, which no release can migrate: " +
@@ -50,8 +50,8 @@ export function preReleaseStore(): StoreOpenError {
 /**
  * Checks that a release can use a store's schema.
  *
- * A release supports its own schema version, and the next version unless that is marked as breaking. So servers can
- * delete and be restarted during and after the next release's `migrate`.
+ * A release supports its own schema version, and also the next version unless the next version is marked as breaking.
+ * So servers can delete and be restarted during and after the next release's `migrate`.
  *
  * @param supported - the release's schema version
  * @throws StoreOpenError with the reason and advice for the operator

@@ -2,9 +2,9 @@
 const storableTextCharsMax = 1_024;
 
 /**
- * Returns the text in a form that SQLite and PostgreSQL accept. Otherwise one unusual subject could fail its batch.
- * Replaces U+0000, which PostgreSQL refuses, with U+FFFD. UTF-8 encoding replaces lone surrogates with U+FFFD. Text
- * longer than 1,024 characters is truncated and ends with an ellipsis.
+ * Returns the text in a form that SQLite and PostgreSQL accept. Without this conversion, an unusual subject could fail
+ * its batch. Replaces U+0000, which PostgreSQL refuses, with U+FFFD. UTF-8 encoding replaces lone surrogates with
+ * U+FFFD. Text longer than 1,024 characters is truncated and ends with an ellipsis.
  */
 export function toStorableText(text: string): string {
   const shortened = text.length > storableTextCharsMax ? `${text.slice(0, storableTextCharsMax - 1)}…` : text;

@@ -10,8 +10,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether the problem may end within seconds, like a restart or a failover. The problem is reported only once it has
-   * lasted for {@link StoreHealthOptions.graceMs} since the first check. Until then, callers wait.
+   * Whether the problem may end within seconds, like a restart or a failover. The problem is reported only once the
+   * problem has lasted for {@link StoreHealthOptions.graceMs} since the first check. Until then, callers wait.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -71,7 +71,7 @@ export class StoreHealth {
 
   /** Records a problem without a grace period. After a temporary problem, checks the store until it recovers. */
   report(problem: StoreProblem): void {
-    // Ignores later problems, because a permanent problem causes them.
+    // Ignores further problems after a permanent problem, because the permanent problem causes them.
     if (this.problem?.isTemporary === false) return;
     this.problem = problem;
     this.#graceEndMs = undefined;
@@ -110,7 +110,7 @@ export class StoreHealth {
     this.#nextCheck = setTimeout(() => void this.#checkAndReport(), Math.min(retryIntervalMs, remainingMs)).unref();
   }
 
-  // Runs only one check at a time. Otherwise checks would accumulate if a store does not respond.
+  // Runs only one check at a time. Concurrent checks would accumulate if a store does not respond.
   #find(deadlineMs: number): Promise<StoreProblem | undefined> {
     const { findProblem, watchIntervalMs } = this.#options;
     const hasCommitted = this.hasCommittedSince(performance.now() - watchIntervalMs);

@@ -43,7 +43,7 @@ export class DeferredDeletes {
     this.#options = options;
   }
 
-  /** Whether no deletion is deferred. Otherwise batches do not wait for locks, because more plants may be locked. */
+  /** Whether no deletion is deferred. While deletions are deferred, batches do not wait for locks. */
   get isEmpty(): boolean {
     return this.#attempting === undefined;
   }
@@ -83,7 +83,7 @@ export class DeferredDeletes {
         while (batch.length > 0) await this.#attempt(batch.splice(0, this.#options.batchMax));
       this.#attempted = 0;
     }
-    // Cleared in the same turn as the last check. Otherwise a deletion could be added to a finished loop.
+    // Cleared in the same turn as the last check, so that no deletion is added to a finished loop.
     this.#attempting = undefined;
   }
 

@@ -22,8 +22,8 @@ export interface DeleteQueueOptions {
 }
 
 /**
- * Maximum number of deletions that are answered per event-loop turn. Answering them takes about half a millisecond.
- * Other requests need not wait for the whole batch, and the first callers can join the next batch.
+ * Maximum number of deletions that are answered per event-loop turn. 64 answers take about half a millisecond. Other
+ * requests need not wait for the whole batch, and the first callers can join the next batch.
  */
 const answeredPerTurn = 64;
 
@@ -59,7 +59,7 @@ export class DeleteQueue {
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeUnavailable());
-    // Plant ids have at most 64 bits. A larger id must not be truncated, and must not fail its batch.
+    // Plant ids have at most 64 bits. A larger id must neither be truncated nor fail the batch.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     // An idempotency key belongs to one subject, so two subjects must not have the same record.
     if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());

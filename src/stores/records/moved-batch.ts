@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Returns the batch UUID of a record that is moved to PostgreSQL. An SQLite batch number and the deletion's time are
- * hashed into a UUID (RFC 9562 §5.8), so that records with the same batch number get the same UUID.
+ * Returns the batch UUID of a record that is moved to PostgreSQL. The batch number and the deletion's time in SQLite
+ * are hashed into a UUID (RFC 9562 §5.8). All records in a batch get the same UUID.
  */
 export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
   if (uuidForm.test(batch)) return batch;

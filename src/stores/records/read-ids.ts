@@ -1,4 +1,4 @@
-/** The error for a line that is not an id. Its message quotes the line for the operator. */
+/** The error for a line that is not an id. The error message quotes the line for the operator. */
 export class InvalidLineError extends Error {
   override readonly name = "InvalidLineError";
 }

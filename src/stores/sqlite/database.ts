@@ -14,7 +14,7 @@ import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.t
 // Maximum size of the write-ahead log after a checkpoint, in bytes. Twice the usual size of a log.
 const walKeptBytes = 16 * 2 ** 20;
 
-/** Options for {@link openDatabase}. The options can be cloned, because they are sent to the storage thread. */
+/** Options for {@link openDatabase}. Only cloneable values, because the storage thread gets the options. */
 export interface DatabaseOptions {
   readonly file: string;
   /** Timeout for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
@@ -32,7 +32,7 @@ export interface DatabaseOptions {
  *
  * @param onMigrated - called after the schema has changed
  * @param onCheck - called before the whole file is checked after a crash
- * @throws StoreOpenError naming the file and what is wrong with it
+ * @throws StoreOpenError that names the file and describes the problem
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
   const creates = options.migrates === true || options.plantsWhenCreated !== undefined;
@@ -49,7 +49,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
  * Opens another connection to a file that this process has open with {@link openDatabase}. The log is not repaired
  * again, because closing the log would release the first connection's locks.
  *
- * @throws StoreOpenError naming the file and what is wrong with it
+ * @throws StoreOpenError that names the file and describes the problem
  */
 export function openAnother(file: string): DatabaseSync {
   return withUsablePath(file, (path) => {
@@ -60,7 +60,7 @@ export function openAnother(file: string): DatabaseSync {
 
 function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
   const { migrates = false, plantsWhenCreated, lockTimeoutMs = lockTimeoutMsDefault } = options;
-  // Without readBigInts, run() throws for a rowid above 2^53 after it has deleted the row.
+  // Without readBigInts, run() throws for a rowid above 2^53 after the row has been deleted.
   const db = new DatabaseSync(path, { readBigInts: true, timeout: lockTimeoutMs });
   try {
     assertFixedWal(db);
@@ -94,7 +94,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
  * Checks that a server could open a plant store's file, and that no page in the file or its log is damaged. Reads the
  * whole file, but does not write to the file.
  *
- * @throws StoreOpenError naming the file and what is wrong with it
+ * @throws StoreOpenError that names the file and describes the problem
  */
 export function checkDatabaseFile(file: string): void {
   readDatabaseFile(file, (db, path) => {
@@ -107,7 +107,7 @@ export function checkDatabaseFile(file: string): void {
 /**
  * Opens a file for reading, and returns the result of `read`. Does not write to the file or its directory.
  *
- * @throws StoreOpenError naming the file and what is wrong with it
+ * @throws StoreOpenError that names the file and describes the problem
  */
 export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, path: string) => Result): Result {
   return withUsablePath(file, (path) => {

@@ -76,7 +76,7 @@ export class FileIdentity {
     const index = this.#integrity.readIndex();
     if (typeof this.#file.find() === "string") return fileGone;
     const log = this.#log.find();
-    // Another process may use the new log, and two logs must not be copied into one file.
+    // Another process may use the new log, and only one log may be copied into the file.
     if (log === "other") return uncheckpointedLogMissing;
     if (log === "missing")
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;

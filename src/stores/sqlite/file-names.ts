@@ -8,7 +8,7 @@ const mountInfoPath = "/proc/self/mountinfo";
 
 /**
  * Returns the problem if an existing file may have a second name, otherwise `undefined`. SQLite names the log after the
- * name by which it opened the file. So a file with two names has two logs. Two servers could then delete the same
+ * name by which it opened the file. A file with two names has two logs. Two servers could then delete the same
  * plants, and a restart with the other name would restore deleted plants.
  *
  * Symbolic links are allowed, because SQLite resolves links. A folder may have several names, because all names lead to

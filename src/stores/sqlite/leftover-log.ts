@@ -16,8 +16,8 @@ const partBytes = 4 * 2 ** 20;
  *
  * The check is necessary because SQLite copies any log with the right name into the file, even an earlier file's log.
  * The check is skipped if another process has the file open, because other processes cannot write during the check.
- * Only the first connection rebuilds the index (https://sqlite.org/src: unixLockSharedMemory), and its commit count is
- * then 0. The index's modification time is not sufficient, because commits of other processes also change that time.
+ * Only the first connection rebuilds the index (https://sqlite.org/src: unixLockSharedMemory). A new index has no
+ * commits. The index's modification time is not sufficient, because commits of other processes also change that time.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the check, which reads the whole file

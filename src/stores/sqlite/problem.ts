@@ -64,7 +64,7 @@ export function findDamage(db: DatabaseSync): string | undefined {
 }
 
 /**
- * Checks that the file is not damaged. Reads the whole file and its log.
+ * Checks that the whole file and its log are not damaged.
  *
  * @throws StoreOpenError that describes the first inconsistency
  */

@@ -4,7 +4,7 @@ import { type OnUpkeep, reportDropped } from "../contract/upkeep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
-/** Maximum number of records per transaction. A transaction takes 2 ms, and no deletion is committed meanwhile. */
+/** Maximum number of records per transaction. A transaction takes 2 ms, and deletions wait for the transaction. */
 const sliceMax = 1_000;
 
 // Number of idempotency keys that are checked per dropped record. A quarter of the keys are expired when the scan

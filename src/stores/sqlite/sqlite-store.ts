@@ -80,7 +80,7 @@ class SqliteBackend implements Backend {
   }
 
   async commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined> {
-    // Deletions that wait here have left the queue, so they are sent even if their calls are cancelled.
+    // A deletion that waits for the check has left the queue, and so is sent even if its call is cancelled.
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // The store may have stopped writing while the batch waited for the check.
     const refusal = refusalOf(this);

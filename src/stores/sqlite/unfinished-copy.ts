@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 
 const copyNames = /\.[0-9a-f]{16}\.unfinished(?:-journal)?$/;
 
-/** A copy is abandoned if no process has written to it for this time, in milliseconds: one day. */
+/** Time without a write after which a copy counts as abandoned, in milliseconds: one day. */
 const abandonedMs = 24 * 3_600_000;
 
 /**

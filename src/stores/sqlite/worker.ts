@@ -117,7 +117,7 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
       case "open":
         throw new Error("the file is already open");
       default:
-        // A request kind without a case is a compile error, because it would never get a reply.
+        // A request kind without a case is a compile error, because the request would never get a reply.
         request satisfies never;
     }
   }

@@ -54,7 +54,7 @@ export function startImport(session: Session, schema: StoreSchema, { restore = f
     batchMax,
     add: async (ids) => {
       const counts = await addBatch(target, ids, restore, isAllNew);
-      // After a batch with existing or deleted ids, the next batch probably also has such ids, and COPY would fail.
+      // After a batch with existing or deleted ids, COPY would probably fail for the next batch.
       isAllNew = counts.added === ids.length;
       return counts;
     },
@@ -77,7 +77,8 @@ async function addBatch(
   const { session } = target;
   // Sorts the ids, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
-  // Ids that attempts with an unknown outcome may have added. Such an id counts as added if a retry finds it.
+  // Ids that attempts with an unknown outcome may have added. If a retry finds one of these ids, the id counts as
+  // added.
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));

@@ -13,13 +13,13 @@ export interface AttemptMode {
   readonly token: string;
   /**
    * Whether to look up all idempotency keys before the statement, and to skip plants that other transactions have
-   * locked. Otherwise the statement waits for locks. Afterwards, the attempt looks up only the keys of deletions that
-   * deleted no plant.
+   * locked. An attempt that is not careful waits for locks. After its statement, the attempt looks up only the keys of
+   * deletions that deleted no plant.
    */
   readonly isCareful: boolean;
   /**
-   * Whether an earlier attempt may have been committed, or may still be committed. The statement's deletions are in
-   * doubt after such an attempt. Requires `isCareful`.
+   * Whether an earlier attempt may have been committed, or may still be committed. All deletions in the statement are
+   * then in doubt. Requires `isCareful`.
    */
   readonly isInDoubt: boolean;
 }
@@ -39,7 +39,7 @@ interface Succeeded {
   readonly fates: ReadonlyMap<bigint, PlantFate>;
   /** The existing plants among the plants of postponed deletions. */
   readonly existing: ReadonlySet<bigint>;
-  /** The plants that still exist after the statement. These plants need a careful attempt. */
+  /** The plants that still exist after the statement. Each remaining plant needs a careful attempt. */
   readonly remaining: ReadonlySet<bigint>;
 }
 

@@ -31,7 +31,7 @@ const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedRowsS
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string =>
   dropUnlockedRowsSql(deletions, "by_day IS NULL", "ctid");
 
-// Finds the time at which the next slice starts. Converts the time outside the subquery, because only one is needed.
+// Finds the time at which the next slice starts. Converts only this time, and so outside the subquery.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${toMicrosecondsSql("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}

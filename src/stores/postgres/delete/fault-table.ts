@@ -2,7 +2,7 @@ import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
  * What an error means for the failed statement. Only `unknown` statements, and `skip` statements in doubt, may have
- * been committed. All other statements have had no effect.
+ * been committed. Other failed statements have had no effect.
  *
  * - `retry`: Concurrent transactions used the same rows. The statement is run again.
  * - `skip`: A timeout was exceeded, probably for a lock. The statement is run again without locked plants. If the

@@ -10,16 +10,16 @@ import type { PreparedBatch } from "./prepared-batch.ts";
  */
 export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred";
 
-/** The operations that depend on where a store's tables are: on a single server, or distributed over workers. */
+/** The operations that depend on the location of a store's tables: a single server, or several workers. */
 export interface Placement {
   readonly schema: StoreSchema;
   /** A lane for each server with plants. A batch contains only plants on one server. */
   readonly lanes: Lanes;
-  /** Whether other servers can delete while one server is unavailable. Readiness then does not depend on one server. */
+  /** Whether other servers can delete while one server is unavailable. Readiness then needs only some servers. */
   readonly mayFailPartly: boolean;
   /** Why the store cannot be moved, for an operator. Undefined if the store can be moved. */
   readonly moveProblem?: string;
-  /** Returns whether a statement may have been committed, although its error usually means that it was not. */
+  /** Returns whether a statement may have been committed despite an error that usually excludes a commit. */
   mayBeCommitted(fault: unknown): boolean;
   /**
    * Deletes a batch's plants and inserts their records, in one statement and one commit. Waits for locks on the plants.
@@ -36,8 +36,8 @@ export interface Placement {
    * Returns the existing plants among `ids`. Call this after a statement that deletes plants in the same batch. The
    * other plants are deleted permanently, even after a failover.
    *
-   * If a server restarts, or terminates a backend that waits for standbys, the deletion is visible before the standbys
-   * have it. So this method waits for another commit. A standby with this commit also has all earlier commits.
+   * If a server restarts, or terminates a backend that waits for standbys, a deletion may be visible but not yet on the
+   * standbys. So this method waits for another commit. A standby with the other commit also has all earlier commits.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
   /**

@@ -83,7 +83,7 @@ class BatchRun {
     this.#placement = placement;
   }
 
-  /** Attempts some of the batch's deletions until all of them have ended or are deferred. */
+  /** Attempts deletions in the batch until every deletion in `part` has ended or is deferred. */
   async attempt(part: readonly Deletion[], start: Start): Promise<void> {
     const { token = randomUUID() } = start;
     const [session, placement] = [this.#session, this.#placement];
@@ -95,15 +95,15 @@ class BatchRun {
     let hasTimedOut = start.isCareful === true;
     let lastFailure: BatchFailure | undefined;
     for (let attempts = 0; ; attempts++) {
-      // The first attempt does not check for cancelled calls. The queue has just checked, and reading a signal creates
-      // it.
+      // The first attempt does not check for cancelled calls, because the queue has just checked. Reading a signal
+      // would create the signal.
       const open = isCareful ? openOf(part) : part;
       if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
       if (open.length === 0) return;
       const failed = await attemptBatch(session, open, { placement, token, isCareful, isInDoubt });
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
-        // These endings are final, even if the other deletions fail.
+        // Answers the callers of ended deletions. An ending is final, even if the other deletions fail.
         answer(part);
         return await this.#attemptSeparately(openOf(part), { ...start, isCareful: true });
       }

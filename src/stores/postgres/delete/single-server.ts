@@ -11,7 +11,7 @@ import { probeWrite } from "./probe-write.ts";
 
 interface Statements {
   readonly deleteAll: NamedStatement;
-  /** The statement for a single plant. This statement has no joins, and so takes the server a quarter less time. */
+  /** The statement for a single plant. Without joins, the statement takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
   /**
    * The statement that does not wait for other transactions' locks. If another transaction deletes a plant during the
@@ -26,7 +26,7 @@ interface Statements {
  * A plain `= ANY` locks rows in index scan order, so overlapping batches from several processes do not deadlock. With a
  * join in the DELETE, the planner could choose another order.
  *
- * `unnest` with several arrays cannot be qualified. It always refers to the function in `pg_catalog`.
+ * `unnest` with several arrays cannot be qualified, and always refers to the function in `pg_catalog`.
  *
  * If an idempotency key already has a record, the plant is skipped, because the plant may have been restored. The
  * following key lookup ends the deletion. The statement fails only if another process uses the key at the same time.

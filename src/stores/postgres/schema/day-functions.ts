@@ -7,7 +7,7 @@ const countedBytesMax = 64 * 2 ** 20;
 // Maximum number of rows in the default partition per drop. A drop takes a few milliseconds.
 const sliceMax = 1_000;
 
-// The functions run with their owner's privileges. So they check that the caller may insert or delete records.
+// Checks that the caller may insert or delete records, because the functions run with their owner's privileges.
 const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
       CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END, 'deletions', '${right}'

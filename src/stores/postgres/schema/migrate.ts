@@ -19,7 +19,7 @@ const lockRetryIntervalMs = 1_000;
 // Number of attempts between two reports to the operator. Five attempts take about five seconds.
 const attemptsPerReport = 5;
 
-/** Called while a migration waits, with a description of what it waits for. Must not throw. */
+/** Called while a migration waits, with the reason for the wait. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
 // Whether records can be partitioned by day. Requires PostgreSQL itself, in a release with row triggers on partitioned
@@ -77,7 +77,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 
 /**
  * Creates the tables. No lock is possible before the tables exist. If several processes create the tables, only one
- * succeeds. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
+ * process succeeds. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
   const isByDay = (await session.query(canPartitionSql)).length > 0;

@@ -50,8 +50,8 @@ const partitionsSql = `
 /**
  * Returns the statements that create the tables for schema version 1, in the first schema in the `search_path`.
  *
- * Without partitions, the statements create only plain tables and b-trees. Other databases with the PostgreSQL protocol
- * also support these.
+ * Without partitions, the statements create only plain tables and b-trees, for other databases with the PostgreSQL
+ * protocol.
  *
  * @param isByDay - whether deletion records are partitioned by day, which requires PostgreSQL itself
  */

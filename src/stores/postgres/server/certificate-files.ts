@@ -114,10 +114,10 @@ function readPem(path: string): string {
   }
 }
 
-/** Returns the certificates in a PEM text. Returns `undefined` without certificates, or for an invalid one. */
+/** Returns the certificates in a PEM text. Returns `undefined` for a text without certificates or an invalid text. */
 function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   const blocks = pem.split(/(?=-----BEGIN )/).slice(pem.startsWith("-----BEGIN ") ? 0 : 1);
-  // A file may end anywhere while another program writes it. A client's file may also contain the key.
+  // A file may end anywhere while another program writes the file. A client's file may also contain the key.
   if (!blocks.every((block) => /-----END [A-Z0-9 ]+-----/.test(block))) return undefined;
   const certificates = blocks.filter((block) => /^-----BEGIN (?:X509 )?CERTIFICATE-----/.test(block));
   try {

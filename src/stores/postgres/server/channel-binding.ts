@@ -8,7 +8,7 @@ const mechanism = "SCRAM-SHA-256-PLUS";
  * client refuses before it sends the password or a proof of the password. node-postgres would continue without binding.
  *
  * @returns a function that returns why the server was refused. Call the function once the client has connected. The
- * client may report a successful connection before it notices that the connection is closed
+ * client may report success before it notices that the connection is closed
  */
 export function requireChannelBinding({ connection }: Client): () => Error | undefined {
   let isBound = false;

@@ -20,7 +20,7 @@ export interface SessionTimeouts {
   readonly lockTimeoutMs: number;
   /** Timeout for a statement, after which the server cancels the statement. */
   readonly statementTimeoutMs: number;
-  /** Timeout for a response, if the server does not cancel the statement. After it, the connection is closed. */
+  /** Timeout for a response, after which the connection is closed. Used if the server does not cancel the statement. */
   readonly responseTimeoutMs: number;
 }
 
@@ -159,7 +159,7 @@ export async function abortStatement(client: Client): Promise<boolean> {
 // compilation.
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
-/** Returns the session's `options`. They follow the URL's options, and override the URL's options. */
+/** Returns the session's `options`, which follow and override the URL's options. */
 export function sessionOptions(options: Pick<ConnectOptions, "timeouts" | "cachesPlans" | "settings">): string {
   const { timeouts, cachesPlans, settings } = options;
   // Sets timeouts in `options`, because node-postgres cannot send timeout 0. Timeout 0 overrides the role's timeout.

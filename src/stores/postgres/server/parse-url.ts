@@ -1,9 +1,7 @@
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
-// postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS:
-//   postgresql://[userspec@][hostspec][/dbname][?paramspec] userspec: user[:password]    hostspec: [host][:port][,...]
-//     paramspec: name=value[&...] A database name with an unencoded @ or / is refused, because it is probably part of
-//   an unencoded password.
+// Matches a connection URI (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS). A database name with
+// an unencoded @ or / is refused, because @ and / are probably a part of an unencoded password.
 const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
 // Captures an IPv6 address without the brackets.

@@ -5,7 +5,7 @@ import { sqlStateOf } from "./sql-state.ts";
 // pins.
 
 // A commit must wait for the disk and for synchronous standbys, because the store acknowledges the commit to a caller.
-// NULL resets the setting to its value when the connection started. `remote_apply` is kept, because it waits longer.
+// NULL resets the setting to its value when the connection started. `remote_apply` is kept, because it waits for more.
 const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;

@@ -5,7 +5,7 @@ import type { Session } from "./session.ts";
 export class SessionPool {
   readonly #open: () => Session;
   readonly #max: number;
-  /** All open sessions. Their number is the largest number of sessions in use so far. */
+  /** All open sessions. The pool has as many sessions as were ever in use at the same time. */
   readonly #sessions: Session[] = [];
   /** Idle sessions. The last used session is reused first. */
   readonly #idle: Session[] = [];

@@ -213,7 +213,7 @@ export class Session {
 
   /**
    * Begins a transaction with {@link beginSql}. Disconnects after an error. If the connection is lost during the
-   * transaction, all statements fail until {@link discard}. Otherwise the remaining statements would run without the
+   * transaction, all statements fail until {@link discard}. The remaining statements must not run without the
    * transaction.
    */
   async begin(characteristics: string): Promise<void> {
@@ -307,7 +307,7 @@ export class Session {
     throw new InDoubtError(this.#durabilityProblem);
   }
 
-  /** Closes a connection after a cancel request. A late request could otherwise cancel the next statement. */
+  /** Closes a connection after a cancel request, because a late request could cancel the next statement. */
   #release(client: Client, isAccepted: Promise<boolean>): void {
     this.#dropClient(client);
     // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.

@@ -40,7 +40,7 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
       `sslrootcert=system in the database URL requires sslmode=verify-full, got ${sslMode ?? "ssl=true"}`,
     );
   }
-  // Without a file, Node.js trusts its bundled authorities. With NODE_USE_SYSTEM_CA=1, it also trusts the system's.
+  // Without a file, Node.js trusts its bundled authorities. NODE_USE_SYSTEM_CA=1 adds the system's authorities.
   if (trustsSystem) paths.delete("sslrootcert");
   return { mode, paths };
 }
