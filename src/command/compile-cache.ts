@@ -7,8 +7,7 @@ import { join } from "node:path";
  * Caches compiled code between starts. The cache reduces the time for later imports from 0.1 s to 0.04 s.
  *
  * Node runs cached code without further checks, and another user on the machine could create Node's default folder
- * first. So compiled code is cached in a separate folder. If another user can write to the separate folder, nothing is
- * cached.
+ * first. So the cache is in a separate folder. If another user can write to the separate folder, nothing is cached.
  */
 export function cacheCompiledCode(): void {
   // If the environment names a cache folder, Node already uses that folder.

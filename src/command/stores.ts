@@ -130,7 +130,7 @@ function readSince(flags: ParsedFlags): Date | undefined {
   );
 }
 
-// Date converts February 31 to March 2, so a date that changes in a round trip is invalid.
+// Date converts February 31 to a day in March. A date that changes in a round trip is invalid.
 function isDay(text: string): boolean {
   return new Date(text).toISOString().startsWith(text);
 }

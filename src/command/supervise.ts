@@ -77,8 +77,7 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
 
 class Workers {
   /**
-   * The current workers, by slot. A replacement gets the slot of the exited worker, so that the slot's metrics
-   * continue.
+   * The current workers, by slot. A replacement gets the exited worker's slot, so that the slot's metrics continue.
    */
   readonly #current: Map<number, ChildProcess>;
   readonly #sharedPort: SharedPort;

@@ -20,8 +20,8 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 
 /**
  * Returns the audit trail for a call, and the fields in the call's log line. The fields are the caller, the reason for
- * a refused credential, the store's problem, and the plant's id. A call has an audit trail only if its credential was
- * refused, or if it is a deletion with a plant's id.
+ * a refused credential, the store's problem, and the plant's id. Only a call with a refused credential or a deletion
+ * with a plant's id has an audit trail.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);

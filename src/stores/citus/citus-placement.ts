@@ -29,7 +29,7 @@ const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY
 // Maximum number of rows per transaction. The maximum is low, because a shard compares each plant id with each `seq`.
 const droppedMax = 1_000;
 
-// Does not use SKIP LOCKED, because Citus supports that only for one shard. Processes may wait for each other.
+// Does not use SKIP LOCKED, because Citus supports SKIP LOCKED only for one shard. Processes may wait for each other.
 const oldRecordsSql = ({ deletions }: StoreSchema): string => `
   SELECT plant_id, seq FROM ${deletions} WHERE deleted_at < pg_catalog.now() - $1::interval
   ORDER BY deleted_at LIMIT $2::integer`;
@@ -86,8 +86,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     },
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
-    // Drops records without pauses. With pauses, deletions could add records faster, because dropping costs half as
-    // much.
+    // Drops records without pauses. With pauses, deletions could add records faster than retention drops records.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>

@@ -30,9 +30,10 @@ const mayDropRecords = `EXISTS (
  * this server has such a trigger, or if plants are on another server, whose triggers are unknown.
  *
  * After nodes change, such as in a failover, Citus runs the function on the coordinator until all nodes know the
- * change. The deletions are then committed on the plants' workers. If the function finds no plant, it writes records on
- * the workers and rolls the records back. The commit then waits for the workers' standbys, even after a rollback to a
- * savepoint. If a trigger prevents these records, the deletion is retried until a worker runs the function.
+ * change. The deletions are then committed on the plants' workers. If the function deletes no plant, it writes records
+ * for the missing plants on the workers, and rolls the records back. The commit then waits for the workers' standbys,
+ * even after a rollback to a savepoint. If a trigger prevents these records, the deletion is retried until a worker
+ * runs the function.
  */
 export const functionBody: string = `
   DECLARE

@@ -6,12 +6,13 @@ export interface StoreProblem {
   readonly isTemporary: boolean;
   /**
    * Whether an operator must act before a restart. Otherwise the restarted server would use another file, or deleted
-   * plants would be restored. Only for permanent problems.
+   * plants would be restored. Set only for permanent problems.
    */
   readonly needsOperator?: boolean;
   /**
    * Whether the problem may end within seconds, like a restart or a failover. The problem is reported only once the
-   * problem has lasted for {@link StoreHealthOptions.graceMs} since the first check. Until then, callers wait.
+   * problem has lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found
+   * the problem. Until then, callers wait.
    */
   readonly mayBeBrief?: boolean;
 }

@@ -12,7 +12,7 @@ export type Upkeep =
   | { readonly kind: "checkpoints-stalled"; readonly problem: string }
   /** The write-ahead log is copied into the file again. */
   | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
-  /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the server's error. */
+  /** A pooler does not keep prepared statements. The store prepares no more statements. `problem` is the error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
   /** A pooler refuses the store's timeouts, and the role's timeouts differ. `problem` says what to do. */
   | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string }

@@ -5,7 +5,7 @@ import { queuedStore } from "./queued-store.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
 
 /**
- * Opens an in-memory store for benchmarks and tests, whose plants are the given set. Only deletions with an idempotency
+ * Opens an in-memory store with the given set of plants, for benchmarks and tests. Only deletions with an idempotency
  * key are recorded.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {

@@ -4,7 +4,7 @@ const intervalMs = 1_000;
 /** The target delay, in milliseconds. RFC 8289 recommends a twentieth of the interval. */
 const targetMs = intervalMs / 20;
 
-/** If commits are slow, a batch's planned duration as a multiple of a commit's. Keeps the commit's share below 10 %. */
+/** Minimum ratio of a batch's planned duration to a commit's duration. The commit's share is then below 10 %. */
 const commitsPerBatch = 12;
 
 /**

@@ -16,7 +16,7 @@ export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
 
 /**
  * Returns the batch number of a record that is moved to SQLite. A UUID is hashed into a number below 2^62. New batches
- * get the numbers after the largest number, which then still fit in 64 bits.
+ * count on from the last number, and still fit in 64 bits.
  */
 export function batchNumberOf(batch: string): bigint {
   return uuidForm.test(batch) ? digestOf(batch).readBigUInt64BE() >> 2n : BigInt(batch);

@@ -31,7 +31,7 @@ export function wrapErrors(name: string, describe: (fault: unknown) => string, d
 
 async function* rethrowing<Item>(fail: (fault: unknown) => never, items: AsyncIterable<Item>): AsyncGenerator<Item> {
   try {
-    // `catch` does not get the consumer's errors, because an error in the consumer only closes the iterator.
+    // Errors in the consumer do not reach `catch`, because they only close the iterator.
     yield* items;
   } catch (fault) {
     fail(fault);

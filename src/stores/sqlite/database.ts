@@ -14,7 +14,7 @@ import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.t
 // Maximum size of the write-ahead log after a checkpoint, in bytes. Twice the usual size of a log.
 const walKeptBytes = 16 * 2 ** 20;
 
-/** Options for {@link openDatabase}. Only cloneable values, because the storage thread gets the options. */
+/** Options for {@link openDatabase}. All values are cloneable, because the storage thread gets the options. */
 export interface DatabaseOptions {
   readonly file: string;
   /** Timeout for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */

@@ -8,11 +8,11 @@ import { lockGapMs, runInTransaction } from "./transaction.ts";
 const lockTimeoutMs = 60_000;
 
 // Maximum number of ids that are sorted together (2 MB). Random ids are distributed over all table pages. For sorted
-// ids, a transaction writes a page range instead of one page per id. Importing 5 million sorted ids takes a quarter of
-// the CPU time.
+// ids, a transaction writes a page range instead of one page per id. Sorting reduces the CPU time for 5 million ids to
+// a quarter.
 const batchMax = 250_000;
 
-// Maximum number of ids per transaction. Large enough for a low commit cost, but short for a server that waits.
+// Maximum number of ids per transaction. Large enough for a low commit cost, but small enough for waiting servers.
 const transactionMax = 10_000;
 
 /** Starts an import into a store. A server may use the store at the same time. The import owns the connection. */

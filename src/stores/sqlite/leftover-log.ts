@@ -9,10 +9,11 @@ import { WalIndexFile } from "./wal-index.ts";
 const partBytes = 4 * 2 ** 20;
 
 /**
- * Makes the commits in an existing write-ahead log durable, and checks that the log belongs to the file. The file must
- * not be read before. SQLite reads the log from the system's page cache. The cache may contain commits that are not on
- * disk, because a process was killed before a sync, or because a sync failed. After a failed sync, the system marks the
- * pages as written, and another sync does not write the pages. So this function writes the whole log again, unchanged.
+ * Makes the commits in an existing write-ahead log durable, and checks that the log belongs to the file. Call this
+ * function before reading the file. SQLite reads the log from the system's page cache. The cache may contain commits
+ * that are not on disk, because a process was killed before a sync, or because a sync failed. After a failed sync, the
+ * system marks the pages as written, and another sync does not write the pages. So this function writes the whole log
+ * again, unchanged.
  *
  * The check is necessary because SQLite copies any log with the right name into the file, even an earlier file's log.
  * The check is skipped if another process has the file open, because other processes cannot write during the check.

@@ -9,7 +9,7 @@ export interface Migration extends SchemaStep {
 /**
  * Creates schema version 1.
  *
- * - `plants` is a rowid table. The id is the key of the b-tree itself, and every int64 is a valid rowid.
+ * - `plants` is a rowid table. The id is the key of the b-tree, and every int64 is a valid rowid.
  * - In `deletions`, plant_id is not unique, because a restored plant can be deleted again. deleted_at is in
  *   milliseconds since 1970-01-01 UTC. batch is a number that counts commits.
  * - `plantstore_schema` contains the oldest release that can use the schema. `user_version` is the schema version.

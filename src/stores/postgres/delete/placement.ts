@@ -52,7 +52,7 @@ export interface Placement {
   ): Promise<readonly Row[]>;
   /** Waits until the standbys have earlier deletions of missing plants. */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
-  /** Returns the records with these deletions' keys: key, plant, subject and `seq`. `seq` is NULL unless durable. */
+  /** Returns key, plant, subject and `seq` from the records with these keys. `seq` is NULL if not durable. */
   findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;
   /**
    * The pause after dropping a slice of expired records during deletions, as a multiple of the slice's duration. The

@@ -90,8 +90,7 @@ class BatchRun {
     // Invariant: `isInDoubt` stays true from the first attempt that may have been committed.
     let isInDoubt = start.token !== undefined;
     let isCareful = isInDoubt || start.isCareful === true;
-    // If other deletions wait for locks, the first attempt is careful, so that one timeout is enough to split the
-    // batch.
+    // If other deletions wait for locks, the first attempt is careful, and a single timeout may split the batch.
     let hasTimedOut = start.isCareful === true;
     let lastFailure: BatchFailure | undefined;
     for (let attempts = 0; ; attempts++) {
@@ -123,8 +122,7 @@ class BatchRun {
       const ending = endingOf(fault, isInDoubt);
       // equivalent mutant: after this throw, lastFailure is never read.
       if (step === "fail" || !session.hasTime) throw new BatchFailure(ending, fault, server);
-      // Thrown if all calls are cancelled before the next attempt. Cancelled calls do not mean that the server has a
-      // problem.
+      // Thrown if all calls are cancelled before the next attempt. Cancelled calls do not make the server unhealthy.
       lastFailure = new BatchFailure(ending, fault, "healthy");
     }
   }

@@ -21,7 +21,7 @@ interface Statements {
 }
 
 /**
- * Builds the statements for batches with or without idempotency keys. Each parameter is an array parallel to the ids.
+ * Builds the statements for batches with or without idempotency keys. Each column is an array parallel to the ids.
  *
  * A plain `= ANY` locks rows in index scan order, so overlapping batches from several processes do not deadlock. With a
  * join in the DELETE, the planner could choose another order.

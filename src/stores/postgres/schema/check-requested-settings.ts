@@ -28,8 +28,8 @@ const refusedSqlStates = /^(?:22|42|55)/;
 /**
  * Returns whether a setting has this value now, or had this value when the connection started. A pooler may have set
  * the current value, and the role may have set the initial value. Some settings, such as `log_connections`, can only be
- * set when a connection starts. For these, only checks that the client has set a value. The server may format the value
- * differently, and no guarantee depends on the value.
+ * set when a connection starts. For such a setting, only checks that the client has set a value. The server may format
+ * the value differently, and no guarantee depends on the value.
  */
 async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
   try {

@@ -2,7 +2,7 @@ const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempote
 
 /**
  * Merges records that are partitioned by day into one table, so that Citus can distribute the table. Keeps triggers and
- * privileges. The statement runs in one transaction. It first detaches a partition, because detaching blocks
+ * privileges. The statement runs in one transaction, and first detaches a partition, because detaching blocks
  * deletions. With concurrent deletions, the new table could reuse a `seq`.
  */
 export const mergePartitionsSql: string = `

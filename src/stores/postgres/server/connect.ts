@@ -128,9 +128,9 @@ const cancelCode = 80_877_102;
 
 /**
  * Asks the server to cancel a connection's statement. Otherwise the statement may wait for synchronous standbys
- * forever, even after the connection is closed. Resolves to whether the server accepted the request within {@link
- * closeTimeoutMs}. Keep the connection open until the promise resolves, because PgBouncer forgets the statement when
- * the connection is closed.
+ * forever, even after the connection is closed. Resolves to whether the server accepted the request in time
+ * ({@link closeTimeoutMs}). Keep the connection open until the promise resolves, because PgBouncer forgets the
+ * statement when the connection is closed.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);

@@ -44,9 +44,8 @@ export class NamedStatements {
   }
 }
 
-// 26000 means that the prepared statement does not exist, and 42P05 that the statement already exists. A trigger has
-// raised an error with a context (`where`). RevalidateCachedQuery reports that a table change has altered the result's
-// types.
+// 26000 means that the prepared statement does not exist, and 42P05 that the statement already exists. An error with a
+// context (`where`) comes from a trigger. RevalidateCachedQuery fails if a table change has altered the result.
 function isRefusal(fault: Error): boolean {
   if ("where" in fault && fault.where !== undefined) return false;
   const state = sqlStateOf(fault);
