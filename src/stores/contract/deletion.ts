@@ -50,9 +50,9 @@ export interface FailedEnding {
 }
 
 /**
- * A deletion's state. The states do not show what a store does with a sent batch. A deferred deletion waits for a
- * later batch. A deletion is deferred if another transaction has locked its plant or uses its idempotency key, or if
- * another deletion in the batch has the same plant or key. A deletion is in doubt if an attempt may be committed.
+ * A deletion's state. The states do not show what a store does with a sent batch. A deferred deletion waits for a later
+ * batch. A deletion is deferred if another transaction has locked its plant or uses its idempotency key, or if another
+ * deletion in the batch has the same plant or key. A deletion is in doubt if an attempt may be committed.
  */
 export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "answered";
 

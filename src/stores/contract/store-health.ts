@@ -11,8 +11,8 @@ export interface StoreProblem {
   readonly needsOperator?: boolean;
   /**
    * Whether the problem may end within seconds, like a restart or a failover. The problem is reported only once the
-   * problem has lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found
-   * the problem. Until then, callers wait.
+   * problem has lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found the problem.
+   * Until then, callers wait.
    */
   readonly mayBeBrief?: boolean;
 }

@@ -16,8 +16,8 @@ const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches with at most `batchMax` ids. Lines end with LF or CRLF. The last line
- * may lack its line ending. Empty lines are skipped.
+ * Reads text with one id per line, in batches with at most `batchMax` ids. Lines end with LF or CRLF. The last line may
+ * lack its line ending. Empty lines are skipped.
  *
  * @throws InvalidLineError at the first line that is not a canonical int64. No id from the same batch is yielded
  */
