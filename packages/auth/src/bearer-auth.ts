@@ -16,13 +16,13 @@ import {
   type TokenVerifier,
 } from "./token-verifier.ts";
 
-/** What authentication needs of a request. */
+/** The properties of a request that authentication reads. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues"> &
   Partial<Pick<AdmitRequest, "path">>;
 
 /**
- * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, and `interceptor`
- * in any other Connect server.
+ * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, and
+ * `interceptor` in any other Connect server.
  *
  * Refusals are `ConnectError`s: `Unauthenticated` and `PermissionDenied` with a challenge in `www-authenticate`, or
  * `Unavailable` with `retry-after` when the token cannot be verified right now. The reason is the error's `cause` (see
@@ -30,23 +30,23 @@ export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization"
  */
 export interface BearerAuth extends CredentialChecks {
   /**
-   * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. Throws, or
-   * rejects with, the refusal. Requests whose path matches no procedure need a credential too.
+   * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. If the request
+   * is refused, throws the error or rejects with it. Requests whose path matches no procedure need a credential too.
    *
    * With `requiredScope` or `services`, a request without a procedure, such as an MCP request, is only authenticated.
-   * The returned function authorizes its procedure, and the gateway calls it as soon as the procedure is known. An
-   * `admit` that calls this one must therefore return its result.
+   * The returned function authorizes the request's procedure. The gateway calls the function as soon as the procedure
+   * is known. An `admit` that wraps this `admit` must therefore return the same function.
    */
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
   /**
-   * Makes the same checks for each call. A principal that `admit` has stored is only authorized again. RPCs in a
-   * service with the option `required_scopes` fail with `Internal` if `services` lacks them or has them with other
-   * scopes.
+   * Authenticates and authorizes each call. If `admit` has already stored a principal, the principal is only authorized
+   * again. RPCs in a service with the option `required_scopes` fail with `Internal` if `services` lacks them or has
+   * them with other scopes.
    */
   readonly interceptor: Interceptor;
   /**
-   * Returns the option `describeSecurity` for `createOpenApi`. RPCs in `open` need no credential. Others need the one
-   * with this name in `securitySchemes`, with the RPC's scopes.
+   * Returns the option `describeSecurity` for `createOpenApi`. RPCs in `open` need no credential. Other RPCs need the
+   * credential that `securitySchemes` has under the name `scheme`, with the RPC's scopes.
    */
   describeSecurity(this: void, scheme: string): (method: DescMethod) => readonly OpenApiSecurityRequirement[];
 }
@@ -90,7 +90,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 
   function admit(request: CredentialRequest): ReturnType<BearerAuth["admit"]> {
     const { procedure, authorization, connection, path } = request;
-    // An unknown path needs a credential too. Otherwise anyone could probe which paths exist.
+    // An unknown path needs a credential too, because otherwise anyone could probe which paths exist.
     if (procedure !== undefined && isOpen(procedure)) return;
     const principal = authenticate(authorization, connection, path);
     if (principal instanceof Promise) return principal.then((known) => accept(request, known));
@@ -119,8 +119,8 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 /**
  * Creates a reader that caches each connection's last parsed credential, because clients repeat it with every request.
  *
- * Only the parsed credential is cached, never whether it is valid. The verifier is called every time, so nothing has to
- * be invalidated when tokens, keys or the clock change.
+ * The cache never stores whether a credential is valid. The verifier is called every time, so nothing has to be
+ * invalidated when tokens, keys or the clock change.
  */
 function createCredentialReader(): (
   authorization: string | null,
@@ -128,7 +128,8 @@ function createCredentialReader(): (
 ) => PresentedToken | BearerProblem {
   const cacheByConnection = new WeakMap<object, { readonly authorization: string; readonly token: PresentedToken }>();
   return function readCredential(authorization, connection) {
-    // bench/auth: 0.1 µs for a token with 900 characters, whose SHA-256 costs 0.8 µs and whose syntax check 0.5 µs.
+    // bench/auth: a cache hit takes 0.1 µs for 900 characters. Computing the SHA-256 takes 0.8 µs, the syntax check 0.5
+    // µs.
     const cached = connection && cacheByConnection.get(connection);
     if (cached !== undefined && cached.authorization === authorization) return cached.token;
     const read = readBearerToken(authorization);
@@ -137,7 +138,7 @@ function createCredentialReader(): (
     if (connection === undefined || authorization === null || read.token.length > cachedCharsMax) {
       return { text: read.token, digest };
     }
-    // A copy, because in V8 a substring keeps its whole string alive, here the request's head.
+    // The header is copied, because a V8 substring would keep the request's whole head alive.
     const copy = Buffer.from(authorization, "latin1").toString("latin1");
     const token = { text: copy.slice(-read.token.length), digest };
     cacheByConnection.set(connection, { authorization: copy, token });
@@ -146,14 +147,14 @@ function createCredentialReader(): (
 }
 
 /**
- * The longest token that is cached, in characters. Limited, because any client may send a token and leave the
- * connection idle.
+ * Maximum length of a cached token, in characters. The limit bounds memory, because any client may send a token and
+ * leave the connection idle.
  */
-// Signed tokens with many group claims reach 4 KiB. Longer ones are parsed and hashed with each request.
+// Signed tokens with many group claims reach 4 KiB. Longer tokens are parsed and hashed with each request.
 const cachedCharsMax = 4 * 1024;
 
 /**
- * Returns a function that returns the errors for a request, by its URL or path. Challenges name its metadata document.
+ * Returns a function that creates the errors for a request's URL or path. Challenges name the path's metadata document.
  */
 function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: string) => CredentialErrors {
   if (typeof resourceMetadata !== "object") {

@@ -1,4 +1,4 @@
-/** A token as the client sent it: well formed, not yet verified. */
+/** A well-formed token as the client sent it, before verification. */
 export interface BearerToken {
   readonly kind: "token";
   readonly token: string;
@@ -10,15 +10,15 @@ export interface BearerProblem {
 }
 
 /**
- * The longest token that is accepted, in characters (a token is ASCII, so also in bytes).
+ * Maximum length of an accepted token, in characters. Tokens are ASCII, so the limit in bytes is the same.
  *
- * 8 KiB: signed tokens with many group claims reach 4 KiB. Longer ones would only cost time to hash.
+ * Signed tokens with many group claims reach 4 KiB. Hashing tokens longer than 8 KiB would only cost time.
  */
 export const tokenLimitChars: number = 8 * 1024;
 
-// credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). Anchored, so that a duplicate header, whose values arrive
-// joined by ", ", is malformed. Only spaces are skipped (RFC 9110 §11.4). Trimming would also remove tabs and, in a
-// Latin-1 field value, no-break spaces.
+// credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). The pattern is anchored, so that duplicate headers, which
+// arrive joined by ", ", are malformed. Only spaces are skipped (RFC 9110 §11.4). `trim()` would also remove tabs and
+// no-break spaces (in Latin-1 field values).
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 // Matches any value with the bearer scheme, even if its token is malformed. `Bearertoken` is a different scheme.
@@ -32,8 +32,9 @@ const malformedToken: BearerProblem = { kind: "malformed" };
  * Reads the bearer token from an `Authorization` header's value. Never throws.
  *
  * Checks the syntax only. A `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
- * distinguished because their challenges differ. Only the latter has `error="invalid_token"` (RFC 6750 §3.1), without
- * which a client may retry forever. A token longer than {@link tokenLimitChars} is malformed.
+ * distinguished because their challenges differ. Only the challenge for invalid credentials has `error="invalid_token"`
+ * (RFC 6750 §3.1). Without this error a client may retry forever. A token longer than {@link tokenLimitChars} is
+ * malformed.
  *
  * @example
  * ```ts
@@ -44,7 +45,7 @@ const malformedToken: BearerProblem = { kind: "malformed" };
  */
 export function readBearerToken(authorization: string | null): BearerToken | BearerProblem {
   if (authorization === null || authorization === "") return missingToken;
-  // Checked first, so that the pattern does not run over a very long header.
+  // The length is checked first, so that the pattern does not run over a very long header.
   const isShort = authorization.length <= "Bearer ".length + tokenLimitChars;
   // Schemes are case-insensitive (RFC 9110 §11.1). Curl and Go send "Bearer", some SDKs "bearer".
   const token = isShort ? bearerCredentials.exec(authorization)?.[1] : undefined;

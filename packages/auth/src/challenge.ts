@@ -11,10 +11,10 @@ export interface Challenge {
 }
 
 /**
- * Formats a challenge as a `WWW-Authenticate` field value: RFC 6750 §3 in RFC 9110 §11.6.1 syntax.
+ * Formats a challenge (RFC 6750 §3) as a `WWW-Authenticate` field value (RFC 9110 §11.6.1).
  *
- * Every value is a quoted-string, even where a token is allowed: RFC 6750 requires the quotes for `scope` and the error
- * parameters, and some clients parse only the quoted form.
+ * Every value is a quoted-string, even where a token is allowed. RFC 6750 requires the quotes for `scope` and the error
+ * parameters, and some clients parse only quoted values.
  *
  * @throws RangeError when a value contains a character outside printable ASCII
  *

@@ -8,7 +8,8 @@ export interface CredentialChecks {
   /** Returns whether a procedure may be called without a credential. */
   isOpen(procedure: string): boolean;
   /**
-   * Returns the principal for an `Authorization` field value. Throws, or rejects with, the refusal.
+   * Returns the principal for an `Authorization` field value. If the credential is refused, throws the error or rejects
+   * with it.
    *
    * @param connection - the connection that sent the field. The last parsed credential is cached per connection
    * @param url - the URL or request path, which determines the metadata document in the challenge
@@ -23,11 +24,11 @@ export interface CredentialChecks {
 }
 
 /**
- * Creates a Connect interceptor that checks every call's bearer metadata, `Authorization: Bearer <token>` (RFC 6750
- * §2.1), except to open procedures such as health checks.
+ * Creates a Connect interceptor that checks every call's `Authorization: Bearer <token>` (RFC 6750 §2.1). Calls to open
+ * procedures, such as health checks, are not checked.
  *
  * The interceptor stores the principal under `principalKey` for the handler. A call with a missing, malformed or
- * invalid token fails with `Unauthenticated`, and one with a token without the required scope fails with
+ * invalid token fails with `Unauthenticated`. A call whose token lacks the required scope fails with
  * `PermissionDenied`. Both errors have a challenge in `www-authenticate`. If the token cannot be verified at the
  * moment, the call fails with `Unavailable` and `retry-after`.
  *
@@ -40,7 +41,7 @@ export function createCredentialInterceptor(
   auth: CredentialChecks,
   requireDefined: (method: DescMethod) => void,
 ): Interceptor {
-  // Built once per RPC, because V8 would hash a new string in each call's lookup.
+  // Each RPC's string is built once, because V8 would hash a new string in each call's lookup.
   const procedures = new Map<DescMethod, string>();
   const procedureOf = (method: DescMethod): string => {
     let procedure = procedures.get(method);

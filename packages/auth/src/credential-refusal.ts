@@ -16,8 +16,8 @@ export type RefusalKind =
   | "unavailable";
 
 /**
- * Why a credential was refused, for the audit log. The refusal is the `cause` of the response's error, and is never
- * sent to the client.
+ * The reason why a credential was refused, for the audit log. The refusal is the `cause` of the response's error, and
+ * is never sent to the client.
  */
 export class CredentialRefusal {
   readonly kind: RefusalKind;
@@ -48,9 +48,9 @@ export interface CredentialErrors {
  * Returns one realm's errors, each with its code, message and challenge.
  *
  * The messages state *that* a token is invalid, has expired or lacks a scope, so that a client knows whether to obtain
- * another one. They never state why, which would help an attacker who guesses tokens. Challenges are formatted once, so
- * that refusals, which anyone can trigger, are cheap. Each call gets a new error, because Connect writes to its
- * metadata.
+ * another token. The messages never state why, because the reason would help an attacker who guesses tokens. Challenges
+ * are formatted once, because anyone can trigger refusals, which must be cheap. Each call gets a new error, because
+ * Connect writes to the error's metadata.
  *
  * @throws RangeError when the realm or the URL is not printable ASCII
  */

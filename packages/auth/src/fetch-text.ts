@@ -4,23 +4,23 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 export interface ProviderRequest {
   readonly url: URL;
   readonly header?: Readonly<Record<string, string>> | undefined;
-  /** The form to send with POST. By default, the request is a GET. */
+  /** The form to send with POST. A request without a form is a GET. */
   readonly form?: URLSearchParams | undefined;
   /** Aborts the request, whether it is waiting for the headers or for the body. */
   readonly signal: AbortSignal;
 }
 
-/** A response body, or why the request failed. Contains the HTTP status if there was a response. */
+/** A response body, or the problem with the request. `httpStatus` is set if there was a response. */
 export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
-/** The largest response body, in bytes. A set with 100 RSA keys and certificate chains takes 400 KB. */
+/** Maximum size of a response body, in bytes. A set with 100 RSA keys and certificate chains takes 400 KB. */
 export const providerResponseLimitBytes: number = 512 * 1024;
 
 /**
  * Sends a request to an identity provider and returns the response body. Never throws.
  *
  * Any status other than 200 is a problem. Redirects are not followed, because only the configured URL was checked to be
- * safe. Problems contain the URL and the reason, never the request content.
+ * safe. A problem contains the URL and the reason, never the request's content.
  */
 export async function fetchText({ url, header, form, signal }: ProviderRequest): Promise<FetchedText> {
   try {
@@ -47,7 +47,7 @@ async function readBounded(
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let lengthBytes = 0;
   let text = "";
-  // Counts the bytes after decompression. Returning from the loop closes the connection.
+  // The limit applies to the bytes after decompression. Returning from the loop closes the connection.
   for await (const chunk of body) {
     lengthBytes += chunk.byteLength;
     if (lengthBytes > providerResponseLimitBytes) {
@@ -63,7 +63,8 @@ export function withoutQuery(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }
 
-// undici's message is "fetch failed". The actual reason (ECONNREFUSED, a certificate) is in the cause.
+// undici's message is "fetch failed". The error's `cause` has the actual reason, such as ECONNREFUSED or an invalid
+// certificate.
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -1,10 +1,9 @@
 /**
  * Authentication: parses a request's bearer credential, verifies it and stores the principal.
  *
- * `readBearerToken` checks the syntax, a `TokenVerifier` returns a token's principal, and `createBearerAuth` stores the
+ * `readBearerToken` checks the syntax, and a `TokenVerifier` returns a token's principal. `createBearerAuth` stores the
  * principal under `principalKey` for the handler, or turns a failure into the response that the standards prescribe.
- * Verifiers do not see requests, and the module does not use sockets. The module imports only types and option checks
- * from the gateway.
+ * Verifiers get the token, not the request. The module imports only types and option checks from the gateway.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
 export type { BearerAuthOptions } from "./bearer-auth-options.ts";

@@ -12,13 +12,16 @@ export interface TokenRequest {
   readonly name: string;
   /** The token prefix. */
   readonly prefix: string;
-  /** Scopes separated by commas, or `-` for all. */
+  /** Scopes separated by commas, or `-` for all scopes. */
   readonly scopes: string;
-  /** An RFC 3339 date-time, or `-` for never. */
+  /** The expiry as an RFC 3339 date-time. `-` means that the token never expires. */
   readonly expiry: string;
-  /** The file of token hashes to add the token to, or `undefined` for none. */
+  /** The file of token hashes to which the token is added. `undefined` adds the token to no file. */
   readonly file: string | undefined;
-  /** Returns why a well-formed scope is rejected, or `undefined`. By default, every well-formed scope is accepted. */
+  /**
+   * Returns why a well-formed scope is rejected, or `undefined` to accept it. By default, every well-formed scope is
+   * accepted.
+   */
   readonly scopeProblem?: ScopeProblem | undefined;
 }
 
@@ -42,7 +45,7 @@ export interface IssuedToken {
 /**
  * Creates a random 256-bit token and, if a file is given, adds its line to the file.
  *
- * Returns the problems if the request or the file is invalid. No token is then created. Rejects with a TypeError for
+ * If the request or the file is invalid, returns the problems and creates no token. Rejects with a TypeError for
  * unknown properties.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {

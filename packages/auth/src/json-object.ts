@@ -3,14 +3,14 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 /** A JSON object whose members have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Returns whether a value is a JSON object, not an array or `null`. */
+/** Returns whether a value is a JSON object. Arrays and `null` are not. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**
  * Returns whether a member name in the object contains a backslash. In V8 13 and 14, `JSON.parse` may return a name
- * that contains an escape without decoding it (nodejs/node#63785), so that an escaped `cnf` would be missed.
+ * without decoding its escapes (nodejs/node#63785), so an escaped `cnf` would be missed.
  */
 export function hasNameWithBackslash(object: JsonObject): boolean {
   return Object.keys(object).some((name) => name.includes("\\"));

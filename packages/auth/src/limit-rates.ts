@@ -6,18 +6,24 @@ import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
 /** Options for {@link limitRates}. */
 export interface CallRates {
-  /** Calls per second by each principal, from all addresses, and a burst's size. Unlimited by default. */
+  /**
+   * Maximum number of calls per second by each principal, from all addresses together. A burst may have as many calls.
+   * By default, the rate is unlimited.
+   */
   readonly perPrincipal?: number | undefined;
-  /** Calls per second from each IP address or IPv6 /64 network, and a burst's size. Unlimited by default. */
+  /**
+   * Maximum number of calls per second from each IPv4 address or IPv6 /64 network. A burst may have as many calls. By
+   * default, the rate is unlimited.
+   */
   readonly perAddress?: number | undefined;
 }
 
 const callRatesNames: OptionNames<CallRates> = { perPrincipal: true, perAddress: true };
 
 /**
- * Returns an `admit` that also limits each address's and each principal's rate. Without limits, the same function is
- * returned. An address's rate is checked before the credential. A rate below 1 allows one call in several seconds.
- * Health checks are not limited.
+ * Returns an `admit` that also limits each address's and each principal's call rate. Without limits, returns `admit`
+ * itself. An address's rate is checked before the credential. A rate below 1 allows one call in several seconds. Health
+ * checks are not limited.
  *
  * @throws TypeError for unknown options
  */
@@ -50,6 +56,7 @@ function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | 
 
 function takeOfPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
   const principal = contextValues.get(principalKey);
-  // The key includes the issuer, because two issuers may have the same subject. Neither contains a line break.
+  // The key includes the issuer, because two issuers may have the same subject. Neither issuers nor subjects contain a
+  // line break.
   if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);
 }

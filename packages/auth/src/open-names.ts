@@ -1,6 +1,6 @@
 /**
- * Returns a problem with a name in `open`, or `undefined` if a service or an RPC can have the name. A name in another
- * form would match nothing, and the RPC would need a credential.
+ * Returns a problem with a name in `open`, or `undefined` if a service or an RPC can have the name. Any other name
+ * would match nothing, and the RPC would need a credential.
  */
 export function openOptionProblem(name: unknown): string | undefined {
   if (typeof name === "string" && validName.test(name)) return undefined;

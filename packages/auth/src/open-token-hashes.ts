@@ -7,9 +7,9 @@ import type { TokenVerifier } from "./token-verifier.ts";
 
 /** Options for {@link openTokenHashes}. */
 interface TokenHashesOptions {
-  /** Returns why a well-formed scope in the file is rejected, or `undefined`. */
+  /** Returns why a well-formed scope in the file is rejected, or `undefined` to accept the scope. */
   readonly scopeProblem?: ScopeProblem | undefined;
-  /** As in {@link createStaticTokenVerifier}. */
+  /** The parameter `tokenPrefix` for {@link createStaticTokenVerifier}. */
   readonly tokenPrefix?: string | undefined;
 }
 
@@ -17,8 +17,8 @@ interface TokenHashesOptions {
  * Opens a verifier for a file of token hashes, and watches the file. Added and removed lines take effect within a
  * second.
  *
- * Returns the problems if the first content is invalid. If the file becomes invalid later, that is logged and the
- * previous tokens stay valid.
+ * Returns the problems if the first content is invalid. If the file becomes invalid later, its problems are logged, and
+ * the previous tokens stay valid.
  */
 export async function openTokenHashes(
   path: string,
@@ -34,9 +34,10 @@ export async function openTokenHashes(
     apply(text = "") {
       const tokens = parseTokenHashes(text, scopeProblem);
       if (tokens.kind === "problems") return tokens;
-      // Outcomes are cached nowhere else, so removing a line revokes its token immediately.
+      // No cache stores outcomes for these tokens, so removing a line revokes its token immediately.
       verifier.replace(tokens.value);
-      // An empty file is valid, because the last token may be revoked, but it may also have been truncated by mistake.
+      // An empty file is valid, because the last token may be revoked. The warning is for a file that was truncated by
+      // mistake.
       if (tokens.value.length === 0)
         log.warn({ path }, "file of token hashes is empty; none of its tokens is accepted");
       return parsed({ tokens: tokens.value.length });

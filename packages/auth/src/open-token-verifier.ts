@@ -8,27 +8,30 @@ import type { ScopeProblem } from "./token-columns.ts";
 import { type StaticToken, createStaticTokenVerifier } from "./static-token.ts";
 import { createVerifierChain, type TokenVerifier } from "./token-verifier.ts";
 
-/** Where valid tokens come from. */
+/** The sources of valid tokens. */
 export interface TokenSources {
   /** Tokens defined in code. */
   readonly tokens?: readonly StaticToken[] | undefined;
-  /** The path to a file of token hashes, which is watched. */
+  /** The path to a watched file of token hashes. */
   readonly tokenHashesFile?: string | undefined;
   /**
-   * Returns why a well-formed scope in that file is rejected, or `undefined`. By default, every well-formed scope is
-   * accepted.
+   * Returns why a well-formed scope in `tokenHashesFile` is rejected, or `undefined` to accept the scope. By default,
+   * every well-formed scope is accepted.
    */
   readonly scopeProblem?: ScopeProblem | undefined;
   /**
-   * The prefix that our own tokens have. A mistyped token with this prefix is rejected, and never sent to an
-   * introspection endpoint.
+   * The prefix of static tokens. A mistyped token with this prefix is rejected, and never sent to an introspection
+   * endpoint.
    */
   readonly tokenPrefix?: string | undefined;
   /** JSON Web Token issuers. */
   readonly jwt?: readonly JwtSource[] | undefined;
-  /** An introspection endpoint for all other tokens. */
+  /** An introspection endpoint for the tokens that no other source recognises. */
   readonly introspection?: IntrospectionSource | undefined;
-  /** The sources' names, such as their settings. They are prefixed to the source's problems. None by default. */
+  /**
+   * The sources' names, such as the names of their settings. Each problem starts with its source's name. By default,
+   * problems have no such prefix.
+   */
   readonly names?: SourceNames | undefined;
 }
 
@@ -80,8 +83,8 @@ const tokenSourcesNames: OptionNames<TokenSources> = {
 /**
  * Opens a verifier for all configured sources, or returns all their problems.
  *
- * The verifier tries the cheapest source first. The caller closes it, and calls `reload` on SIGHUP. Rejects with a
- * TypeError for unknown options.
+ * The verifier tries the cheapest source first. The caller closes the verifier, and calls `reload` on SIGHUP. Rejects
+ * with a TypeError for unknown options.
  */
 export async function openTokenVerifier(sources: TokenSources, log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
   refuseUnknownOptions(sources, tokenSourcesNames, "openTokenVerifier");
@@ -110,7 +113,7 @@ async function withName<T>(name: string | undefined, opening: Promise<ParseResul
 }
 
 async function openJwt(issuers: readonly JwtSource[], log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
-  // Loading jose takes 40 ms, which a server without JWTs should not pay.
+  // jose is imported on demand, because loading it takes 40 ms, also for a server without JWTs.
   const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts").catch(explainMissingJose);
   return await openJwtVerifier(issuers, log);
 }

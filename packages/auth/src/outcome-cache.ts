@@ -1,35 +1,38 @@
 import type { TokenOutcome } from "./token-verifier.ts";
 
-/** The outcome for a token, and how long it may be cached. */
+/** The outcome for a token, and the times between which the outcome may be used. */
 export interface ExpiringOutcome {
   readonly outcome: TokenOutcome;
   /** When the outcome expires, in milliseconds by the clock that the cache's caller uses. */
   readonly untilMs: number;
   /**
-   * When the outcome was determined, by the same clock. Set if that clock can be set back. The outcome is not used
-   * before this time.
+   * When the outcome was determined, by the same clock as `untilMs`. Set if that clock can be set back. A cached
+   * outcome is not used while the clock shows an earlier time than `fromMs`.
    */
   readonly fromMs?: number;
 }
 
-/** Maximum valid tokens in one cache generation: enough for all callers on a busy day, about 5 MB. */
+/**
+ * Maximum number of valid tokens per cache generation. 10,000 tokens take about 5 MB, and suffice for a busy day's
+ * callers.
+ */
 const validTokensMax = 10_000;
 
-/** Maximum rejected tokens in one generation: enough for clients that repeat a token, and little memory in a flood. */
+/** Maximum number of rejected tokens per cache generation. 1,000 suffice for clients that repeat a token. */
 const rejectedTokensMax = 1_000;
 
 /**
- * Caches the outcomes for tokens by their digest. The tokens themselves are not stored.
+ * Caches the outcome for each token by the token's digest. The tokens themselves are not stored.
  *
- * Rejected tokens are stored separately, so that many of them cannot evict valid ones. Concurrent calls for the same
- * token share one verification.
+ * Rejected tokens are stored separately, so that many rejected tokens cannot evict valid tokens. Concurrent calls for
+ * the same token share one verification.
  */
 export class OutcomeCache<K extends ExpiringOutcome> {
   readonly #valid = new Generations<K>(validTokensMax);
   readonly #rejected = new Generations<K>(rejectedTokensMax);
   readonly #pending = new Map<string, Promise<TokenOutcome>>();
 
-  /** Returns the outcome for a token if it is still valid at `nowMs`. */
+  /** Returns the cached outcome for a token, or `undefined` if no outcome may be used at `nowMs`. */
   get(digest: string, nowMs: number): K | undefined {
     const cached = this.#valid.get(digest) ?? this.#rejected.get(digest);
     if (cached === undefined || nowMs >= cached.untilMs) return undefined;
@@ -53,12 +56,12 @@ export class OutcomeCache<K extends ExpiringOutcome> {
 }
 
 /**
- * A map with at most `2 * limit` values, which evicts those not used recently.
+ * A map with at most `2 * limit` values, which evicts values that were not used recently.
  *
- * A value that is used moves to the young generation. When that is full, it becomes the old generation, and the
- * previous old generation is dropped. A hit is usually one lookup, and eviction has no cost per value. Deleting a
- * single map's first entry each time would be slow, because deleted entries leave holes, which each search for the next
- * entry has to skip.
+ * A value that is used moves to the young generation. When the young generation is full, it becomes the old generation,
+ * and the previous old generation is dropped. A hit is usually one lookup, and eviction has no cost per value. In a
+ * single map, deleting the first entry each time would be slow, because each search for the first entry has to skip the
+ * deleted entries' holes.
  */
 class Generations<V> {
   readonly #limit: number;

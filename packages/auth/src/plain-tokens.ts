@@ -3,16 +3,17 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/** The shortest plain token, in characters. 16 random ones from the b64token alphabet have 96 bits. */
+/** Minimum length of a plain token, in characters. 16 random characters from the b64token alphabet have 96 bits. */
 const plainTokenMinChars = 16;
 
-/** Returns a static token with every scope and no expiry, which contains only the hash. */
+/** Returns a static token with every scope and no expiry. The static token contains only the hash. */
 export function toStaticToken(name: string, token: string): StaticToken {
   return { digest: digestOf(token), name, scopes: "all", expiresAtMs: undefined };
 }
 
 /**
- * Parses plain tokens: an array, or a string separated by commas, as in the environment variable for development.
+ * Parses plain tokens from an array, or from a string separated by commas, as in the environment variable for
+ * development.
  *
  * Spaces around a token are ignored. The tokens are named `token-1`, `token-2` … by position.
  */
@@ -30,7 +31,7 @@ export function parsePlainTokens(given: string | readonly string[]): ParseResult
 function plainTokenProblem(token: string): string | undefined {
   if (token.length === 0) return "is empty";
   if (token.length > tokenLimitChars) return `is longer than ${tokenLimitChars} characters`;
-  // Uses the header's parser, because a client could not send a token that it rejects.
+  // The header's parser rejects a token that no client could send.
   if (readBearerToken(`Bearer ${token}`).kind !== "token") {
     return 'contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
   }

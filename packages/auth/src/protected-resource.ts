@@ -1,7 +1,7 @@
 import type { Endpoint } from "@plantstore/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 
-/** This service's public description. */
+/** The public description of a service whose calls need a token. */
 export interface ProtectedResource {
   /** The display name. */
   readonly name: string;
@@ -12,19 +12,20 @@ export interface ProtectedResource {
   /** The scopes that procedures require. */
   readonly scopes: readonly string[];
   /**
-   * Paths below the base URL, such as `/mcp`, that each get a separate metadata document. A client accepts a document
-   * only if it describes the URL that the client has called (RFC 9728 §3.3). None by default.
+   * The paths below the base URL, such as `/mcp`, that are resources with a separate metadata document. Clients accept
+   * a document only if it describes the URL that they have called (RFC 9728 §3.3). By default, only the base URL has a
+   * document.
    */
   readonly paths?: readonly string[];
 }
 
 /** A protected resource's documents, and their URLs. */
 export interface ResourceMetadata {
-  /** The documents' endpoints, at the host's root and without authentication. */
+  /** The endpoints that serve the metadata documents, at the host's root and without authentication. */
   readonly endpoints: readonly Endpoint[];
-  /** The URL of the document for the base URL. */
+  /** The URL of the metadata document for the base URL. */
   readonly url: string;
-  /** The URLs of the documents for paths, by path, with and without the base URL's path. */
+  /** The URLs of the metadata documents by path. Each path is a key with and without the base URL's path. */
   readonly urlsByPath: ReadonlyMap<string, string>;
 }
 
@@ -37,8 +38,8 @@ const protectedResourceNames: OptionNames<ProtectedResource> = {
 };
 
 /**
- * Creates a protected resource's metadata documents (RFC 9728 §2): where to obtain tokens, and their scopes. Pass the
- * result to `createBearerAuth`, and its endpoints to the gateway.
+ * Creates a protected resource's metadata documents (RFC 9728 §2), which state where to obtain tokens, and their
+ * scopes. Pass the result to `createBearerAuth`, and its endpoints to the gateway.
  *
  * @throws TypeError for unknown properties, and for a path that does not start with a slash
  */
@@ -50,7 +51,7 @@ export function createResourceMetadata(resource: ProtectedResource): ResourceMet
     throw new TypeError(`paths of createResourceMetadata must be similar to "/mcp", got ${JSON.stringify(wrong)}`);
   }
   const basePath = publicUrl.pathname.replace(/\/+$/, "");
-  // A proxy in front of the gateway may have removed the base URL's path.
+  // Paths without the base URL's path are included, because a proxy in front of the gateway may have removed it.
   const urlsByPath = paths.flatMap((path) =>
     [path, basePath + path].map((key) => [key, publicUrl.origin + documentPathOf(basePath + path)] as const),
   );
@@ -78,7 +79,7 @@ function createDocument({ name, issuers, scopes }: ProtectedResource, resource: 
     bearer_methods_supported: ["header"],
     resource_name: name,
   });
-  // Cached for one hour, because the document changes only with the configuration.
+  // Clients may cache the document for one hour, because it changes only with the configuration.
   const header = { "content-type": "application/json", "cache-control": "public, max-age=3600" };
   return { path, atRoot: true, open: true, handle: () => ({ httpStatus: 200, header, body }) };
 }

@@ -4,7 +4,7 @@ import { isLoopback, notParsed, parsed, type ParseResult } from "./inputs/index.
  * Parses an identity provider's URL.
  *
  * The URL must be `https`, because anyone who can modify a key set can forge tokens. Plain `http` is allowed only for
- * loopback addresses, for a sidecar or a test. A user name or password is rejected, because URLs are logged.
+ * loopback addresses, such as for a sidecar or in a test. A user name or password is rejected, because URLs are logged.
  */
 export function parseProviderUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);

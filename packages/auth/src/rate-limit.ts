@@ -4,9 +4,15 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 
 /** Options for {@link createRateLimit}. */
 export interface RateLimitOptions {
-  /** The name in messages and header fields: printable ASCII without quotation marks, as in an sf-string. */
+  /**
+   * The limit's name in messages and header fields. Must be printable ASCII without quotation marks, as in an
+   * sf-string.
+   */
   readonly name: string;
-  /** The allowed calls per second for each key, and a burst's size. Below 1, one call is allowed in several seconds. */
+  /**
+   * Maximum number of calls per second for each key. A burst may have as many calls. A rate below 1 allows one call in
+   * several seconds.
+   */
   readonly callsPerSecond: number;
   /** The clock, in milliseconds. Defaults to `performance.now()`. */
   readonly nowMs?: () => number;
@@ -25,8 +31,8 @@ export interface RateLimit {
 }
 
 /**
- * The maximum number of keys in memory, about 10 MiB. Above this number, the least recently used key is evicted, which
- * has no effect if its bucket is full again.
+ * Maximum number of keys in memory, which take about 10 MiB. Above this number, the least recently used key is evicted.
+ * The eviction has no effect if the key's bucket is full again.
  */
 const rateLimitKeysMax = 100_000;
 
@@ -45,7 +51,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   const { name, callsPerSecond, nowMs = () => performance.now() } = options;
   const intervalMs = secondMs / callsPerSecond;
   const burstMs = Math.max(0, secondMs - intervalMs);
-  // Ordered by last use, so that the first key is the next one to evict.
+  // The keys are ordered by last use, so that the first key is evicted next.
   const fullAtMs = new Map<string, number>();
   return {
     take(key) {

@@ -4,20 +4,21 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { withCode } from "@plantstore/http";
 
 /**
- * The number that the extension `plantstore.auth.v1.required_scopes` has, which `proto/` declares. Known by number,
- * because descriptors may lack the imported file.
+ * The field number of the extension `plantstore.auth.v1.required_scopes`, which `proto/` declares. The option is looked
+ * up by this number, because descriptors may lack the imported file.
  */
 const extensionNumber = 57386;
 
-/** The number of `RequiredScopes.scopes`. */
+/** The field number of `RequiredScopes.scopes`. */
 const scopesNumber = 1;
 
-/** RFC 6749 §3.3: `scope-token`. */
+/** Matches a `scope-token` (RFC 6749 §3.3). */
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
  * Returns the scopes that an RPC's option `plantstore.auth.v1.required_scopes` lists, or `[]` if the RPC accepts every
- * valid token. Returns `undefined` if the RPC does not have the option. For `createResourceMetadata` and `createMcp`.
+ * valid token. Returns `undefined` if the RPC does not have the option. Use the scopes in `createResourceMetadata` and
+ * `createMcp`.
  *
  * @throws TypeError if an option with the same number is not a `RequiredScopes`, or has fields that are not known
  */
@@ -35,7 +36,9 @@ export function requiredScopesOf({ proto: { options }, parent, name }: DescMetho
   );
 }
 
-/** Reads a `RequiredScopes`. Returns `undefined` for other values. A field that is not known could restrict the RPC. */
+/**
+ * Reads a `RequiredScopes`. Returns `undefined` for any other value or an unknown field, which could restrict the RPC.
+ */
 function readScopes({ wireType, data }: UnknownField): readonly string[] | undefined {
   if (wireType !== WireType.LengthDelimited) return undefined;
   const scopes: string[] = [];
@@ -53,12 +56,12 @@ function readScopes({ wireType, data }: UnknownField): readonly string[] | undef
 }
 
 /**
- * Returns the scopes for all RPCs in services by procedure, `undefined` for RPCs without the option.
+ * Returns a map from each procedure in the services to its scopes. RPCs without the option have the value `undefined`.
  *
- * @param isOpen - returns whether a procedure needs no credential, and so no option
+ * @param isOpen - returns whether a procedure needs no credential. Such a procedure does not need the option
  * @throws TypeError for a scope that a token cannot have, for RPCs without the option if another RPC in their service
- * has it, and if two descriptors for a service have different RPCs or scopes. Also throws as {@link requiredScopesOf}
- * does
+ * has it, and if two descriptors for a service have different RPCs or scopes. Also throws the errors of
+ * {@link requiredScopesOf}
  */
 export function readRequiredScopes(
   services: readonly DescService[],

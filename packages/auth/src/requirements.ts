@@ -8,26 +8,25 @@ import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./require
 /** The options that determine what procedures require. */
 type RequirementOptions = Pick<BearerAuthOptions, "requiredScope" | "services" | "open">;
 
-/** What procedures require. */
+/** The credential and scopes that each procedure requires. */
 export interface Requirements {
   /** Returns whether a procedure needs no credential. */
   isOpen(this: void, procedure: string): boolean;
   /**
-   * Returns the scopes that a token must all have.
+   * Returns the scopes that a token for a procedure must have.
    *
    * @throws TypeError if `services` is given without the procedure
    */
   scopesOf(this: void, procedure: string): readonly string[];
   /**
-   * Checks that a served RPC requires the same scopes as the RPC in `services`. Services without the option
-   * `required_scopes` are not checked.
+   * Checks that a served RPC requires the same scopes as in `services`, if an RPC in its service has the option.
    *
    * @throws TypeError if `services` lacks the RPC or has it with other scopes
    */
   requireDefined(this: void, method: DescMethod): void;
 }
 
-/** One procedure's requirement. */
+/** The credential and scopes that one procedure requires. */
 interface Requirement {
   readonly isOpen: boolean;
   /** The scopes that a token must have, or `undefined` if `services` is given without the procedure. */
@@ -35,7 +34,7 @@ interface Requirement {
 }
 
 /**
- * Returns what procedures require.
+ * Returns the credential and scopes that procedures require.
  *
  * @throws TypeError for a name in `open` that names neither a service nor a procedure, and for an RPC whose option
  * `required_scopes` is missing or has an invalid scope
@@ -46,7 +45,7 @@ export function createRequirements(options: RequirementOptions): Requirements {
   const isInOpen = (procedure: string): boolean =>
     open.has(procedure) || open.has(procedure.slice(1, procedure.lastIndexOf("/")));
   const defined = readRequiredScopes(options.services ?? [], isInOpen);
-  // The number of procedures limits the map size: a path that matches nothing has no procedure.
+  // The number of procedures limits the map's size, because a path that matches no procedure adds no entry.
   const requirements = new Map<string, Requirement>();
 
   function readScopes(procedure: string): Requirement["scopes"] {

@@ -1,14 +1,14 @@
 import { isMistyped } from "./token-text.ts";
 import type { PresentedToken, Principal, TokenOutcome, TokenVerifier } from "./token-verifier.ts";
 
-/** One of our own tokens, stored as its digest. */
+/** A token from code or a file of token hashes, stored as its digest. */
 export interface StaticToken {
   /** The token's SHA-256 in lower-case hex. */
   readonly digest: string;
-  /** The principal's subject, which is unique among one set's tokens. */
+  /** The principal's subject, which is unique within a set of tokens. */
   readonly name: string;
   readonly scopes: ReadonlySet<string> | "all";
-  /** When the token expires, in milliseconds since the epoch, or `undefined` for never. */
+  /** When the token expires, in milliseconds since the epoch. `undefined` if the token never expires. */
   readonly expiresAtMs: number | undefined;
 }
 
@@ -19,23 +19,22 @@ interface Entry {
 
 const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
 
-// `invalid` rather than `unknown`, so that our own tokens are not sent to an introspection endpoint if mistyped.
+// The kind is `invalid`, not `unknown`, so that a mistyped static token is not sent to an introspection endpoint.
 const mistypedOutcome: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
 
-/** A verifier for a set of tokens, which can be replaced. */
+/** A verifier for a replaceable set of tokens. */
 export interface StaticTokenVerifier extends TokenVerifier {
   readonly verify: (token: PresentedToken) => TokenOutcome;
   readonly replace: (tokens: readonly StaticToken[]) => void;
 }
 
 /**
- * Creates a synchronous verifier for a set of tokens. A hit takes 0.1 µs, regardless of the set's size.
+ * Creates a synchronous verifier for a set of tokens. Finding a token takes 0.1 µs, regardless of the set's size.
  *
- * Tokens are looked up by their SHA-256, so the lookup time reveals nothing. An attacker cannot choose a token whose
- * digest resembles a valid one's.
+ * Tokens are looked up by their SHA-256, so the lookup time reveals nothing. An attacker cannot choose a token with a
+ * digest that resembles a valid token's digest.
  *
- * @param tokenPrefix - the prefix that our own tokens have. Mistyped tokens with this prefix are detected by their
- * checksum
+ * @param tokenPrefix - the prefix of static tokens. Mistyped tokens with this prefix are detected by their checksum
  */
 export function createStaticTokenVerifier(
   tokens: readonly StaticToken[],

@@ -1,13 +1,11 @@
 /**
- * The clock skew between issuer and server that is tolerated, in seconds.
+ * The tolerated clock skew between issuer and server, in seconds.
  *
  * NTP keeps clocks within one second of each other. 30 seconds also cover a virtual machine that was just resumed.
  */
 export const clockSkewS = 30;
 
-/**
- * The longest subject, in characters (OpenID Connect Core §2). Subjects are written to logs and deletion records.
- */
+/** Maximum length of a subject, in characters (OpenID Connect Core §2). Logs and deletion records contain subjects. */
 export const subjectMaxChars = 255;
 
 /** Returns whether a claim can be a principal's subject. */
@@ -16,8 +14,8 @@ export function isSubject(claim: unknown): claim is string {
 }
 
 /**
- * Reads a token's scopes from a string separated by spaces (RFC 8693 §4.2 `scope`, Entra's `scp`) or an array (Okta's
- * `scp`).
+ * Reads a token's scopes from a string separated by spaces or from an array. `scope` in RFC 8693 §4.2 and Entra's `scp`
+ * are strings, and Okta's `scp` is an array.
  */
 export function readScopes(claim: unknown): readonly string[] {
   if (typeof claim === "string") return claim.split(" ").filter((scope) => scope !== "");

@@ -7,9 +7,9 @@ export type Scopes = StaticToken["scopes"];
 const hashColumn = /^sha256:([0-9a-f]{64})$/i;
 // Allows only characters that need no escaping in a log line or a deletion record.
 const nameColumn = /^[A-Za-z0-9\-._@/:]{1,128}$/;
-// scope-token in RFC 6749 §3.3, without the comma, which separates scopes here.
+// Matches a scope-token (RFC 6749 §3.3) without a comma, because a comma separates scopes in the file.
 const scopeToken = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,128}$/;
-// date-time in RFC 3339 §5.6. T and Z must be upper case, as the RFC recommends.
+// Matches a date-time (RFC 3339 §5.6). T and Z must be upper case, as the RFC recommends.
 const dateTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Parses `sha256:<hex>` to the digest in lower case. */
@@ -25,12 +25,12 @@ export function parseTokenName(text: string): ParseResult<string> {
 }
 
 /**
- * Returns why a well-formed scope is rejected, for example because no procedure requires it, or `undefined` to accept
- * it.
+ * Returns why a well-formed scope is rejected, or `undefined` to accept the scope. A scope may be rejected because no
+ * procedure requires it.
  */
 export type ScopeProblem = (scope: string) => string | undefined;
 
-/** Parses scopes separated by commas, or `-` for all. */
+/** Parses scopes separated by commas, or `-` for all scopes. */
 export function parseScopes(text: string, problemOf: ScopeProblem = noProblem): ParseResult<Scopes> {
   if (text === "-") return parsed("all");
   const scopes = text.split(",");
@@ -45,7 +45,7 @@ export function parseScopes(text: string, problemOf: ScopeProblem = noProblem): 
 
 function noProblem(): undefined {}
 
-/** Parses an RFC 3339 date-time to milliseconds since the epoch, or `-` (never) to `undefined`. */
+/** Parses an RFC 3339 date-time to milliseconds since the epoch. Parses `-`, which means never, to `undefined`. */
 export function parseExpiry(text: string): ParseResult<number | undefined> {
   if (text === "-") return parsed(undefined);
   const wallClock = dateTime.exec(text)?.[1];

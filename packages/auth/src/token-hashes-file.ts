@@ -6,15 +6,15 @@ import type { StaticToken } from "./static-token.ts";
 import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.ts";
 
 /**
- * The largest file of token hashes, in bytes.
+ * Maximum size of a file of token hashes, in bytes.
  *
  * 4 MiB hold 35,000 tokens. Parsing them blocks the event loop for 0.2 s.
  */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
 /**
- * Only the owner has access. Hashes of 256-bit tokens reveal nothing, but anyone who can write the file can create
- * tokens.
+ * File mode that gives only the owner access. Hashes of 256-bit tokens reveal nothing, but anyone who can write the
+ * file can create tokens.
  */
 const tokenHashesFileMode = 0o600;
 
@@ -22,8 +22,8 @@ const tokenHashesFileMode = 0o600;
  * Adds a token to a file of token hashes. Creates the file, readable by its owner only, if it does not exist.
  *
  * The file is replaced atomically, so that a concurrent reader, or a reader after a power failure, gets either the old
- * or the new file. If two changes are concurrent, the second is rejected and can be repeated. The change is also
- * rejected if the file contains an invalid line or a token with the same name.
+ * or the new file. Of two concurrent changes, the second is rejected and can be repeated. A change is also rejected if
+ * the file contains an invalid line or a token with the same name.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
   return await editFile(path, (text) => {
@@ -33,8 +33,8 @@ export async function appendTokenHash(path: string, token: StaticToken): Promise
 }
 
 /**
- * Removes a token's line from a file of token hashes, in the same way as {@link appendTokenHash} adds it. The other
- * lines are not changed.
+ * Removes a token's line from a file of token hashes. The file is replaced atomically, as by {@link appendTokenHash}.
+ * The other lines are not changed.
  *
  * Returns a problem if the file is invalid or no token has this name.
  */
@@ -98,7 +98,7 @@ async function replace(
   return parsed(undefined);
 }
 
-// Only a missing file counts as empty, because a file that cannot be read must not be replaced.
+// Only a missing file is read as empty, because an unreadable file must not be replaced.
 async function readOrEmpty(path: string): Promise<ParseResult<string>> {
   const isMissing = await access(path).then(
     () => false,

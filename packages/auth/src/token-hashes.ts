@@ -5,7 +5,7 @@ import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopePro
 /**
  * Parses a file of token hashes. Reports every invalid line with its number.
  *
- * One token per line, columns separated by spaces or tabs:
+ * Each line has one token, with columns separated by spaces or tabs:
  *
  *     line    = hash name scopes expiry
  *     hash    = "sha256:" 64HEXDIG             ; SHA-256 of the token

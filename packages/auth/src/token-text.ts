@@ -3,17 +3,17 @@ import { randomBytes } from "node:crypto";
 /** 256 random bits cannot be guessed, so a plain SHA-256 protects a token as well as a slow password hash. */
 const randomByteCount = 32;
 
-/** 50 digits, because 36^50 is more than 2^256. */
+/** Number of base-36 digits for 256 random bits. 50 digits suffice, because 36^50 is more than 2^256. */
 const randomDigits = 50;
 
-/** 7 digits, because 36^7 is more than 2^32. */
+/** Number of base-36 digits for the CRC-32. 7 digits suffice, because 36^7 is more than 2^32. */
 const checksumDigits = 7;
 
 /**
- * Creates a token: a prefix, 256 random bits in 50 base-36 digits, and the CRC-32 of both in 7 digits, by which secret
+ * Creates a token from a prefix, 256 random bits in 50 base-36 digits, and a CRC-32 in 7 digits. By the CRC-32, secret
  * scanners distinguish tokens from similar strings.
  *
- * @param prefix - lets secret scanners find tokens that were committed, pasted or logged
+ * @param prefix - the prefix by which secret scanners find tokens that were committed, pasted or logged
  */
 export function createTokenText(prefix: string): string {
   const random = BigInt(`0x${randomBytes(randomByteCount).toString("hex")}`);
@@ -21,14 +21,16 @@ export function createTokenText(prefix: string): string {
   return `${text}${checksumOf(text)}`;
 }
 
-/** Returns whether a string looks like our tokens but has a wrong checksum, and so was never issued. */
+/**
+ * Returns whether a string has a static token's prefix and length, but a wrong checksum. No such token was ever issued.
+ */
 export function isMistyped(text: string, prefix: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + randomDigits + checksumDigits) return false;
   return checksumOf(text.slice(0, -checksumDigits)) !== text.slice(-checksumDigits);
 }
 
 function checksumOf(text: string): string {
-  // Loaded on demand. Loading takes 3 ms and 3 MB, and mistyped tokens are rare.
+  // `node:zlib` is loaded on demand, because loading takes 3 ms and 3 MB, and mistyped tokens are rare.
   const { crc32 } = process.getBuiltinModule("node:zlib");
   return crc32(text).toString(36).padStart(checksumDigits, "0");
 }

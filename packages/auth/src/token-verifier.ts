@@ -1,26 +1,26 @@
 import { hash } from "node:crypto";
 import type { FileReload } from "./inputs/index.ts";
 
-/** The caller, whose token is valid. */
+/** The caller with a valid token. */
 export interface Principal {
   readonly kind: "principal";
-  /** The caller's id: JWT `sub`, or the token name. */
+  /** The caller's id, which is the JWT's `sub` or the static token's name. */
   readonly subject: string;
-  /** The subject's issuer: JWT `iss`, or `undefined` for our own tokens. */
+  /** The issuer of the subject, which is the JWT's `iss`, or `undefined` for static tokens. */
   readonly issuer: string | undefined;
   /** The token's scopes, or `"all"` if the token is not limited to scopes. */
   readonly scopes: ReadonlySet<string> | "all";
 }
 
 /**
- * Why a token is not accepted.
+ * The reason why a token is not accepted.
  *
- * - `unknown`: not one of this verifier's tokens. Another verifier may know it.
- * - `invalid`: recognised and rejected, for example because of its signature or audience, or because it was revoked.
- * - `expired`: was valid before.
- * - `unavailable`: cannot be verified right now. Reporting it as `invalid` would make the client discard the token.
+ * - `unknown`: the token is not one of this verifier's tokens. Another verifier may know the token.
+ * - `invalid`: the token is recognised and rejected, for example because it was revoked or has a wrong signature.
+ * - `expired`: the token was valid before.
+ * - `unavailable`: the token cannot be verified right now. With `invalid`, the client would discard the token.
  *
- * `reason` is for the operator's log. The reason never contains the token, and never reaches the client.
+ * `reason` is for the operator's log. The reason never contains the token, and is never sent to the client.
  */
 export type TokenProblem =
   | { readonly kind: "unknown" | "invalid" | "expired"; readonly reason: string }
@@ -29,18 +29,21 @@ export type TokenProblem =
 /** The result of verifying a token. */
 export type TokenOutcome = Principal | TokenProblem;
 
-/** A token as the client sent it, with its digest, which may be stored. */
+/** A token as the client sent it, with a digest that may be stored. */
 export interface PresentedToken {
-  /** The token: well formed, not yet verified. A connection's last token is cached until the connection closes. */
+  /** The well-formed token, before verification. A connection's last token is cached until the connection closes. */
   readonly text: string;
-  /** The token's SHA-256 in lower-case hex. Computed once, because every verifier looks tokens up by it. */
+  /**
+   * The token's SHA-256 in lower-case hex. The digest is computed once, because every verifier looks tokens up by
+   * digest.
+   */
   readonly digest: string;
 }
 
 /** Returns a token's SHA-256 in lower-case hex. */
 export function digestOf(text: string): string {
-  // bench/auth: 0.3 µs for a token with 43 characters and 0.8 µs for one with 800. A digest as a Buffer takes 0.5 µs
-  // more.
+  // bench/auth: hashing takes 0.3 µs for a token with 43 characters, and 0.8 µs for a token with 800 characters. A
+  // digest as a Buffer takes 0.5 µs more.
   return hash("sha256", text, "hex");
 }
 
@@ -53,13 +56,13 @@ export interface KeysFetched {
 /**
  * Decides whether a token is valid.
  *
- * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome. A
- * thrown error is a bug.
+ * A verifier returns a promise only if it must wait, so that most calls create no promise. A rejected token is an
+ * outcome. A thrown error is a bug.
  */
 export interface TokenVerifier {
   verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome>;
 
-  /** Why tokens cannot be verified right now, for an operator, or `undefined` if they can be verified. */
+  /** The reason why tokens cannot be verified right now, for an operator. `undefined` if tokens can be verified. */
   readonly problem?: string | undefined;
 
   /**
@@ -68,7 +71,7 @@ export interface TokenVerifier {
    */
   readonly keysFetched?: readonly KeysFetched[];
 
-  /** Each watched file's last reload. */
+  /** The last reload of each watched file. */
   readonly fileReloads?: readonly FileReload[];
 
   /**
@@ -84,8 +87,8 @@ export interface TokenVerifier {
 /**
  * Creates a verifier that tries the given verifiers in order until one recognises the token.
  *
- * Put the cheapest first. `unavailable` also ends the search, because a token must not be reported as unknown if an
- * earlier verifier may recognise it.
+ * Put the cheapest verifier first. `unavailable` also ends the search, because a token must not be reported as unknown
+ * if an earlier verifier may recognise it.
  */
 export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenVerifier {
   const [only] = verifiers;

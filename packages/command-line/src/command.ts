@@ -1,23 +1,26 @@
 /** A command's flag. */
 export interface Flag {
-  /** The placeholder for its value in the help, such as "FILE". A flag without one is boolean. */
+  /** The placeholder for the flag's value in the help, such as "FILE". A flag without a placeholder is boolean. */
   readonly value?: string;
   /** A short description for the help. */
   readonly about: string;
-  /** Whether it can be repeated. */
+  /** Whether the flag can be repeated. */
   readonly multiple?: boolean;
 }
 
 /** A command argument that is not a flag (POSIX, Utility Conventions 12.1). */
 export interface Operand {
-  /** Its placeholder in the help, such as "FILE". */
+  /** The operand's placeholder in the help, such as "FILE". */
   readonly name: string;
   /** A short description for the help. */
   readonly about: string;
   readonly optional?: boolean;
 }
 
-/** A command line's flags by name, as `parseArgs` of node:util returns them: a string, `true`, or an array. */
+/**
+ * A command line's flags by name, as `parseArgs` from node:util returns them. Each value is a string, `true`, or an
+ * array.
+ */
 export type ParsedFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** Returns a flag's value, or `undefined` if it is missing. */
@@ -25,19 +28,22 @@ export function textOf(flag: ParsedFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
 
-/** Returns all values that a repeatable flag has, or none if it is missing. */
+/** Returns a repeatable flag's values, or an empty array if the flag is missing. */
 export function textsOf(flag: ParsedFlags[string]): readonly string[] {
   return flag === undefined ? [] : [flag].flat().map(String);
 }
 
-/** Flags for settings, which many of a program's commands accept. */
+/** Flags for settings that several commands accept. */
 export interface SettingFlags {
   readonly flags: Readonly<Record<string, Flag>>;
   /** Lines for the command's help, below its flags. */
   readonly help: readonly string[];
 }
 
-/** A program command. Its help is generated from it. @typeParam Terminal - what the program passes to commands */
+/**
+ * A program's command, from whose properties the help is generated. @typeParam Terminal - what the program passes to
+ * commands
+ */
 export interface CommandOf<Terminal> {
   /** One or more words, for example "token create". */
   readonly name: string;
@@ -46,7 +52,7 @@ export interface CommandOf<Terminal> {
   readonly operands?: readonly Operand[];
   readonly flags?: Readonly<Record<string, Flag>>;
   readonly settings?: SettingFlags;
-  /** More lines for its help, below the flags. */
+  /** More lines for the command's help, below the flags. */
   readonly notes?: readonly string[];
   /**
    * Runs the command and returns the exit code.
@@ -58,13 +64,13 @@ export interface CommandOf<Terminal> {
 
 /** A program with commands. */
 export interface Program<Terminal> {
-  /** The name under which it is run. */
+  /** The name under which the program is run. */
   readonly name: string;
-  /** What it does, in a phrase. */
+  /** A phrase that describes what the program does. */
   readonly about: string;
   readonly version: string;
   readonly commands: readonly CommandOf<Terminal>[];
-  /** The command that runs if the first word is a flag. None by default. */
+  /** The command that runs if the first word is a flag. By default, no command runs. */
   readonly defaultCommand?: CommandOf<Terminal>;
   /** The exit codes of all commands, with their meanings. */
   readonly exitCodes: Readonly<Record<number, string>>;
@@ -77,7 +83,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Returns a command's flags by name, including the flags for settings if it accepts them. */
+/** Returns a command's flags by name, including the flags for settings if the command accepts them. */
 export function flagsOf({
   flags = {},
   settings,

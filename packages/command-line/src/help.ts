@@ -1,9 +1,9 @@
 import type { CommandOf, Flag, Program } from "./command.ts";
 
-/** Maximum characters in a help line, so that it fits a wide terminal. */
+/** Maximum number of characters in a help line, so that the line fits a wide terminal. */
 const lineLengthMax = 120;
 
-/** Returns the lines of a program's `--help`: its commands with a line each, and its exit codes. */
+/** Returns the lines of a program's `--help`, with one line per command and the exit codes. */
 export function overview<Terminal>({ name, about, commands, exitCodes }: Program<Terminal>): string[] {
   const codes = Object.entries(exitCodes).map(([code, meaning]) => `${code} ${meaning}`);
   return [
@@ -32,7 +32,7 @@ export function helpOf<Terminal>(program: string, command: CommandOf<Terminal>):
   ];
 }
 
-/** Returns a command's usage line: its name, operands and flags. */
+/** Returns a command's usage line, with its name, operands and flags. */
 export function usageOf<Terminal>(program: string, command: CommandOf<Terminal>): string {
   const { name, operands = [], flags = {}, settings } = command;
   return [

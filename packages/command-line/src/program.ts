@@ -3,7 +3,7 @@ import { type CommandOf, type Program, UsageError } from "./command.ts";
 import { helpOf, overview, usageOf } from "./help.ts";
 import { parseCommand } from "./parse-command.ts";
 
-/** A program's output, by lines. */
+/** Prints a program's output line by line. */
 export interface CommandOutput {
   readonly out: (line: string) => void;
   readonly err: (line: string) => void;
@@ -15,7 +15,7 @@ const usageExitCode = 2;
 /**
  * Runs a command line and returns its exit code. Never throws.
  *
- * For invalid usage, it writes two lines to standard error, the reason and a pointer to the help, and returns 2.
+ * For invalid usage, the function writes the reason and a pointer to the help to standard error, and returns 2.
  */
 export async function runProgram<Terminal extends CommandOutput>(
   program: Program<Terminal>,
@@ -48,7 +48,10 @@ async function dispatch<Terminal extends CommandOutput>(
   return print(helpOf(program.name, requireCommand(program, rest)), terminal);
 }
 
-/** Returns the command that the words begin with, and the words after its name, or `undefined` if there is none. */
+/**
+ * Returns the command whose name the words start with, and the words after the name. Returns `undefined` if no command
+ * matches.
+ */
 function findCommand<Terminal>(
   { commands, defaultCommand }: Program<Terminal>,
   words: readonly string[],

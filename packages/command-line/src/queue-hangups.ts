@@ -1,8 +1,8 @@
 /**
- * Keeps SIGHUP from terminating this process, which it does without a listener, and queues it until a reload is
- * possible. A server calls this function in its first line, before it loads its other modules.
+ * Queues SIGHUP until a reload is possible. Without a listener, SIGHUP would terminate the process. A server calls this
+ * function in its first line, before it loads its other modules.
  *
- * @returns a function that sets what each SIGHUP calls. If a signal was received before, the callback is called
+ * @returns a function that sets the callback for each SIGHUP. If a signal was received before, the callback is called
  * immediately
  */
 export function queueHangups(): (reload: () => void) => void {

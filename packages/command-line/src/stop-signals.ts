@@ -7,8 +7,8 @@
 const sameRequestMs = 1_000;
 
 /**
- * Waits for SIGTERM or SIGINT and resolves at the first one. A second signal skips the drain and exits the process
- * immediately with exit code 1. A repeated signal within {@link sameRequestMs} is ignored.
+ * Resolves at the first SIGTERM or SIGINT. A second signal skips the drain and exits the process immediately with exit
+ * code 1. If the same signal is repeated within {@link sameRequestMs}, the repetition is ignored.
  *
  * @param onSecondSignal - called just before the process exits because of a second signal. Must be synchronous
  */

@@ -1,6 +1,6 @@
 /**
- * This package's identifiers, in addition to the gateway's: the values that `errorCode` has in error responses and log
- * lines. Their meanings never change. A release may add identifiers. docs/reference/errors.md documents each.
+ * This package's values for `errorCode` in error responses and log lines, in addition to the gateway's. The meaning of
+ * an error code never changes. A release may add error codes. docs/reference/errors.md documents each error code.
  */
 export type AuthErrorCode =
   // In error responses.

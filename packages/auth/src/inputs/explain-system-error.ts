@@ -10,9 +10,9 @@ const explanations: Readonly<Record<string, (path: string) => string>> = {
   EROFS: (path) => `${path} is on a read-only file system`,
 };
 
-/** Returns a message for an error: a plain sentence for file system errors, the error's own message for others. */
+/** Returns a plain sentence for a file system error, and the error's own message for any other error. */
 export function explainSystemError(reason: unknown): string {
-  // A name with several addresses fails with one error per address, and no common message.
+  // Connecting to a host name with several addresses fails with one error per address, and no common message.
   if (reason instanceof AggregateError) return reason.errors.map(explainSystemError).join("; ");
   if (!(reason instanceof Error)) return String(reason);
   const { code, path } = reason as NodeJS.ErrnoException;

@@ -1,6 +1,6 @@
 /**
- * Inputs: results of parsing settings and files, plain messages for system errors, bounded and watched files, and
- * loopback addresses.
+ * Inputs: results of parsing settings and files, plain messages for system errors, files with a size limit, watched
+ * files and loopback addresses.
  */
 export type { AuthErrorCode } from "./error-code.ts";
 export { explainSystemError } from "./explain-system-error.ts";

@@ -1,4 +1,4 @@
-/** The log in which problems are reported to operators, such as a pino logger. No line contains a credential. */
+/** The log for operators, such as a pino logger. No line contains a credential. */
 export interface OperatorLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

@@ -1,7 +1,7 @@
 /**
  * A string's parsed value, or all its problems.
  *
- * Problems are printed and logged. They never quote the string, which may be a misplaced token.
+ * Problems are printed and logged. A problem never quotes the string, which may be a misplaced token.
  */
 export type ParseResult<T> =
   | { readonly kind: "value"; readonly value: T }

@@ -3,7 +3,7 @@ import type { OperatorLog } from "./operator-log.ts";
 
 /** The outcome of a file's last reload, for metrics and alerts. */
 export interface FileReload {
-  /** The file's path, or the paths of several files that belong together, separated by ", ". */
+  /** The file's path. If several files are reloaded together, their paths are separated by ", ". */
   readonly path: string;
   /** Whether the file's content is in use. */
   readonly succeeded: boolean;
@@ -11,10 +11,10 @@ export interface FileReload {
   readonly lastSuccessMs: number;
 }
 
-/** The file that a {@link ReloadRecord} is about. */
+/** The file whose reloads a {@link ReloadRecord} records. */
 export interface RecordedFile {
   readonly path: string;
-  /** What the file is, for the log: "file of token hashes". */
+  /** The file's description in the log, such as "file of token hashes". */
   readonly what: string;
   readonly log: OperatorLog;
   /** Milliseconds after which a rejected file is tried again. */
@@ -23,7 +23,7 @@ export interface RecordedFile {
   readonly repeatRejectionMs: number;
 }
 
-/** Records the outcome of a watched file's last reload, and logs when it changes. */
+/** Records the outcome of a watched file's last reload, and logs changes of the outcome. */
 export class ReloadRecord {
   last: FileReload;
   readonly #file: RecordedFile;
@@ -37,8 +37,8 @@ export class ReloadRecord {
   }
 
   /**
-   * Whether a rejected file should be tried again although it has not changed. A certificate, for example, becomes
-   * valid with time.
+   * Whether a rejected file should be tried again although it has not changed. A certificate, for example, may have
+   * become valid since.
    */
   get isRetryDue(): boolean {
     return performance.now() - this.#rejectedAtMs >= this.#file.retryRejectedMs;
@@ -81,5 +81,5 @@ export class ReloadRecord {
   }
 }
 
-/** Maximum number of problems with one file in a log line. */
+/** Maximum number of problems per log line. */
 const problemsLoggedMax = 20;

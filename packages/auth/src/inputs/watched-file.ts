@@ -9,23 +9,24 @@ import { readTextFile, statRegularFile } from "./text-file.ts";
 
 /** Options for {@link watchFile}. */
 export interface FileToWatch {
-  /** The file's path, or the paths of several files that belong together, such as a certificate and its key. */
+  /** The file's path, or the paths of several files that are reloaded together, such as a certificate and its key. */
   readonly paths: readonly string[];
-  /** What the file is, for the log: "file of token hashes". */
+  /** The file's description in the log, such as "file of token hashes". */
   readonly what: string;
-  /** How large each file may be, in bytes. */
+  /** Maximum size of each file, in bytes. */
   readonly limitBytes: number;
   /**
-   * Applies new contents, in the same order as the paths. Returns fields for the log line, or why the previous contents
-   * stay in use.
+   * Applies new contents, in the same order as the paths. Returns fields for the log line, or the problems with the new
+   * contents. With problems, the previous contents stay in use.
    */
   apply(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: OperatorLog;
   /**
-   * Milliseconds after which rejected contents are tried again, because they may become valid with time. Default 10 s.
+   * Milliseconds after which rejected contents are tried again. Contents such as a certificate may become valid with
+   * time. The default is 10 s.
    */
   readonly retryRejectedMs?: number;
-  /** Milliseconds after which the same rejection is logged again. Default 10 minutes. */
+  /** Milliseconds after which the same rejection is logged again. The default is 10 minutes. */
   readonly repeatRejectionMs?: number;
 }
 
@@ -39,7 +40,7 @@ const fileToWatchNames: OptionNames<FileToWatch> = {
   repeatRejectionMs: true,
 };
 
-/** A file, or several that belong together, that is reloaded when it changes. */
+/** A watched file, or a watched group of files, which is reloaded after a change. */
 export interface WatchedFile {
   readonly lastReload: FileReload;
   /** Checks the file now, and resolves when its content was applied or rejected. The promise never rejects. */
@@ -50,29 +51,29 @@ export interface WatchedFile {
 /**
  * Milliseconds between two checks.
  *
- * A revoked token must stop working within a second, and it takes two checks to detect a change. A check costs a few
- * microseconds. Polling also works where change events do not, such as on network volumes, and for Kubernetes secrets,
- * which are replaced through symbolic links.
+ * A revoked token must stop working within a second, and a change is detected after two checks. A check costs a few
+ * microseconds. Unlike change events, polling also works on network volumes and for Kubernetes secrets, which are
+ * replaced through symbolic links.
  */
 const pollIntervalMs = 250;
 
 /**
- * 10 s: the maximum delay until a certificate that was not valid yet is applied. Retrying is cheap, because parsing
- * takes milliseconds.
+ * Default `retryRejectedMs`. A certificate that was not valid yet is applied after at most 10 s. Retrying is cheap,
+ * because parsing takes milliseconds.
  */
 const retryRejectedMsDefault = 10_000;
 
-/** Ten minutes, so that each hour's log contains the problem, but is not filled by it. */
+/** Default `repeatRejectionMs`. With ten minutes, each hour's log contains the problem at most six times. */
 const repeatRejectionMsDefault = 600_000;
 
-/** Milliseconds within which a second write may leave the timestamps unchanged. On FAT they have 2 s granularity. */
+/** Milliseconds within which a second write may leave the timestamps unchanged. FAT timestamps have 2 s granularity. */
 const timestampGranularityMs = 2_000;
 
 /**
  * Reads a file and watches it. Returns the problems if its first content is rejected.
  *
- * Later, a missing, unreadable or invalid file only causes log lines, so that a partially written file does not lock
- * out all callers.
+ * A file that later is missing, unreadable or invalid only causes log lines, so that a partially written file does not
+ * lock out all callers.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   refuseUnknownOptions(file, fileToWatchNames, "watchFile");
@@ -115,8 +116,8 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     const stats = await allOf(file.paths.map(statRegularFile));
     if (stats.kind === "problems") return record.recordRejection(stats.problems);
     const fingerprint = stats.value.map(fingerprintOf).join();
-    // A file that is being written may be incomplete, so it is read once two consecutive checks see the same
-    // fingerprint.
+    // A file is read once two consecutive checks see the same fingerprint, because a file that is being written may be
+    // incomplete.
     const isStable = fingerprint === lastFingerprint;
     lastFingerprint = fingerprint;
     if (!isStable) changedAtMs = performance.now();

@@ -6,33 +6,33 @@ import type { TokenOutcome } from "../token-verifier.ts";
 /** The requirements on an active token. */
 export interface IntrospectionRequirements {
   /**
-   * `aud` must contain one of these. Not checked when `undefined`, for endpoints that accept only tokens issued for
-   * this service.
+   * `aud` must contain one of these audiences. `undefined` skips the check, for endpoints that accept only tokens
+   * issued for this service.
    */
   readonly audiences: readonly string[] | undefined;
-  /** The member that identifies the caller if there is no `sub`. `undefined` rejects tokens without `sub`. */
+  /** The member that identifies the caller if the response has no `sub`. `undefined` rejects tokens without `sub`. */
   readonly subjectClaim: string | undefined;
-  /** Whether a token is limited to its scopes. Otherwise it has every scope. */
+  /** Whether a token is limited to its scopes. If false, a token has every scope. */
   readonly enforceScopes: boolean;
 }
 
 /**
- * How long an active token is cached, in milliseconds, and therefore how long a revoked token may still work. 30 s
- * avoids nearly all requests for a busy client.
+ * Milliseconds for which an active token is cached. A revoked token may still work for as long. Caching for 30 s avoids
+ * nearly all requests for a busy client.
  */
 export const activeTtlMs = 30_000;
 
 /**
- * How long an inactive token is cached, in milliseconds. Shorter, because one of the provider's replicas may not yet
- * know a token that another one has just issued.
+ * Milliseconds for which an inactive token is cached. The time is shorter than for active tokens, because a provider's
+ * replica may not yet know a token that another replica has just issued.
  */
 export const inactiveTtlMs = 10_000;
 
 /**
  * Returns an introspection response's outcome (RFC 7662 §2.2), or `undefined` when the response is not valid.
  *
- * The only cached refusal is "not active". Expiry is measured with `performance.now()`, so that setting back the wall
- * clock does not extend it.
+ * The only cached refusal is "not active". Cached outcomes expire by `performance.now()`, so that setting back the wall
+ * clock does not extend their use.
  */
 export function evaluateIntrospection(
   response: JsonObject,

@@ -11,34 +11,34 @@ export interface IntrospectionEndpoint extends IntrospectionRequirements {
   readonly clientId: string;
   /** Returns the current client secret. */
   readonly clientSecret: () => string;
-  /** One request's timeout, in milliseconds. */
+  /** Timeout for one request, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Why a token could not be introspected. */
+/** The reason why a token could not be introspected. */
 interface Failure {
   readonly kind: "failure";
   readonly problem: string;
-  /** Whether the endpoint itself failed, rather than only the request for this token. */
+  /** Whether the endpoint itself failed. If false, only the request for this token failed. */
   readonly endpointFailed: boolean;
 }
 
-/** The maximum number of concurrent requests to the endpoint. A provider that hangs can block as many calls. */
+/** Maximum number of concurrent requests to the endpoint. If the provider hangs, calls for no more tokens wait. */
 export const inFlightMax = 64;
 
 /**
- * Consecutive failures, each for a different token, after which the endpoint is considered down.
+ * Number of tokens for which the endpoint must fail in succession until it is considered down.
  *
  * One failure is not enough, because a client could cause it by its choice of token.
  */
 export const failuresMax = 5;
 
-/** The pause before an endpoint that is down, or a token for which the endpoint failed, is retried, in milliseconds. */
+/** Milliseconds until requests are sent again after the endpoint went down or failed for a token. */
 const pauseMs = 1_000;
 
 /**
- * How long an endpoint that is down is reported as a problem, in milliseconds. The report ends without a success,
- * because a server that is not ready gets no calls and could not detect that the provider has recovered.
+ * Milliseconds for which an endpoint that is down is reported as a problem. The report ends even without a successful
+ * request, because a server that is not ready gets no calls and could not detect the provider's recovery.
  */
 export const unhealthyForMs = 10_000;
 
@@ -95,7 +95,7 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
   };
 }
 
-/** Records whether an endpoint is down. Times are measured with `performance.now()`, which is never set back. */
+/** Records whether an endpoint is down. `performance.now()` measures the times, because it is never set back. */
 class EndpointHealth {
   /** The last failure, or `undefined` after a success. */
   lastFailure: string | undefined;
@@ -115,7 +115,7 @@ class EndpointHealth {
     return performance.now() - this.#downAtMs < pauseMs;
   }
 
-  /** Why the endpoint is down, for an operator. */
+  /** The reason why the endpoint is down, for an operator. */
   get problem(): string | undefined {
     return performance.now() - this.#downAtMs < unhealthyForMs ? this.lastFailure : undefined;
   }
@@ -162,14 +162,12 @@ function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<Ex
 }
 
 // The endpoint failed if there is no response, or if the status means refused client credentials (RFC 7662 §2.3), too
-// many requests or a server error. Any other undefined response, such as a firewall's 403, may be caused by the token
-// that was sent.
+// many requests or a server error. The sent token may cause any other invalid response, such as a firewall's 403.
 function isEndpointFailure(httpStatus: number | undefined): boolean {
   return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
 }
 
-// Id and secret are form-encoded before they are joined by a colon, because the id may contain a colon (RFC 6749
-// §2.3.1).
+// The client id may contain a colon, so id and secret are form-encoded before a colon joins them (RFC 6749 §2.3.1).
 function toBasicCredentials(clientId: string, clientSecret: string): string {
   const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams({ "": text }).toString().slice(1));
   return Buffer.from(`${id}:${secret}`).toString("base64");

@@ -8,25 +8,25 @@ import { createIntrospectionVerifier } from "./introspection-verifier.ts";
 export interface IntrospectionSource {
   readonly url: string;
   readonly clientId: string;
-  /** The path to the file with the client secret, which is watched. A line break after the secret is ignored. */
+  /** The path to the watched file with the client secret. A line break after the secret is ignored. */
   readonly clientSecretFile: string;
-  /** `aud` must contain one of these. Not checked when omitted. */
+  /** `aud` must contain one of these audiences. If omitted, `aud` is not checked. */
   readonly audiences?: readonly string[] | undefined;
   /**
-   * The member that identifies the caller if a response has no `sub`, which is optional: `client_id` or `username`. Its
+   * The member that identifies the caller if a response has no `sub`, such as `client_id` or `username`. The member's
    * values must differ from all `sub` values. By default, tokens without `sub` are rejected.
    */
   readonly subjectClaim?: string | undefined;
-  /** Whether a token is limited to its scopes. Default false: it has every scope. */
+  /** Whether a token is limited to its scopes. By default, a token has every scope. */
   readonly enforceScopes?: boolean | undefined;
-  /** One request's timeout, in milliseconds. Default 5,000. */
+  /** Timeout for one request, in milliseconds. The default is 5,000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The `timeoutMs` default. A call waits for the response, and should not wait longer than its client does. */
+/** Default `timeoutMs`. A call waits for the endpoint's response, and should not wait longer than its client does. */
 export const introspectionTimeoutMs = 5_000;
 
-/** The largest secret file, in bytes. */
+/** Maximum size of the secret file, in bytes. */
 const secretLimitBytes = 4 * 1024;
 
 /** Opens a verifier that introspects tokens, or returns the configuration's problems. */

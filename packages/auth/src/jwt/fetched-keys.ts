@@ -10,7 +10,7 @@ import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 /** Options for {@link openFetchedKeys}. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
-  /** The URL that `fetchDocument` requests, of the keys or the issuer's metadata. */
+  /** The URL that `fetchDocument` requests: the URL of the keys or of the issuer's metadata. */
   readonly url: URL;
   readonly algorithms: readonly JwtAlgorithm[];
   readonly fetchDocument: FetchKeyDocument;
@@ -18,19 +18,17 @@ export interface FetchedKeysOptions {
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 
-/** When a key set is fetched. All times are in milliseconds. */
+/** The times at which a key set is fetched, in milliseconds. */
 export interface KeyTiming {
   /** The interval between a successful fetch and the next one. */
   readonly refreshMs: number;
-  /** How long keys are used after the last successful fetch. jose measures this with the wall clock. */
+  /** How long keys are used after the last successful fetch. jose measures this time with the wall clock. */
   readonly usableMs: number;
-  /**
-   * The minimum time between a successful fetch and a fetch for a token with an unknown key, also by the wall clock.
-   */
+  /** Minimum time by the wall clock between a successful fetch and a fetch for a token with an unknown key. */
   readonly coolDownMs: number;
-  /** One fetch's timeout, including discovery. */
+  /** Timeout for one fetch, including discovery. */
   readonly fetchMs: number;
-  /** The back-off after a failed fetch. The back-off doubles after each further failure, up to `backOffMaxMs`. */
+  /** The back-off after a failed fetch, which doubles after each further failure, up to `backOffMaxMs`. */
   readonly backOffMs: number;
   readonly backOffMaxMs: number;
 }
@@ -38,11 +36,11 @@ export interface KeyTiming {
 /**
  * The default times.
  *
- * `refreshMs`, 5 minutes, because a withdrawn key is removed soon, and the provider gets 300 requests a day.
- * `usableMs`, 24 hours: longer than provider outages, but a stolen key does not stay valid forever. `coolDownMs`, 10
- * seconds, because keys are published before they are used, and a client that sends unknown keys causes at most six
- * fetches a minute. `fetchMs`, 5 seconds, because a call waits while an unknown key is fetched, and should not wait
- * longer than its client does.
+ * With 5 minutes for `refreshMs`, a withdrawn key is removed soon, and the provider gets 300 requests a day. With 24
+ * hours for `usableMs`, keys outlast a provider outage, but a stolen key does not stay valid forever. Providers publish
+ * keys before they use them. With 10 seconds for `coolDownMs`, a client that sends unknown keys causes at most six
+ * fetches a minute. `fetchMs` is 5 seconds, because a call that waits for an unknown key should not wait longer than
+ * its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,
@@ -112,7 +110,7 @@ class FetchedKeys implements IssuerKeys {
 
   async reload(): Promise<void> {
     this.#nextAtMs = 0;
-    // `#fail` has already logged the problem.
+    // The rejection is ignored, because The rejection is ignored, because `#fail` has already logged the problem.
     await this.find.reload().catch(() => undefined);
   }
 
@@ -122,7 +120,7 @@ class FetchedKeys implements IssuerKeys {
   }
 
   async #fetch(timeout: AbortSignal): Promise<Response> {
-    // jose also calls this for tokens with an unknown key, which must not bypass the back-off.
+    // jose also fetches for tokens with an unknown key. Such a fetch must not bypass the back-off.
     if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
     clearTimeout(this.#timer);
     const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));
@@ -135,7 +133,7 @@ class FetchedKeys implements IssuerKeys {
     return Object.assign(new Response(), { json: () => Promise.resolve(keySet.value) });
   }
 
-  /** Returns the same object for an unchanged document, so that cached outcomes stay valid. */
+  /** Parses a key set. An unchanged document returns the same object, so that cached outcomes stay valid. */
   async #read(text: string): Promise<ParseResult<JSONWebKeySet>> {
     const digest = digestOf(text);
     if (digest === this.#document?.digest) return parsed(this.#document.keySet);

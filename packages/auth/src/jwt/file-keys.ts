@@ -6,7 +6,7 @@ import type { IssuerKeys } from "./issuer-keys.ts";
 import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** Opens a key set in a file and watches the file. Returns its first content's problems. */
+/** Opens a key set in a file and watches the file. Returns the problems if the file's first content is invalid. */
 export async function openFileKeys(
   path: string,
   algorithms: readonly JwtAlgorithm[],

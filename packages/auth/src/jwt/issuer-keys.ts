@@ -13,21 +13,21 @@ export interface IssuerKeys {
   readonly find: JWTVerifyGetKey;
 
   /**
-   * The key set in use, to be compared by identity: a different object after each change, `undefined` while there is
-   * none.
+   * The key set in use, or `undefined` while there is no key set. Each change creates a new object, so that callers can
+   * compare by identity.
    */
   readonly current: object | undefined;
 
   /**
-   * When the set was last fetched, in `performance.now()` milliseconds, or `undefined` if it was never fetched, or is
-   * read from a file.
+   * When the key set was last fetched, in `performance.now()` milliseconds. `undefined` if the key set was never
+   * fetched, or is read from a file.
    */
   readonly fetchedAtMs: number | undefined;
 
-  /** Seconds until the next fetch if the last one failed, or `undefined` if it succeeded. */
+  /** Seconds until the next fetch if the last fetch failed, or `undefined` if the last fetch succeeded. */
   readonly retryAfterS: number | undefined;
 
-  /** Why no token can be verified, for an operator, or `undefined` if tokens can be verified. */
+  /** The reason why no token can be verified, for an operator. `undefined` if tokens can be verified. */
   readonly problem: string | undefined;
 
   /** The last reload's outcome, if the keys are in a file. */

@@ -1,6 +1,6 @@
-// Asymmetric algorithms only. With symmetric algorithms such as HS256, anyone who knows the public key could sign (RFC
-// 8725 §3.1). With "none", nothing is signed.
-/** The algorithms that can be allowed. */
+// The list has only asymmetric algorithms. With symmetric algorithms such as HS256, anyone who knows the public key
+// could sign (RFC 8725 §3.1). With "none", nothing is signed.
+/** The signature algorithms that a program can allow. */
 export const jwtAlgorithms = [
   "RS256",
   "RS384",
@@ -18,7 +18,7 @@ export const jwtAlgorithms = [
 /** A token signature's `alg`. */
 export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
 
-/** The default algorithms: those that identity providers use. */
+/** The algorithms allowed by default, which are those that identity providers use. */
 export const defaultJwtAlgorithms: readonly JwtAlgorithm[] = ["RS256", "PS256", "ES256", "EdDSA"];
 
 /** Returns whether a string is one of {@link jwtAlgorithms}. */

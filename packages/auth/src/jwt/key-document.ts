@@ -14,8 +14,9 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
 /**
  * Creates a function that fetches the issuer's metadata, and then the key set from the URL in the metadata.
  *
- * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports: the well-known part follows the
- * issuer's path. Then tries RFC 8414 §3, where it precedes the path.
+ * The function first requests the OpenID Connect Discovery 1.0 §4 URL, which nearly every provider supports. In this
+ * URL, the `/.well-known` suffix follows the issuer's path. The function then requests the RFC 8414 §3 URL, in which
+ * the issuer's path comes last.
  *
  * @param issuer - the value that `issuer` must have in the metadata
  * @param url - the issuer as a URL
@@ -44,7 +45,7 @@ async function readMetadata(url: URL, issuer: string, signal: AbortSignal): Prom
   const document = parseJsonObject(text.value, withoutQuery(url));
   if (document.kind === "problems") return document;
   const { issuer: named, jwks_uri: keysUrl } = document.value;
-  // RFC 8414 §3.3, OpenID Connect Discovery §4.3: without this check, one issuer could impersonate another.
+  // Without this check, one issuer could impersonate another (RFC 8414 §3.3, OpenID Connect Discovery §4.3).
   if (named !== issuer) return notParsed(`${withoutQuery(url)} names a different issuer`);
   if (typeof keysUrl !== "string") return notParsed(`${withoutQuery(url)} has no "jwks_uri"`);
   return parseProviderUrl(keysUrl);

@@ -4,13 +4,13 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../json-object.t
 import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** The maximum number of keys used from a set. Providers publish two to ten. */
+/** Maximum number of keys that are used from a key set. Providers publish two to ten keys. */
 const keysMax = 100;
 
-/** The shortest RSA key that is used, in bits (RFC 7518 §3.3 and §3.5). */
+/** Minimum length of an RSA key, in bits (RFC 7518 §3.3 and §3.5). */
 const rsaModulusMinBits = 2048;
 
-/** The longest RSA key that is used, in bits. Checking a signature with a longer key takes milliseconds. */
+/** Maximum length of an RSA key, in bits. Checking a signature with a longer key takes milliseconds. */
 const rsaModulusMaxBits = 8192;
 
 /**
@@ -20,12 +20,12 @@ const rsaModulusMaxBits = 8192;
 const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
 
 /**
- * Parses a JWK Set (RFC 7517 §5) and returns the keys that can be imported for one of the algorithms, with their public
- * members only.
+ * Parses a JWK Set (RFC 7517 §5) and returns the keys that can be imported for one of the algorithms. The returned keys
+ * have only public members.
  *
- * Keys for other purposes, symmetric keys and invalid keys are ignored, as §5 requires. Keys that are published with
- * their private part are ignored too, because anyone could sign with them. A set without a usable key is a problem,
- * except for the empty set `{"keys":[]}`, by which a provider withdraws all its keys.
+ * Keys for other purposes, symmetric keys and invalid keys are ignored, as §5 requires. Keys with a private part are
+ * ignored too, because anyone who reads the published key set could sign with them. A set without a usable key is a
+ * problem, except for the empty set `{"keys":[]}`, which a provider publishes to withdraw all its keys.
  */
 export async function readKeySet(
   text: string,
@@ -50,7 +50,7 @@ async function readKey(key: unknown, algorithms: readonly JwtAlgorithm[]): Promi
   return imported.some((found) => found !== undefined && isAllowedLength(found)) ? jwk : undefined;
 }
 
-// RFC 7517 §4.2 to §4.4. `d` is the private part in every kind of key (RFC 7518 §6, RFC 8037 §2).
+// RFC 7517 §4.2 to §4.4 define the members. `d` is the private part in every kind of key (RFC 7518 §6, RFC 8037 §2).
 function canVerify({ use, key_ops: operations, alg, d }: JsonObject): boolean {
   return (
     (use === undefined || use === "sig") &&

@@ -13,26 +13,32 @@ import type { TrustedIssuer } from "./verify-jwt.ts";
 export interface JwtSource {
   /** The exact `iss` value. */
   readonly issuer: string;
-  /** `aud` must contain one of these. Must not be empty, because tokens issued for other services would be accepted. */
+  /**
+   * `aud` must contain one of these audiences. The array must not be empty, so that tokens for other services are
+   * rejected.
+   */
   readonly audiences: readonly string[];
   /**
    * The claim that must contain an audience if a token has no `aud`, such as `client_id` in Amazon Cognito's access
    * tokens. By default, tokens without `aud` are rejected.
    */
   readonly audienceClaim?: string | undefined;
-  /** The URL of the issuer's public keys. Defaults to {@link keysFile}, or else `jwks_uri` in the issuer's metadata. */
+  /**
+   * The URL of the issuer's public keys. Without this URL and {@link keysFile}, `jwks_uri` in the issuer's metadata is
+   * used.
+   */
   readonly keysUrl?: string | undefined;
-  /** The path to a file with the issuer's public keys, which is watched. Cannot be combined with {@link keysUrl}. */
+  /** The path to a watched file with the issuer's public keys. Cannot be combined with {@link keysUrl}. */
   readonly keysFile?: string | undefined;
   /** The allowed signature algorithms. Defaults to RS256, PS256, ES256 and EdDSA. */
   readonly algorithms?: readonly JwtAlgorithm[] | undefined;
-  /** The token's required `typ`: `at+jwt` (RFC 9068), or `any`, the default, which also accepts `JWT` and none. */
+  /** The required `typ`: `at+jwt` (RFC 9068), or `any`, which also accepts `JWT` and no `typ`. The default is `any`. */
   readonly type?: "at+jwt" | "any" | undefined;
-  /** Whether a token is limited to its scopes. Default false: it has every scope. */
+  /** Whether a token is limited to its scopes. By default, a token has every scope. */
   readonly enforceScopes?: boolean | undefined;
   /** The claims that contain the scopes, as a string separated by spaces or an array. Defaults to `scope` and `scp`. */
   readonly scopeClaims?: readonly string[] | undefined;
-  /** When keys are fetched, for providers that require different times. */
+  /** The times at which keys are fetched, for providers for which the defaults do not fit. */
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 

@@ -7,38 +7,41 @@ import type { TokenOutcome } from "../token-verifier.ts";
 import { type IssuerKeys, KeysUnavailable } from "./issuer-keys.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** An issuer whose tokens are accepted, and the requirements on them. */
+/** An issuer whose tokens are accepted, and the requirements on its tokens. */
 export interface TrustedIssuer {
   /** The exact `iss` value. */
   readonly issuer: string;
-  /** `aud` must contain one of these, so that tokens for other services are rejected. */
+  /** `aud` must contain one of these audiences, so that tokens for other services are rejected. */
   readonly audiences: readonly string[];
   /** The claim that is checked instead of `aud` in tokens without `aud`. `undefined` rejects these tokens. */
   readonly audienceClaim: string | undefined;
-  /** The claims with a token's scopes. `undefined` grants every scope, because many providers issue none. */
+  /**
+   * The claims with a token's scopes. `undefined` grants every scope, because many providers issue tokens without
+   * scopes.
+   */
   readonly scopeClaims: readonly string[] | undefined;
   /** The allowed `alg` values. */
   readonly algorithms: readonly JwtAlgorithm[];
   /**
    * Whether `typ` must be `at+jwt` (RFC 9068 §4). If false, `JWT` and a missing `typ` are accepted too, because many
-   * providers send such tokens.
+   * providers issue tokens with either.
    */
   readonly requireAccessTokenType: boolean;
   readonly keys: IssuerKeys;
 }
 
 /**
- * How long a permanent rejection is cached, in milliseconds. A minute, because clients that repeat a bad token usually
- * do so in a loop.
+ * Milliseconds for which a permanent rejection is cached. A minute is enough, because clients usually repeat a bad
+ * token in a loop.
  */
 const rejectedTtlMs = 60_000;
 
 /**
  * Verifies a token's signature, then its header and claims. An invalid token is an outcome, never an exception.
  *
- * The outcome may be cached until `untilMs` while the key set is in use: a valid token until it expires, an invalid one
- * for a minute. The outcome must not be cached if the token may become valid with time (`nbf`, `iat`, unavailable
- * keys).
+ * The outcome may be cached until `untilMs` while the key set is in use. A valid token's outcome may be cached until
+ * the token expires, and an invalid token's for a minute. The outcome must not be cached if the token may become valid
+ * with time (`nbf`, `iat`, unavailable keys).
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
   // A `kid` that is not a string is ignored. Some providers send a number.
@@ -70,7 +73,7 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
   if (iat !== undefined && !(typeof iat === "number" && iat <= Date.now() / 1000 + clockSkewS)) {
     return uncachedOutcome({ kind: "invalid", reason: '"iat" must be a NumericDate in the past' });
   }
-  // An escaped `crit` or `cnf` could be missed.
+  // With an undecoded escape in its name, `crit` or `cnf` would be missed.
   if (hasNameWithBackslash(protectedHeader) || hasNameWithBackslash(payload))
     return rejectedOutcome("a header parameter or claim has a name with a backslash");
   // The token is valid only with a proof of possession, which is not supported (RFC 7800 §3.1).

@@ -2,8 +2,9 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import { open } from "node:fs/promises";
 
 /**
- * Opens a named pipe without waiting for its writer (POSIX, open, O_NONBLOCK). The file type is checked after it is
- * opened, so that the path cannot be replaced in between. Windows has neither the flag nor such pipes.
+ * Flags that open a named pipe without waiting for its writer (POSIX, open, O_NONBLOCK). The file's type is checked
+ * after the file is opened, so that the path cannot be replaced in between. Windows has neither O_NONBLOCK nor named
+ * pipes in the file system.
  */
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
@@ -11,7 +12,8 @@ const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
  * Reads a regular file without blocking the process. Symbolic links are followed.
  *
  * @param maxBytes - limits memory if a wrong file is named, such as a disk image
- * @throws Error with the path if it is a pipe, a device, a directory or larger, or cannot be read
+ * @throws Error with the path if the file is a pipe, a device or a directory, is larger than `maxBytes`, or cannot be
+ * read
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
   await using file = await open(path, openFlags);
@@ -19,7 +21,7 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<B
   return await file.readFile();
 }
 
-/** Does the same as {@link readRegularFile}, for callers that cannot wait. @throws Error as it does */
+/** Reads a file like {@link readRegularFile}, for callers that cannot wait. @throws the same errors */
 export function readRegularFileSync(path: string, maxBytes: number): Buffer {
   const descriptor = openSync(path, openFlags);
   try {

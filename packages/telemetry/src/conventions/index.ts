@@ -1,7 +1,8 @@
 /**
  * Metric and span names and attributes by OpenTelemetry's semantic conventions.
  *
- * Records nothing and has no dependencies, so that the Prometheus metrics and the OpenTelemetry adapter can share it.
+ * The module records nothing and has no dependencies, so that the Prometheus metrics and the OpenTelemetry adapter can
+ * share it.
  */
 export {
   type Attributes,

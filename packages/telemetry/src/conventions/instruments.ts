@@ -5,9 +5,9 @@ export type Attributes = Readonly<Record<string, string | number | boolean>>;
 export interface MetricDescription {
   /** The name by OpenTelemetry's semantic conventions, such as `rpc.server.call.duration`. */
   readonly name: string;
-  /** The UCUM unit: `s`, `By`, `1` for a ratio, or an annotation such as `{delete}` for a count. */
+  /** The UCUM unit, which is `s`, `By`, `1` for a ratio, or an annotation such as `{delete}` for a count. */
   readonly unit: string;
-  /** The help text: one sentence without a full stop. */
+  /** The metric's help text, a sentence without a full stop. */
   readonly description: string;
 }
 
@@ -27,8 +27,8 @@ export interface Instruments {
 }
 
 /**
- * The histogram bounds for durations, in seconds: the semantic conventions' bounds and three lower ones, because most
- * calls take less than 5 ms.
+ * The histogram bounds for durations, in seconds. Three bounds are lower than the semantic conventions' bounds, because
+ * most calls take less than 5 ms.
  */
 export const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,

@@ -10,7 +10,7 @@ interface RpcSystem {
 }
 
 const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
-/** MCP sends an RPC's failure as a result, without a JSON-RPC error code, so the gRPC status is recorded. */
+/** MCP is based on JSON-RPC, whose errors have no codes, so the status is gRPC's code. */
 const jsonRpc: RpcSystem = { name: "jsonrpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 
@@ -25,16 +25,14 @@ const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | unde
 
 const systemNames = [...new Set(Object.values(rpcSystems).map((system) => system?.name))];
 
-/**
- * Returns whether a protocol's requests are recorded as RPCs with {@link rpcAttributes}, rather than as HTTP requests.
- */
+/** Returns whether a protocol's requests are recorded as RPCs with {@link rpcAttributes}, not as HTTP requests. */
 export function isRpcProtocol(protocol: CompletedRequest["protocol"]): boolean {
   return rpcSystems[protocol] !== undefined;
 }
 
 /**
- * Returns a call's attributes by the semantic conventions for RPC. Their cardinality is low: a method that is not
- * served is `_OTHER`.
+ * Returns a call's attributes by the semantic conventions for RPC. The attributes' cardinality is low, because a method
+ * that is not served is recorded as `_OTHER`.
  */
 export function rpcAttributes({ procedure, protocol, error }: CompletedRequest): Attributes {
   const system = rpcSystems[protocol];
@@ -50,8 +48,8 @@ export function rpcAttributes({ procedure, protocol, error }: CompletedRequest):
 /**
  * Returns an HTTP request's attributes by the semantic conventions. The route is a template, never a path.
  *
- * If an RPC failed, its code determines whether that is a server error, because a service may respond to all errors
- * with the same status. A request that the client cancelled has no status and is not an error.
+ * If an RPC failed, its code determines whether the failure is a server error, because a service may respond to all
+ * errors with the same status. A request that the client cancelled has no status and is not an error.
  */
 export function httpAttributes(request: CompletedRequest): Attributes {
   const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = request;
@@ -67,22 +65,23 @@ export function httpAttributes(request: CompletedRequest): Attributes {
   };
 }
 
-/** Returns whether the response is 501 because the HTTP method is not implemented, which is not a server error. */
+/**
+ * Returns whether the response is 501 for an HTTP method that is not implemented. Such a response is not a server
+ * error.
+ */
 function isUnknownMethod({ httpStatus, httpRoute }: CompletedRequest): boolean {
   return httpStatus === 501 && httpRoute === undefined;
 }
 
-/** Returns a number that is the same for two method calls if and only if their {@link rpcAttributes} are equal. */
+/** Returns a number that is equal for two calls to a method if and only if their {@link rpcAttributes} are equal. */
 export function rpcSeriesKey({ protocol, error }: CompletedRequest): number {
   return (error?.code ?? 0) * systemNames.length + systemNames.indexOf(rpcSystems[protocol]?.name);
 }
 
-/**
- * Returns a number that is the same for two requests to a route if and only if their {@link httpAttributes} are equal.
- */
+/** Returns a number that is equal for two requests to a route if and only if their {@link httpAttributes} are equal. */
 export function httpSeriesKey(request: CompletedRequest): number {
   const { httpMethod, httpStatus, httpVersion, scheme } = request;
-  // -1 for an unknown method.
+  // The index is -1 for an unknown method.
   const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
   // Equivalent mutant: other factors result in other numbers, which are equal in the same cases.
@@ -102,8 +101,8 @@ function serverErrorCode({ error, procedure }: CompletedRequest): Code | undefin
 
 const httpVersions: readonly CompletedRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
-// The methods in RFC 9110 §9 and RFC 5789. Others are not recorded by name, because clients could create series without
-// limit.
+// The methods in RFC 9110 §9 and RFC 5789. Unknown methods are not recorded by name, because clients could then create
+// series without limit.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /** Returns whether the conventions for RPC count an error as a server error. */
@@ -120,14 +119,14 @@ const serverErrorCodes: ReadonlySet<Code> = new Set([
   Code.DataLoss,
 ]);
 
-/** Returns a code in gRPC's spelling, such as `NOT_FOUND`, or `OK` without an error. */
+/** Returns a code in gRPC's spelling, such as `NOT_FOUND`. Returns `OK` if there is no error. */
 export function grpcStatusOf(code: Code | undefined): string {
-  // This is the only code that gRPC and Connect spell differently.
+  // `Canceled` is the only code that gRPC and Connect spell differently.
   if (code === Code.Canceled) return "CANCELLED";
   return code === undefined ? "OK" : snakeCase(code).toUpperCase();
 }
 
-/** Returns a code in Connect's spelling, such as `not_found`. Connect has none for success. */
+/** Returns a code in Connect's spelling, such as `not_found`. Connect has no code for success. */
 function connectStatusOf(code: Code | undefined): string | undefined {
   return code === undefined ? undefined : snakeCase(code);
 }

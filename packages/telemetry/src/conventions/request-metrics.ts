@@ -10,15 +10,15 @@ type InstrumentSeries<Create extends (...about: never) => Instrument<unknown>> =
 /** Options for {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
   /**
-   * Returns why a request was refused, or `undefined` if it was not. Each value becomes a series, so there must be only
-   * a few values, and clients must not be able to choose them.
+   * Returns why a request was refused, or `undefined` if the request was not refused. Each returned value becomes a
+   * series, so the function must return only a few different values, which clients cannot choose.
    */
   readonly refusalOf?: ((request: CompletedRequest) => string | undefined) | undefined;
 }
 
 /**
- * Creates an `onResponse` callback that records request durations: calls over gRPC, gRPC-Web and Connect in
- * `rpc.server.call.duration`, all other requests, including REST, in `http.server.request.duration`.
+ * Creates an `onResponse` callback that records request durations. Calls over gRPC, gRPC-Web and Connect are recorded
+ * in `rpc.server.call.duration`, and all other requests, including REST, in `http.server.request.duration`.
  *
  * @throws TypeError for unknown options
  */
@@ -53,7 +53,7 @@ export function createRequestDurations(metrics: Pick<Instruments, "histogram">):
     { name: "http.server.request.duration", unit: "s", description: "Duration of REST calls and other HTTP requests" },
     durationBounds,
   );
-  // A series is found by two map lookups, because building a string key would cost more than everything else.
+  // Two map lookups find a series, because building a string key would cost more than the rest of the callback.
   const rpcSeries = new Map<string, Map<number, Histogram>>();
   const httpSeries = new Map<string, Map<number, Histogram>>();
   return (request) => {

@@ -3,20 +3,20 @@ import type { Code, ContextValues } from "@connectrpc/connect";
 import { durationBounds, type Attributes, type Instruments } from "./instruments.ts";
 import { grpcStatusOf } from "./request-attributes.ts";
 
-/** A proxy's call to an upstream: the `onUpstreamCall` argument for `createProxy`. */
+/** A proxy's call to an upstream, which `createProxy` passes to `onUpstreamCall`. */
 export interface MeasuredCall {
   readonly upstream: { readonly authority: string };
   readonly method: DescMethod;
   readonly contextValues: ContextValues;
 }
 
-/** A {@link MeasuredCall}'s end, after its last attempt. */
+/** The result of a {@link MeasuredCall} after its last attempt. */
 export interface MeasuredCallEnd {
   readonly error: { readonly code: Code } | undefined;
   readonly durationMs: number;
   /** Milliseconds for which the call waited for a connection or a stream. */
   readonly queuedMs: number;
-  /** Attempts after the first one. */
+  /** Number of attempts after the first attempt. */
   readonly retries: number;
 }
 
@@ -28,7 +28,7 @@ export function rpcMethodOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
-/** Returns the attributes for the end of a client's call. All codes but OK are call errors. */
+/** Returns the attributes for the end of a client's call. Every code except OK is an error. */
 export function callEndAttributes(code: Code | undefined): Attributes {
   const status = grpcStatusOf(code);
   return { "rpc.response.status_code": status, ...(code !== undefined && { "error.type": status }) };
@@ -48,7 +48,7 @@ export function createCallDurations(
     durationBounds,
   );
   type Series = ReturnType<typeof durations.with>;
-  // Weak, because a descriptor reload replaces the methods.
+  // The maps are weak, because a descriptor reload replaces the methods.
   const byUpstream = new WeakMap<object, WeakMap<DescMethod, Map<Code | undefined, Series>>>();
   return ({ upstream, method }) => {
     let byMethod = byUpstream.get(upstream);

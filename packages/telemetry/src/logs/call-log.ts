@@ -8,13 +8,13 @@ import { requestIdOf } from "./request-id.ts";
 /** Options for {@link createCallLog}. */
 export interface CallLogOptions {
   readonly log: Log;
-  /** The audit trail's log, with its own level. Default `log`. */
+  /** The audit trail's log, with its own level. The default is `log`. */
   readonly auditLog?: Log | undefined;
-  /** The deletion log in the audit trail. Default `auditLog`. */
+  /** The log for the audit trail's deletions. The default is `auditLog`. */
   readonly deletionLog?: Log | undefined;
   /** Returns a call's audit trail and additional fields. */
   readonly auditOf: (request: AuditedCall) => CallAudit;
-  /** Returns whether a request is not logged. By default, all are logged. */
+  /** Returns whether a request is not logged. By default, all requests are logged. */
   readonly isSilent?: ((request: CompletedRequest) => boolean) | undefined;
 }
 
@@ -26,20 +26,20 @@ const callLogOptionNames: OptionNames<CallLogOptions> = {
   isSilent: true,
 };
 
-/** The request parts that `auditOf` needs. */
+/** The request properties that `auditOf` gets. */
 export type AuditedCall = Pick<CompletedRequest, "procedure" | "contextValues" | "error">;
 
 /** A call's audit trail and additional fields. */
 export interface CallAudit {
-  /** The audit trail part that the call belongs to, or `undefined` for none. */
+  /** The audit trail that logs the call, or `undefined` if no audit trail does. */
   readonly trail: "refusals" | "deletions" | undefined;
-  /** Fields such as the caller, why its credential was refused, and the call's resource. */
+  /** Fields such as the caller, the reason why its credential was refused, and the call's resource. */
   readonly fields: object;
 }
 
 type CallLevel = "info" | "warn" | "error";
 
-/** The maximum path characters that are logged. No route matches a longer path. */
+/** Maximum number of characters that are logged from a path. No route matches a longer path. */
 const pathLengthMax = 256;
 
 /**

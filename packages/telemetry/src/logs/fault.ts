@@ -4,10 +4,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 export const faultMessage = "internal error";
 
 /**
- * Returns whether an error is a fault: one whose message is not intended for clients.
+ * Returns whether an error is a fault, which is an error whose message is not intended for clients.
  *
  * Everything except a `ConnectError` is a fault. A `ConnectError` with the code `Internal`, `Unknown` or `DataLoss` is
- * one too, because libraries use these codes for messages from drivers and parsers.
+ * a fault too, because libraries use these codes for messages from drivers and parsers.
  */
 export function isFault(reason: unknown): boolean {
   if (!(reason instanceof ConnectError)) return true;

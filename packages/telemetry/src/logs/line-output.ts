@@ -1,10 +1,10 @@
 import type { Writable } from "node:stream";
 
 /**
- * The maximum log line bytes that are buffered for the reader. Further lines are dropped and counted.
+ * Maximum number of bytes that are buffered for the log's reader. Further lines are dropped and counted.
  *
- * 4 MiB are about ten thousand lines, which a busy server writes in a second. Another 4 MiB are reserved for lines that
- * must not be dropped because of other lines.
+ * 4 MiB hold about ten thousand lines, which a busy server writes in a second. Another 4 MiB are reserved for lines
+ * that other lines must not displace.
  */
 const bufferedBytesMax = 4 * 1024 * 1024;
 
@@ -14,7 +14,7 @@ interface LineWriter {
 }
 
 /**
- * Writes log lines without blocking calls. The lines from one event loop turn are written together. While the
+ * Writes log lines without blocking calls. All lines from the same event loop turn are written together. While the
  * buffer is full, further lines are dropped, so that memory is bounded if nothing reads the log. Once the log is read
  * again, a line reports how many lines were dropped.
  */
@@ -33,7 +33,7 @@ export class LineOutput implements LineWriter {
   constructor(stream: Writable, formatDropped: (lines: number) => string) {
     this.#stream = stream;
     this.#formatDropped = formatDropped;
-    // Errors are ignored. The reader has closed the stream, so they cannot be logged.
+    // Errors are ignored. The log's reader has closed the stream, so errors cannot be logged.
     stream.on("error", ignore);
     process.on("exit", () => this.#send());
   }
@@ -50,7 +50,7 @@ export class LineOutput implements LineWriter {
       return;
     }
     if (this.#lines === "") setImmediate(() => this.#send());
-    // Reported only below the limit for ordinary lines, so that these reports do not fill the reserve.
+    // Dropped lines are reported only below the limit for ordinary lines, so that the reports do not fill the reserve.
     if (this.#dropped > 0 && bufferedBytes <= bufferedBytesMax) {
       this.#lines += this.#formatDropped(this.#dropped);
       this.#dropped = 0;

@@ -11,7 +11,8 @@ export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * A structured JSON lines log with a level, a time and fields: what is used here from pino's interface.
+ * A structured JSON lines log with a level, a time and fields. The type has the members of pino's `Logger` that are
+ * used here.
  */
 export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled">;
 
@@ -35,12 +36,12 @@ const require = createRequire(import.meta.filename ?? __filename);
 const causeDepthMax = 5;
 
 /**
- * Opens a log: one JSON object per line, with RFC 3339 times in UTC and levels by name. On a terminal, lines are
+ * Opens a log with one JSON object per line, RFC 3339 times in UTC and level names. On a terminal, lines are
  * human-readable, in columns, and coloured unless `NO_COLOR` is set.
  *
- * Writing never blocks a call, and the buffer is bounded: see {@link LineOutput}.
+ * Writing never blocks a call, and the buffer is bounded (see {@link LineOutput}).
  *
- * @param destination - default: standard error, because standard output is used for the command results
+ * @param destination - the default is standard error, because commands print their results to standard output
  */
 export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
   return loadPino().pino(
@@ -55,7 +56,7 @@ export function openLog(level: LogLevel, destination: DestinationStream = standa
   );
 }
 
-/** Loads pino when the first log is opened. Loading takes 8 ms, which a server without a log should not need. */
+/** Loads pino when the first log is opened, because loading takes 8 ms, also for a server without a log. */
 function loadPino(): typeof import("pino") {
   try {
     return require("pino");
@@ -65,7 +66,7 @@ function loadPino(): typeof import("pino") {
   }
 }
 
-/** Opens a log like {@link openLog}, but its lines are still written when other log lines are dropped. */
+/** Opens a log like {@link openLog}. The log's lines are still written when other log lines are dropped. */
 export function openReserveLog(
   level: LogLevel,
   destination: DestinationStream = standardError.destinations.reserve,
@@ -73,14 +74,17 @@ export function openReserveLog(
   return openLog(level, destination);
 }
 
-/** Two writers for one output. */
+/** The two writers to a log's output. */
 interface LogDestinations {
   readonly lines: DestinationStream;
   /** The writer for lines that are still written when other lines are dropped. */
   readonly reserve: DestinationStream;
 }
 
-/** The output to standard error, opened by the first log. One per process, because its listeners are never removed. */
+/**
+ * The output to standard error, which the first log opens. A process has one output, because its listeners are never
+ * removed.
+ */
 class StandardError {
   #destinations: LogDestinations | undefined;
 
@@ -116,7 +120,7 @@ interface ErrorDescription {
   readonly cause?: ErrorDescription;
 }
 
-// Logs only errors' standard properties, because others may contain the request, including a credential.
+// Logs only an error's standard properties, because other properties may contain the request, including a credential.
 function describeError(reason: unknown, depth: number = 0): ErrorDescription {
   if (!(reason instanceof Error)) return { type: typeof reason, message: String(reason) };
   return {

@@ -2,12 +2,12 @@ import type { Readiness } from "@plantstore/gateway/health";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 
-/** Milliseconds between two checks. Any store problem lasts at least a second, so none is missed. */
+/** Milliseconds between two checks. No store problem is missed, because it lasts at least a second. */
 const checkIntervalMs = 750;
 
 /**
- * Logs every readiness change: the cause when a part of the server becomes unready, and the duration when that part is
- * ready again. Both lines are warnings, so that no log level shows only one of them.
+ * Logs every readiness change. The line for a part of the server that becomes unready has the cause, and the line for a
+ * part that is ready again has the duration. Both lines are warnings, so that each log level shows both or neither.
  *
  * @returns a function that stops logging
  */

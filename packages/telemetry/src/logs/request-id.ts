@@ -12,17 +12,18 @@ const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 const fieldName = "x-request-id";
 
 /**
- * The maximum length for a client's request id, in characters. Twice a SHA-256 in hex, longer than any common format.
+ * Maximum length of a client's request id, in characters. 128 characters are two SHA-256 in hex, and longer than any
+ * common request id.
  */
 const requestIdLengthMax = 128;
 
-// The characters in UUIDs, ULIDs, base64, trace ids and common proxies' ids. None needs escaping in a log line, a
-// shell or SQL.
+// The characters in UUIDs, ULIDs, base64, trace ids and common proxies' ids. No allowed character needs escaping in a
+// log line, a shell or SQL.
 const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
 /**
- * Creates ids: 64 random bits identify the process, and a counter identifies the call. They are unique across replicas
- * and restarts, and cost far less than random bytes for every call.
+ * Creates request ids from 64 random bits for the process, and a counter for the call. The ids are unique across
+ * replicas and restarts, and cost far less than random bytes for every call.
  */
 class RequestIdGenerator {
   readonly #prefix = `${randomBytes(8).toString("hex")}-`;
@@ -39,8 +40,8 @@ const generator = new RequestIdGenerator();
 /**
  * Returns a request's id, which is in the request's log lines and deletion record.
  *
- * If the client has not sent an id, one is created on first use, and stored in the request's context values. Its form
- * is `<16 hex digits>-<counter in base 36>`.
+ * If the client has not sent an id, an id is created on first use, and stored in the request's context values. A
+ * created id has the format `<16 hex digits>-<counter in base 36>`.
  */
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
@@ -50,7 +51,10 @@ export function requestIdOf(contextValues: ContextValues): string {
   return requestId;
 }
 
-/** Which responses contain the request id: all, or only errors, streams and responses to requests that contain one. */
+/**
+ * The responses that contain the request id: all responses, or only errors, streams and responses to requests with an
+ * id.
+ */
 export type RequestIdResponses = "always" | "requested";
 
 /** Gateway hooks for request ids. */
@@ -58,15 +62,15 @@ export interface RequestIds {
   /** The response field's name, for `Access-Control-Expose-Headers`. */
   readonly fieldName: string;
   /**
-   * Accepts the id that a client has sent, or creates one if it is missing or malformed. A stream's response header
-   * always contains the id, because the stream may fail after the header is sent.
+   * Accepts the request id that a client has sent, or creates an id if the client's id is missing or malformed. A
+   * stream's response header always contains the id, because the stream may fail after the header is sent.
    */
   readonly onRequest: (request: AdmitRequest) => void;
   /** Adds the id to a failed request's response. */
   readonly onError: (request: AdmitRequest) => void;
 }
 
-/** Creates hooks that accept or create each request's id, and add it to these responses. */
+/** Creates hooks that accept or create each request's id, and add the id to the given responses. */
 export function createRequestIds(responses: RequestIdResponses): RequestIds {
   return {
     fieldName: "X-Request-Id",
@@ -75,8 +79,8 @@ export function createRequestIds(responses: RequestIdResponses): RequestIds {
       const isAccepted = sent !== null && sent.length <= requestIdLengthMax && requestIdAlphabet.test(sent);
       if (isAccepted) request.contextValues.set(requestIdKey, sent);
       else requestIdOf(request.contextValues);
-      // Not added to every unary response, because another header field costs a microsecond, and few clients use the
-      // id.
+      // The id is not added to every unary response, because another header field costs a microsecond, and few clients
+      // use the id.
       if (isAccepted || responses === "always" || request.stream) addToResponse(request);
     },
     onError: addToResponse,

@@ -16,29 +16,29 @@ export interface SafeErrorsOptions {
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**
- * Converts an error thrown by a handler or an interceptor to the response error. Use it as a gateway's `toError`,
- * or in an interceptor that throws the result.
+ * Converts an error thrown by a handler or an interceptor to the response error. Use the function as a gateway's
+ * `toError`, or in an interceptor that throws the result.
  */
 export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 
 /**
  * Creates a {@link SafeErrors}, which makes every error safe to send and logs each fault once.
  *
- * Returned unchanged are a `ConnectError` whose code does not mean a fault, and an error that was converted before.
- * For a cancelled call, the result is its signal's reason, regardless of the thrown error. Everything else becomes
- * `Internal` with a fixed message. The cause is only logged, with the request id.
+ * The function returns a `ConnectError` unchanged if its code does not mean a fault, or if the error was converted
+ * before. For a cancelled call, the function returns the reason of the call's signal, regardless of the thrown error.
+ * Any other error becomes `Internal` with a fixed message. The cause is only logged, with the request id.
  *
  * @throws TypeError for unknown options
  */
 export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
   refuseUnknownOptions(options, { log: required }, "createSafeErrors");
   const { log } = options;
-  // Errors that were already converted. An interceptor and the gateway's `toError` may both get the same error.
+  // Errors that were already converted, because an interceptor and the gateway's `toError` may both get the same error.
   const reported = new WeakSet<ConnectError>();
   return (thrown, call) => {
     if (thrown instanceof ConnectError && (!isFault(thrown) || reported.has(thrown))) return thrown;
-    // The thrown error is ignored, because fetch, timers and drivers reject with their own errors when their signal
-    // aborts.
+    // The thrown error is ignored, because fetch, timers and drivers reject with their own errors when the call's
+    // signal aborts.
     if (call.signal.aborted) return abortReason(call.signal);
     const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** A parsed log line. Only the level types, time and msg are known. */
+/** A parsed log line. Only the types of `level`, `time` and `msg` are known. */
 interface LogRecord extends Readonly<Record<string, unknown>> {
   readonly level: string;
   readonly time: string;
@@ -18,15 +18,15 @@ const levelStyles: Readonly<Record<string, Style>> = {
   trace: "gray",
 };
 
-// Column widths: the longest level, the longest frequent code, and a duration.
+// Column widths in characters, for the longest level, the longest frequent code, and a duration.
 const levelWidth = 5;
 const codeWidth = 16;
 const durationWidth = 9;
 
 /**
- * Formats a JSON log line in columns for a terminal: time of day, level and message. A call line also has columns for
- * its status, code, duration and target. All other fields follow as `name=value`, and an error's stack on separate
- * lines.
+ * Formats a JSON log line for a terminal, with columns for time of day, level and message. A call's line also has
+ * columns for its status, code, duration and target. All other fields follow as `name=value`, and an error's stack
+ * follows on separate lines.
  *
  * Control characters are escaped, so that no client can move the cursor or colour the screen.
  */

@@ -3,26 +3,26 @@ import type { Attributes } from "../conventions/index.ts";
 import type { NumberPoint } from "./metric-family.ts";
 import { type Metrics, singlePoint } from "./metrics.ts";
 
-/** The gateway parts that are measured. */
+/** The gateway properties that {@link measureGateway} reads. */
 export interface MeasuredGateway {
   readonly load: GatewayLoad;
 }
 
-/** The last reload's outcome. */
+/** The outcome of the last reload. */
 export interface MeasuredReload {
-  /** Why the last reload failed, so that the previous content is still in use, or `undefined` after a success. */
+  /** The reason why the last reload failed and the previous content is still in use. `undefined` after a success. */
   readonly problem: string | undefined;
-  /** Unix time at the last successful reload, in ms, or `undefined` if there was none. */
+  /** Unix time of the last successful reload, in ms. `undefined` if no reload has succeeded. */
   readonly lastSuccessMs: number | undefined;
 }
 
-/** A watched file, or several that belong together, such as a certificate and its key. */
+/** A watched file, or several files that are reloaded together, such as a certificate and its key. */
 export interface MeasuredFile extends MeasuredReload {
   /** The metrics' label `file_path`. */
   readonly path: string;
 }
 
-/** The measured parts in a server's readiness: those in `Readiness` from `@plantstore/gateway/health`. */
+/** The measured properties of a server's readiness, from `Readiness` in `@plantstore/gateway/health`. */
 export interface MeasuredReadiness {
   readonly draining: AbortSignal;
   obstacles(): readonly string[];
@@ -77,7 +77,7 @@ export function measureFiles(metrics: Metrics, files: readonly MeasuredFile[]): 
   addReloadGauges(metrics, "gateway.file.reload", "a file", reloads);
 }
 
-/** Adds the reload gauges, whose names begin with `prefix`. @param what - what is reloaded, for descriptions */
+/** Adds the reload gauges, whose names begin with `prefix`. @param what - describes what is reloaded */
 export function addReloadGauges(
   metrics: Metrics,
   prefix: string,

@@ -1,6 +1,8 @@
 import type { Attributes, MetricDescription } from "../conventions/index.ts";
 
-/** A metric snapshot with its series. Plain data, so that a process can send it to another process. */
+/**
+ * A metric's snapshot with its series. The snapshot is plain data, so that a process can send it to another process.
+ */
 export type MetricFamily = MetricDescription &
   (
     | { readonly kind: "counter" | "gauge"; readonly points: readonly NumberPoint[] }
@@ -16,7 +18,10 @@ export interface NumberPoint {
 /** One histogram series. */
 export interface HistogramPoint {
   readonly attributes: Attributes;
-  /** The value count in each bucket: one per bound, and one above the last bound. */
+  /**
+   * The number of values in each bucket. Each bound has a bucket, and the last bucket has the values above the last
+   * bound.
+   */
   readonly counts: readonly number[];
   readonly sum: number;
 }

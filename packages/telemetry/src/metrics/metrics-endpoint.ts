@@ -4,11 +4,12 @@ import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from "./prometheus-text.ts";
 
 /**
- * Creates the endpoint `/metrics`, in the format that `Accept` prefers: OpenMetrics or the Prometheus text format.
+ * Creates the endpoint `/metrics`. The response is in OpenMetrics or in the Prometheus text format, as `Accept`
+ * prefers.
  *
- * The endpoint requires no authentication: serve it on a separate address that the service's clients cannot reach.
+ * The endpoint requires no authentication, so serve it on a separate address that the service's clients cannot reach.
  *
- * @param collect - returns the current metrics. Called for each request
+ * @param collect - returns the current metrics. The endpoint calls the function for each request
  */
 export function createMetricsEndpoint(
   collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,

@@ -3,9 +3,10 @@ import type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.
 import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 
 /**
- * A process's metrics: counters and histograms that code records to, and gauges that are read at each export.
+ * A process's metrics. Code records values to counters and histograms, and each export reads the gauges.
  *
- * Names, units and attributes are from OpenTelemetry. Each export format derives its own names from them.
+ * Names, units and attributes are from OpenTelemetry. Each export format derives its own names from OpenTelemetry's
+ * names.
  */
 export class Metrics implements Instruments {
   readonly #collectors: (() => MetricFamily)[] = [];
@@ -17,7 +18,7 @@ export class Metrics implements Instruments {
     return table;
   }
 
-  /** Creates a histogram. @param bounds - the buckets' upper bounds in ascending order, except the unbounded one */
+  /** Creates a histogram. @param bounds - the buckets' upper bounds in ascending order, without the unbounded bucket */
   histogram(metric: MetricDescription, bounds: readonly number[]): SeriesTable<HistogramSeries, HistogramPoint> {
     const table = new SeriesTable<HistogramSeries, HistogramPoint>(
       (attributes) => new HistogramSeries(attributes, bounds),
@@ -26,12 +27,17 @@ export class Metrics implements Instruments {
     return table;
   }
 
-  /** Adds a gauge. @param read - returns its series. Called at each export, so it must be fast and must not throw */
+  /**
+   * Adds a gauge. @param read - returns the gauge's series. Each export calls the function, which must be fast and must
+   * not throw
+   */
   gauge(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
     this.#collectors.push(() => ({ ...metric, kind: "gauge", points: read() }));
   }
 
-  /** Adds a counter whose value is counted elsewhere. @param read - as in {@link gauge} */
+  /**
+   * Adds a counter whose value is counted elsewhere. @param read - returns the counter's series, as in {@link gauge}
+   */
   observedCounter(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
     this.#collectors.push(() => ({ ...metric, kind: "counter", points: read() }));
   }

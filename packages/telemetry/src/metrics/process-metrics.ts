@@ -3,16 +3,18 @@ import { getHeapSpaceStatistics } from "node:v8";
 import { type Metrics, singlePoint } from "./metrics.ts";
 
 /**
- * The window for the reported event loop delays, in milliseconds: longer than a garbage collection, short enough to
- * show the current state.
+ * Length of the window for the reported event loop delays, in milliseconds. The window is longer than a garbage
+ * collection, and short enough to show the current state.
  */
 const delayWindowMs = 10_000;
 
-/** The event loop delay's sampling interval, in milliseconds: node's default, whose cost is negligible. */
+/**
+ * The event loop delay's sampling interval, in milliseconds. The interval is node's default, whose cost is negligible.
+ */
 const delayResolutionMs = 10;
 
 /**
- * Adds process metrics: CPU time, memory, garbage collections, and its event loop's delays, by the names in
+ * Adds a process's metrics, such as CPU time, memory, garbage collections and event loop delays. The names are from
  * OpenTelemetry's conventions for node and V8. Dispose of the result to stop measuring.
  */
 export function measureProcess(metrics: Metrics): Disposable {
@@ -61,7 +63,10 @@ function measureHeap(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/** The histogram bounds for garbage collections, in seconds: the semantic conventions' bounds and a lower one. */
+/**
+ * The histogram bounds for garbage collections, in seconds. The first bound is lower than the semantic conventions'
+ * bounds.
+ */
 const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
 
 /** The `v8js.gc.type` for each garbage collection kind in node. */
@@ -90,9 +95,9 @@ function measureCollections(metrics: Metrics): Disposable {
 /** The event loop's delays, in seconds. */
 type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
-/** Returns the delays, from a histogram with the nanoseconds between two samples. */
+/** Returns the event loop's delays. @param histogram - records the nanoseconds between two samples */
 export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
-  // The histogram records the time between two samples, which without any delay is the resolution: it is subtracted.
+  // Without any delay, the time between two samples is the resolution, which is therefore subtracted.
   const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
   return { p50: delayS(histogram.percentile(50)), p99: delayS(histogram.percentile(99)), max: delayS(histogram.max) };
 }

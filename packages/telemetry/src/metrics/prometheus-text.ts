@@ -4,7 +4,7 @@ import type { HistogramPoint, MetricFamily } from "./metric-family.ts";
 /** A text format for Prometheus metrics. */
 export type PrometheusFormat = "prometheus" | "openmetrics";
 
-/** Each format's media type. */
+/** The media type of each format. */
 export const prometheusMediaTypes: Readonly<Record<PrometheusFormat, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -39,7 +39,7 @@ function linesOf(family: MetricFamily, format: PrometheusFormat): string[] {
       ? family.points.flatMap((point) => histogramLines(name, family.bounds, point))
       : family.points.map(({ attributes, value }) => `${name}${formatLabels(attributes)} ${value}`);
   const isOpenMetrics = format === "openmetrics";
-  // OpenMetrics omits the suffix `_total` in a counter's family name. Only the samples have it.
+  // OpenMetrics omits the suffix `_total` in a counter's family name. Only the sample names have the suffix.
   const familyName = isOpenMetrics && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
   const suffix = unitSuffixes[family.unit];
   const unit = isOpenMetrics && suffix !== undefined ? [`# UNIT ${familyName} ${suffix.slice(1)}`] : [];

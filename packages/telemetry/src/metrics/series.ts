@@ -2,7 +2,7 @@ import type { Attributes } from "../conventions/index.ts";
 import type { HistogramPoint, NumberPoint } from "./metric-family.ts";
 
 /**
- * A metric's maximum series. Metrics have few attributes with few values, so this limit is reached only if
+ * Maximum number of series per metric. Metrics have few attributes with few values, so the limit is reached only if
  * clients can choose an attribute.
  */
 const seriesMax = 1_000;
@@ -15,7 +15,7 @@ interface Series<Point> {
   toPoint(): Point;
 }
 
-/** A metric's series. Callers keep the series that they record to, because the lookup is expensive. */
+/** The series of a metric. Callers keep the series that they record to, because the lookup is expensive. */
 export class SeriesTable<One extends Series<Point>, Point> {
   readonly #seriesByAttributes = new Map<string, One>();
   readonly #create: (attributes: Attributes) => One;
@@ -25,7 +25,8 @@ export class SeriesTable<One extends Series<Point>, Point> {
   }
 
   /**
-   * Returns the series with these attributes, or the shared overflow series once there are {@link seriesMax} series.
+   * Returns the series with these attributes. Once there are {@link seriesMax} series, new attributes share one
+   * overflow series.
    */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
@@ -37,7 +38,7 @@ export class SeriesTable<One extends Series<Point>, Point> {
     return series;
   }
 
-  /** Returns each series' snapshot. */
+  /** Returns a snapshot of each series. */
   points(): Point[] {
     return [...this.#seriesByAttributes.values()].map((series) => series.toPoint());
   }
@@ -61,7 +62,7 @@ export class CounterSeries implements Series<NumberPoint> {
   }
 }
 
-/** A histogram: the value count in each bucket, and their sum. */
+/** A histogram with the number of values in each bucket, and the sum of the values. */
 export class HistogramSeries implements Series<HistogramPoint> {
   readonly #attributes: Attributes;
   readonly #bounds: readonly number[];

@@ -19,10 +19,10 @@ export interface MeasuredUpstream {
 }
 
 /**
- * Adds metrics of a proxy's upstreams, which may be added and removed later: connections, active, queued and rejected
- * calls, the call duration by method and code, the time in the queue, and retries.
+ * Adds metrics for a proxy's upstreams, which may be added and removed later. The metrics are connections, active,
+ * queued and rejected calls, the call duration by method and code, the time in the queue, and retries.
  *
- * @returns the proxy's callback `onUpstreamCall`, which records the last three
+ * @returns the proxy's callback `onUpstreamCall`, which records call durations, queue times and retries
  */
 export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): CallObserver {
   const gauges = [
@@ -53,7 +53,7 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
 }
 
 function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): CallObserver {
-  // Cached, because `upstreams` may change while calls are in progress.
+  // Labels are cached, because `upstreams` may change while calls are in progress.
   const known = new WeakMap<object, { readonly upstream: string }>();
   const labelsOf = (upstream: { readonly authority: string }): { readonly upstream: string } => {
     let labels = known.get(upstream);
@@ -92,19 +92,19 @@ function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): 
 interface MeasuredDescriptors extends MeasuredReload {
   readonly successes: number;
   readonly failures: number;
-  /** What the upstream offers and does not serve because it belongs to another. */
+  /** The services, routes and tools that the upstream offers, but that another upstream serves. */
   readonly conflicts: readonly string[];
 }
 
-/** A proxy whose reloads are measured, as `createProxy` from `@plantstore/proxy` returns it. */
+/** The properties of a proxy from `createProxy` in `@plantstore/proxy` that are measured. */
 export interface MeasuredProxy {
   /** Each upstream's descriptor reloads. */
   readonly descriptorReloads: readonly MeasuredDescriptors[];
 }
 
 /**
- * Adds gauges for whether the last reload of each upstream's descriptors succeeded, for the time of the last success,
- * and for the conflict count, and a reload counter.
+ * Adds metrics for the reloads of each upstream's descriptors. Gauges record whether the last reload succeeded, the
+ * time of the last success and the number of conflicts, and a counter records the reloads.
  *
  * @param upstreams - each upstream's label `upstream`, in the proxy's order
  */

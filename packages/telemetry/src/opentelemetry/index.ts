@@ -1,6 +1,6 @@
 /**
- * The entry `@plantstore/telemetry/opentelemetry`: request spans and metrics through `@opentelemetry/api`, for any
- * SDK that is registered. Uses only the gateway's hooks.
+ * The entry `@plantstore/telemetry/opentelemetry`: request spans and metrics through `@opentelemetry/api`, for any SDK
+ * that is registered. The module uses only the gateway's hooks.
  */
 export { createTracing, type SharedWork, type Tracing, type TracingOptions } from "./tracing.ts";
 export { type TraceIds, traceIdsOf } from "./request-context.ts";

@@ -13,7 +13,7 @@ export const contextKey: ContextKey<Context | undefined> = createContextKey<Cont
 /** The context key for the OpenTelemetry context in a proxy's call to its upstream. */
 export const callContextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
-/** Returns a request's trace ids, or `undefined` if it belongs to no trace. */
+/** Returns a request's trace ids, or `undefined` if the request belongs to no trace. */
 export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
   const ids = spanOf(contextValues)?.spanContext();
   return ids !== undefined && isSpanContextValid(ids) ? { traceId: ids.traceId, spanId: ids.spanId } : undefined;
@@ -26,16 +26,16 @@ export function spanOf(contextValues: ContextValues): Span | undefined {
 }
 
 /**
- * Returns the header fields that propagate a request's span, or that for its call to an upstream, or none if there is
- * no span or the SDK throws. Fields that the propagator did not set are `undefined`, which removes the caller's fields
- * with these names.
+ * Returns the header fields that propagate the span of a request, or of the request's call to an upstream. Returns no
+ * fields if there is no span or the SDK throws. Fields that the propagator did not set are `undefined`, which removes
+ * the caller's fields with these names.
  */
 export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string | undefined>> {
   const active = contextValues.get(callContextKey) ?? contextValues.get(contextKey);
   if (active === undefined) return {};
   try {
-    // A tracestate is valid only with the traceparent it was sent with (W3C Trace Context §3.3), so the caller's is
-    // removed.
+    // A tracestate is valid only with the traceparent with which it was sent (W3C Trace Context §3.3), so the caller's
+    // tracestate is removed.
     const otherFields = propagation.fields().filter((name) => name !== "baggage");
     const fields: Record<string, string | undefined> = Object.fromEntries(otherFields.map((name) => [name, undefined]));
     // Baggage is not injected. The application decides whether the caller's baggage is forwarded.
@@ -53,8 +53,8 @@ export function runInRequestContext<A, R>(contextValues: ContextValues, run: (ar
 }
 
 /**
- * Calls a function with a context active. If the SDK throws, calls it without the context, so that the call does not
- * fail.
+ * Calls a function with a context active. If the SDK throws, calls the function without the context, so that the
+ * request does not fail.
  */
 export function runInContext<A, R>(active: Context, run: (argument: A) => R, argument: A): R {
   let isStarted = false;

@@ -29,8 +29,7 @@ import { callContextKey, contextKey, runInContext, spanOf } from "./request-cont
 /** Options for {@link createTracing}. */
 export interface TracingOptions {
   /**
-   * Whether to omit addresses, user agents and paths from spans, because they identify callers and resources. Default
-   * false.
+   * Whether spans omit addresses, user agents and paths, which identify callers and resources. The default is false.
    */
   readonly anonymous?: boolean;
 }
@@ -40,13 +39,14 @@ export interface TracingOptions {
  */
 export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
-  /** Must be the outermost interceptor, so that the span is active in all others and in the handler. */
+  /** Must be the outermost interceptor, so that the span is active in all other interceptors and in the handler. */
   readonly interceptor: Interceptor;
   readonly onResponse: (request: CompletedRequest) => void;
-  /** For `createProxy`: creates a client span, below the request span, for each call to an upstream. */
+  /** Creates a client span below the request span for each upstream call. Pass the function to `createProxy`. */
   readonly onUpstreamCall: (call: MeasuredCall) => ((end: MeasuredCallEnd) => void) | undefined;
   /**
-   * Starts the span for shared work. @returns a function that ends the span. Call it with the error if the work failed
+   * Starts the span for shared work. @returns a function that ends the span. If the work failed, pass the error to the
+   * function
    */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
@@ -63,7 +63,7 @@ export interface SharedWork {
 export const scopeName = "@plantstore/gateway";
 
 /**
- * Creates the hooks. They use the SDK that is registered, even if it is registered later.
+ * Creates tracing hooks. The hooks use the registered SDK, even if the SDK is registered later.
  *
  * Names and attributes follow the semantic conventions. Attributes are set only on recording spans, because most
  * requests are not sampled. Therefore, a sampler gets only the name, the kind and the parent.
@@ -89,8 +89,8 @@ export function createTracing(options: TracingOptions = {}): Tracing {
       const active = request.contextValues.get(contextKey);
       if (active === undefined) return next(request);
       const response = runInContext(active, next, request);
-      // A streaming handler runs while its messages are read, after `next` has returned, so the context is activated
-      // for reads too.
+      // A streaming handler runs while its messages are read, after `next` has returned. The context is therefore
+      // activated for reads too.
       if (!request.stream) return response;
       return response.then((result) =>
         result.stream ? { ...result, message: wrapMessages(result.message, iterateInContext(active)) } : result,
@@ -108,9 +108,8 @@ export function createTracing(options: TracingOptions = {}): Tracing {
 }
 
 /**
- * Returns a request's active context for a gateway that is mounted in another server, if that server records a span, as
- * OpenTelemetry's node:http instrumentation does. On the gateway's own connections, the active context may belong to
- * another request.
+ * Returns the active context if the gateway is mounted in another server that records a span, as OpenTelemetry's
+ * node:http instrumentation does. On the gateway's own connections, the active context may belong to another request.
  */
 function outerContextOf({ isMounted }: AdmitRequest): Context | undefined {
   if (!isMounted) return undefined;
@@ -151,7 +150,8 @@ function endRequest(span: Span, request: CompletedRequest): void {
   span.end();
 }
 
-// An unknown method has the attribute `_OTHER`. By the conventions, its span is named after the RPC system.
+// An unknown method has the attribute `_OTHER`. By the conventions, the span for an unknown method is named after the
+// RPC system.
 function rpcName(attributes: Attributes): string {
   return String(attributes[attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"]);
 }
@@ -193,8 +193,8 @@ function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork)
   const spans = requests.flatMap((values) => (values && spanOf(values)) ?? []).filter((span) => span.isRecording());
   const [first] = spans;
   if (first === undefined) return noop;
-  // A span has only one parent, which is the first request's span. Links point to the spans of all requests, up to the
-  // SDK's limit.
+  // A span has only one parent, so the first request's span is the parent. Links point to the spans of all requests, up
+  // to the SDK's limit.
   const parent = trace.setSpan(ROOT_CONTEXT, first);
   const links = spans.map((span) => ({ context: span.spanContext() }));
   const sharedSpan = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, links }, parent);

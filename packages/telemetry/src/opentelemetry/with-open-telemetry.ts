@@ -18,14 +18,14 @@ import { runInRequestContext, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, serverAttributes, type Tracing, type TracingOptions } from "./tracing.ts";
 
 /**
- * Adds OpenTelemetry to the options for a gateway or a proxy: a span for each request, and its duration as
+ * Adds OpenTelemetry to the options for a gateway or a proxy. Each request has a span, and its duration is recorded as
  * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions.
  *
  * Spans and metrics go to the SDK that the application registers, before or after this call. Without an SDK, nothing is
  * recorded. A request's context, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers,
- * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. A call succeeds even
- * if the SDK throws. The SDK's error is passed to `onFault`. A proxy's upstream calls are children of the request's span:
- * the propagator's fields, such as `traceparent`, replace the caller's, unless the propagator throws.
+ * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws
+ * never fails a call. The error is passed to `onFault`. A proxy's upstream calls are children of the request's span.
+ * The propagator's fields, such as `traceparent`, replace the caller's fields, unless the propagator throws.
  *
  * @example
  * ```ts
@@ -59,7 +59,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
   };
 }
 
-/** Returns an `admit` that runs in its request's context, as does the function that it returns. */
+/** Returns an `admit` that runs in its request's context. A function that `admit` returns runs in the context too. */
 function admitInContext(admit: Admit): Admit {
   return (request) => {
     const { contextValues } = request;
@@ -71,10 +71,10 @@ function admitInContext(admit: Admit): Admit {
   };
 }
 
-/** The part of a proxy's options to which propagator fields and a call observer are added. */
+/** The proxy options to which propagator fields and a call observer are added. */
 interface Upstreams {
   readonly upstreams?: readonly (object & { readonly requestHeader?: object & { readonly set?: FieldsOf } })[];
-  // Bivariant, because the proxy passes calls with more members.
+  // The parameter must be bivariant, because the proxy passes calls with more members.
   onUpstreamCall?(this: void, call: MeasuredCall): ((end: never) => void) | undefined;
 }
 
@@ -102,7 +102,7 @@ function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tr
   };
 }
 
-/** Returns a hook that calls all these hooks, even if one fails, and passes all failures to the gateway. */
+/** Returns a hook that calls all given hooks, even if one hook fails, and passes all failures to the gateway. */
 function combineHooks<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
   const definedHooks = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
@@ -131,12 +131,15 @@ function createDurations(): (request: CompletedRequest) => void {
   const durations = perMeter(createRequestDurations);
   return (request) => {
     const record = durations();
-    // Recorded in the request's context, so that an exemplar refers to its trace.
+    // The duration is recorded in the request's context, so that an exemplar refers to the request's trace.
     if (record !== undefined) runInRequestContext(request.contextValues, record, request);
   };
 }
 
-/** Returns a function that creates a recorder for each meter provider, and returns `undefined` without one. */
+/**
+ * Returns a function that creates a recorder for each meter provider. Without a meter provider, the function returns
+ * `undefined`.
+ */
 function perMeter<Recorder>(
   create: (instruments: Pick<Instruments, "histogram">) => Recorder,
 ): () => Recorder | undefined {
