@@ -2,7 +2,7 @@ import { is64, type Kind, kinds } from "./kinds.ts";
 import { asked, type Line, refused } from "./line.ts";
 import { sentences } from "./sentences.ts";
 
-/** Values of every scalar kind in JSON bodies and in responses. */
+/** Returns the cases for values of every scalar kind in JSON bodies and in responses. */
 export function jsonValues(): readonly Line[] {
   return kinds.flatMap((kind) => [
     ...read(kind),
@@ -29,7 +29,7 @@ function sentenceOf(kind: string): string {
   return kind === "bool" ? sentences.bool : kind === "enum" ? sentences.enumeration : sentences.number;
 }
 
-/** Returns a value's JSON forms. */
+/** Returns the JSON spellings of a value, such as a number and a string. */
 function spellings(kind: string, text: string): readonly (readonly [name: string, json: string])[] {
   if (kind === "bool") return [["literal", text]];
   if (kind === "enum") return [["text", `"${text}"`]];
@@ -91,7 +91,7 @@ function exponents(kind: string, field: string): readonly Line[] {
 
 function refusals({ name: kind, invalid }: Kind): readonly Line[] {
   const field = fieldOf(kind);
-  // Texts that are not JSON numbers can only be sent as strings.
+  // A text that is not a JSON number can only be sent as a string.
   const texts = invalid.flatMap(({ name, text }): readonly (readonly [name: string, json: string])[] => {
     const quoted = [name, `"${text}"`] as const;
     return isNumber(kind) && /^-?\d+(?:\.\d+)?$/.test(text) ? [quoted, [`${name}.number`, text]] : [quoted];
@@ -112,11 +112,11 @@ function refusals({ name: kind, invalid }: Kind): readonly Line[] {
     sentence: refusalSentence(kind, name),
     request: post(`{"${field}":${body}}`),
     expect: refused,
-    // protobuf's conformance suite only recommends rejecting these forms of true.
+    // protobuf's conformance suite only recommends rejecting these spellings of true.
     ...(/^(?:yes|number|text)$/.test(name) ? { level: "should" } : {}),
     // The table for wrapper types has "true" as a string.
     ...(name === "text" ? { or: [asked("Create", field, true)] } : {}),
-    // An unknown value may have any string as its name, and parsers may have an option to ignore it.
+    // An unknown enum value may have any string as its name, and parsers may have an option to ignore unknown values.
     ...(kind === "enum" && body.startsWith('"') ? { level: "should", or: [{ rpc: "Create", message: {} }] } : {}),
   }));
 }

@@ -1,8 +1,8 @@
 /**
- * A text that is valid for a kind, and its value as ProtoJSON, which a backend receives; `undefined` for the default.
+ * A text that is valid for a kind, and its ProtoJSON value, which a backend receives. The default value is `undefined`.
  */
 export interface Valid {
-  /** The name in its cases' ids. */
+  /** The text's name in case ids. */
   readonly name: string;
   readonly text: string;
   readonly json: number | string | boolean | undefined;
@@ -14,7 +14,9 @@ export interface Invalid {
   readonly text: string;
 }
 
-/** A text that the standard neither allows nor forbids in URLs, and its value as JSON if it is allowed. */
+/**
+ * A text that the standard neither allows nor forbids in URLs, and the JSON value of the text if a server allows it.
+ */
 export interface Open extends Invalid {
   readonly json: number | string | boolean;
 }
@@ -127,7 +129,7 @@ function float(name: string): Kind {
   };
 }
 
-/** All scalar kinds except string and bytes, which only need escapes. */
+/** All scalar kinds except string and bytes, whose values need no conversion except escapes. */
 export const kinds: readonly Kind[] = [
   ...integers.map(integer),
   float("double"),

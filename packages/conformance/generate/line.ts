@@ -12,10 +12,13 @@ export interface Line {
   readonly or?: readonly Expectation[];
 }
 
-/** What is expected for an invalid request: the backend is not called, and the status is 4xx (RFC 9110 §15.5). */
+/** Expects that the backend is not called for an invalid request, and that the status is 4xx (RFC 9110 §15.5). */
 export const refused: Expectation = { refused: ["4xx"] };
 
-/** Expects that the backend is called with a message that has only this field, or none if it has its default. */
+/**
+ * Expects that the backend is called with a message that has only this field. A field with its default value is not
+ * set.
+ */
 export function asked(rpc: string, field: string, json: Json | undefined): Expectation {
   return { rpc, message: json === undefined ? {} : { [field]: json } };
 }

@@ -24,7 +24,7 @@ const query: Place = {
   targetOf: (kind, text) => `/v1/query?f_${kind}=${escaped(text)}`,
 };
 
-/** Values of every scalar kind in paths and in queries. */
+/** Returns the cases for values of every scalar kind in paths and in queries. */
 export function urlValues(): readonly Line[] {
   return [
     ...kinds.flatMap((kind) => placed(kind, path)),
@@ -74,7 +74,7 @@ function placed(
   ];
 }
 
-// Texts that lenient number parsers accept, which gives one value several URLs.
+// Returns the cases for texts that only lenient number parsers accept, so that the same value has several URLs.
 function spaced(
   kind: string,
   field: string,

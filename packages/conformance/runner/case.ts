@@ -4,7 +4,9 @@ import { join } from "node:path";
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** The features that cases need in addition to paths, queries and JSON. `--without` skips the cases that need one. */
+/**
+ * The features that cases need in addition to paths, queries and JSON. `--without` skips the cases that need a feature.
+ */
 export const needs = [
   "verbs",
   "masks",
@@ -22,7 +24,7 @@ export type Need = (typeof needs)[number];
 /** One header field, by its name in lower case. */
 export type Field = readonly [name: string, value: string];
 
-/** A request. Its body is at most one of `json`, `text` and `base64`. `json` also sets the content type. */
+/** A request with at most one body, which is `json`, `text` or `base64`. `json` also sets the content type. */
 export interface CaseRequest {
   readonly method: string;
   /** The request target, which is sent unchanged. */
@@ -31,7 +33,9 @@ export interface CaseRequest {
   readonly json?: string;
   readonly text?: string;
   readonly base64?: string;
-  /** Sends the body in chunks with this many bytes, without announcing a length. HTTP/2 sends it as usual. */
+  /**
+   * Sends the body in chunks with this many bytes, without announcing a length. Over HTTP/2, the body is sent as usual.
+   */
   readonly chunkBytes?: number;
 }
 
@@ -39,11 +43,11 @@ export interface CaseRequest {
 export type Expectation =
   /** The status is 200, and the backend was called with this RPC and this message, as ProtoJSON. */
   | { readonly rpc: string; readonly message: Json }
-  /** The backend was not called, and the status is one of these, where `4xx` is a class. */
+  /** The backend was not called, and the status is one of `refused`, in which `4xx` is a class. */
   | { readonly refused: readonly string[]; readonly header?: Readonly<Record<string, string>> }
   /**
-   * The response has this status, these header fields, and this body. The body is JSON, JSON that `has` these members,
-   * bytes, or empty.
+   * The response has this status, these header fields, and this body. `has` lists only some members of a JSON object in
+   * the body. `base64` is the body's bytes, and `empty` means no body.
    */
   | {
       readonly status: string;
@@ -53,19 +57,22 @@ export type Expectation =
       readonly base64?: string;
       readonly empty?: true;
     }
-  /** The status is 200, and the response streams these messages, in any form. `error` if an error ends it. */
+  /**
+   * The status is 200, and the response streams these messages, in any common format. `error` means that an error ends
+   * the stream.
+   */
   | { readonly items: readonly Json[]; readonly error?: true };
 
 /** One request, the expected outcome, and the sentence in a standard that requires it. */
 export interface Case {
   readonly id: string;
-  /** Its file's name. */
+  /** The name of the case's file. */
   readonly group: string;
   /** A short description. */
   readonly title: string;
   /**
-   * `must` if the sentence allows only the expected outcome and the alternatives in `or`. `should` if it or a related
-   * text recommends the outcome.
+   * `must` if the sentence allows only the expected outcome and the alternatives in `or`. `should` if the sentence or a
+   * related text recommends the outcome.
    */
   readonly level: "must" | "should";
   /** The standard and its section. */
@@ -80,9 +87,7 @@ export interface Case {
 /** The case folder in this package. */
 export const casesFolder: string = join(import.meta.dirname, "..", "cases");
 
-/**
- * Reads a folder's cases, which are JSON Lines in one file for each group. Throws an error that names file and line.
- */
+/** Reads a folder's cases. Each group of cases has a JSON Lines file. An error names file and line. */
 export function readCases(folder: string = casesFolder): readonly Case[] {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith(".jsonl"))
@@ -98,7 +103,7 @@ export function readCases(folder: string = casesFolder): readonly Case[] {
 
 const members = new Set(["id", "title", "level", "sentence", "needs", "request", "expect", "or"]);
 
-/** Parses a line. Throws an error that starts with `where` if it is not a case. */
+/** Parses a line of a case file. If the line is not a case, throws an error that starts with `where`. */
 export function parseCase(line: string, group: string, where: string): Case {
   const value: unknown = parse(line, where);
   if (!isRecord(value)) throw new Error(`${where}: must be an object`);
@@ -136,7 +141,7 @@ function parse(line: string, where: string): unknown {
   }
 }
 
-/** Returns whether a value is an object and not an array. */
+/** Returns whether a value is an object, but not an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

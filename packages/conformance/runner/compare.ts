@@ -3,13 +3,13 @@ import { isRecord, type Json } from "./case.ts";
 /** Maximum number of differences that are reported for one message. */
 const differencesLimit = 8;
 
-/** Maximum number of characters of a value that a difference shows. */
+/** Maximum number of characters that a difference quotes from a value. */
 const shownLimit = 200;
 
 /**
  * Returns the differences between expected and actual JSON. Object members have no order, and `float` fields are
- * compared as 32-bit numbers. A response may also have fields with default values, and the definition's names instead
- * of those in lowerCamelCase, because ProtoJSON serializers have options for both.
+ * compared as 32-bit numbers. A response may also have fields with default values, and field names as in the
+ * definition, because ProtoJSON serializers have options for both deviations.
  */
 export function differences(want: Json, got: unknown, { response }: { readonly response: boolean }): readonly string[] {
   return [...compare("", want, got, response)].slice(0, differencesLimit);

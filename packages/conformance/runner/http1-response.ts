@@ -4,11 +4,11 @@ import { type HttpResponse, bodyLimitBytes, fieldOf, headerLimitBytes, NoRespons
 interface Head {
   readonly status: number;
   readonly header: readonly Field[];
-  /** The body's offset. */
+  /** The offset at which the body starts. */
   readonly end: number;
 }
 
-/** The body's received part, and whether it is complete. */
+/** The received part of a body, and whether the body is complete. */
 interface Body {
   readonly bytes: Buffer;
   readonly isComplete: boolean;
@@ -16,11 +16,12 @@ interface Body {
 
 /**
  * Parses the response to a `method` request (RFC 9112) from all bytes received so far. `isClosed` is true when no more
- * bytes will follow. Returns `undefined` while it is incomplete. Throws a `NoResponse` when it is invalid or too large.
+ * bytes will follow. Returns `undefined` while the response is incomplete. Throws a `NoResponse` if the response is
+ * invalid or too large.
  */
 export function readHttp1Response(bytes: Buffer, method: string, isClosed: boolean): HttpResponse | undefined {
   let head = readHead(bytes, 0);
-  // Skips interim responses (RFC 9110 §15.2), which are parsed again with all that follows.
+  // Skips interim responses (RFC 9110 §15.2). Each attempt parses the interim responses again.
   while (head !== undefined && head.status < 200) {
     if (head.end > headerLimitBytes)
       throw new NoResponse("too large", `sent interim responses of more than ${headerLimitBytes} bytes`);
@@ -59,9 +60,9 @@ function readHead(bytes: Buffer, from: number): Head | undefined {
   return { status: Number(status), header, end: end + 4 };
 }
 
-// RFC 9112 §6.3, in its order.
+// Applies the rules in RFC 9112 §6.3, in the order of the RFC.
 function readBody(rest: Buffer, { status, header }: Head, method: string, isClosed: boolean): Body {
-  // Further bytes are not part of the response, but a case can check that there are none.
+  // Any further bytes are not part of the response, but a case can check that none follow.
   if (method === "HEAD" || status === 204 || status === 304) return { bytes: rest, isComplete: true };
   if (/(?:^|,)\s*chunked$/i.test(fieldOf(header, "transfer-encoding") ?? "")) return readChunks(rest);
   const announced = fieldOf(header, "content-length");

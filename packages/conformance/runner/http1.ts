@@ -13,11 +13,15 @@ import {
 } from "./response.ts";
 import { readHttp1Response } from "./http1-response.ts";
 
-/** The bytes between two attempts to parse a response, because each attempt parses all bytes again. */
+/**
+ * Number of bytes between two attempts to parse a response. Attempts are limited, because each attempt parses all bytes
+ * again.
+ */
 const readStepBytes = 16 * 1024;
 
 /**
- * Returns a function that sends requests over HTTP/1.1 to `base`, each on a new connection, without changing a byte.
+ * Returns a function that sends requests over HTTP/1.1 to `base`. Each request has a new connection, and is sent
+ * unchanged.
  */
 export function createHttp1Exchange(base: URL): Exchange {
   return (request, timeoutMs) => {
@@ -91,7 +95,7 @@ function toBytes(request: CaseRequest, base: URL): Buffer {
   return Buffer.concat([begin, isChunked ? encodeChunks(body, request.chunkBytes) : body]);
 }
 
-/** Returns the target after the base's path. */
+/** Returns a request's target with the path of `base` in front. */
 export function targetOf({ target }: CaseRequest, base: URL): string {
   return `${base.pathname.replace(/\/$/, "")}${target}`;
 }

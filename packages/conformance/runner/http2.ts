@@ -3,7 +3,10 @@ import type { CaseRequest, Field } from "./case.ts";
 import { type HttpResponse, bodyLimitBytes, bodyOf, type Exchange, headerOf, NoResponse } from "./response.ts";
 import { targetOf } from "./http1.ts";
 
-/** Returns a function that sends requests over HTTP/2 to `base`, with prior knowledge if it is http (RFC 9113 §3.3). */
+/**
+ * Returns a function that sends requests over HTTP/2 to `base`. An http URL is used with prior knowledge (RFC 9113
+ * §3.3).
+ */
 export function createHttp2Exchange(base: URL): Exchange {
   return (request, timeoutMs) => {
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();

@@ -1,9 +1,7 @@
-/**
- * The deepest nesting that a response may have. No case has more than fifty levels, and the comparison is recursive.
- */
+/** Maximum nesting depth of a response, because the comparison is recursive. No case has more than fifty levels. */
 const depthLimit = 1000;
 
-/** Parses JSON. Returns `undefined` when it is invalid or nested too deeply. */
+/** Parses JSON. Returns `undefined` for a text that is invalid or nested too deeply. */
 export function parseJson(text: string): unknown {
   if (isDeep(text)) return undefined;
   try {

@@ -6,9 +6,9 @@ import { readStream } from "./stream-forms.ts";
 
 /** The result of comparing a response with a case. */
 export type Verdict =
-  /** As expected, or as allowed by the expectation with this index in `or`. */
+  /** The response is as expected, or as the expectation with the index `alternative` in `or` allows. */
   | { readonly hasPassed: true; readonly alternative?: number }
-  /** The problems, one a line. */
+  /** The response's problems, each as a line. */
   | { readonly hasPassed: false; readonly problems: readonly string[] };
 
 /** Compares a response with a case's expectations. */
@@ -21,7 +21,7 @@ export function judge({ expect, or }: Case, response: HttpResponse): Verdict {
 
 function problemsOf(want: Expectation, response: HttpResponse): readonly string[] {
   if ("items" in want) return streamProblems(want.items, want.error === true, response);
-  // A truncated response is incomplete, even if it can be parsed (RFC 9112 §8).
+  // A truncated response is a problem, even if its body can be parsed (RFC 9112 §8).
   const truncation = response.isComplete
     ? []
     : [`the response was truncated after ${response.body.length} bytes of its body`];
@@ -114,7 +114,7 @@ function bytesProblems(base64: string, response: HttpResponse): readonly string[
   return actualBase64 === base64 ? [] : [`expected the bytes ${show(base64)}, got ${show(actualBase64)}`];
 }
 
-/** Returns the Echo in a response, whose message is the backend's JSON. */
+/** Returns the `Echo` in a response. The echo's message is the JSON that the backend wrote. */
 function echoOf(response: HttpResponse): { readonly rpc: string; readonly message: unknown } | undefined {
   const value = parseJson(textOf(response));
   if (!isRecord(value) || typeof value["rpc"] !== "string") return undefined;

@@ -27,13 +27,18 @@ Sends cases of google.api.http to a server of the echo contract and compares the
 Exit code: 0 if all \`must\` cases passed or are known to fail, 1 if another one failed, 2 if the run cannot start.
 `;
 
-/** Wrong usage, which prevents the run. */
+/** The error for wrong usage, which prevents the run. */
 class UsageError extends Error {}
 
-/** A case's timeout in ms, enough for a busy machine, and short enough for a thousand cases. */
+/**
+ * Default timeout for a case, in ms. The timeout is enough for a busy machine, and short enough for a thousand cases.
+ */
 const defaultTimeoutMs = "5000";
 
-/** The longest interval of progress messages in ms, because a run with a hanging server takes hours. */
+/**
+ * Maximum interval between progress messages, in ms. Messages are needed, because a run with a hanging server takes
+ * hours.
+ */
 const progressMs = 10_000;
 
 async function main(): Promise<number> {
@@ -80,7 +85,7 @@ async function main(): Promise<number> {
   return hasFailed(results, values.strict) ? 1 : 0;
 }
 
-/** Throws an error if the server does not serve the contract, without which no case is meaningful. */
+/** Throws an error if the server does not serve the echo contract, because all cases would then be meaningless. */
 async function expectEcho(base: URL, exchange: Exchange, timeoutMs: number): Promise<void> {
   const simplest = choose(readCases(), ["query.none"]);
   for await (const { problems } of run(simplest, { exchange, timeoutMs, without: [], knownFailing: [] })) {

@@ -1,12 +1,12 @@
 import type { Outcome, Result } from "./run.ts";
 
-/** The forms that a report can have. */
+/** The formats that a report can have. */
 export const reportForms = ["text", "json", "junit", "md"] as const;
 
 /** An item in `reportForms`. */
 export type ReportForm = (typeof reportForms)[number];
 
-/** The case count by outcome. */
+/** The number of cases by outcome. */
 export type Tally = Readonly<Record<Outcome, number>>;
 
 /** Counts results by their outcomes. */
@@ -22,7 +22,10 @@ export function countOutcomes(results: readonly Result[]): Tally {
   };
 }
 
-/** Returns whether a run failed, because an unknown `must` case failed or a known failure passed. */
+/**
+ * Returns whether a run failed. A run fails if a `must` case fails that is not a known failure, or if a known failure
+ * passes.
+ */
 export function hasFailed(results: readonly Result[], strict: boolean): boolean {
   return results.some(
     ({ case: { level }, outcome }) => outcome === "fixed" || (outcome === "fail" && (strict || level === "must")),
@@ -69,7 +72,7 @@ function writeFailure({ case: { id, level, title, sentence, request }, outcome, 
   ].join("\n");
 }
 
-/** Returns a line with the case count by outcome. */
+/** Returns a line with the number of cases by outcome. */
 export function writeSummary(results: readonly Result[]): string {
   const must = countOutcomes(results.filter(({ case: { level } }) => level === "must"));
   const should = countOutcomes(results.filter(({ case: { level } }) => level === "should"));
@@ -100,7 +103,7 @@ function writeTestcase(result: Result): string {
   return `${head}><failure message="${escape(message)}" type="${each.level}">${escape(writeFailure(result))}</failure></testcase>`;
 }
 
-// Only these three control characters are allowed, even if escaped (XML 1.0 §2.2).
+// XML 1.0 §2.2 allows only these three control characters, even if escaped.
 function escape(text: string): string {
   return text
     .replaceAll("&", "&amp;")
@@ -131,6 +134,6 @@ function writeMarkdown(results: readonly Result[]): string {
 }
 
 function toTableCell(problems: readonly string[]): string {
-  // Formatted as code, so that server output is not interpreted as Markdown or HTML.
+  // Problems are formatted as code, so that server output is not interpreted as Markdown or HTML.
   return problems.map((problem) => `\`${problem.replaceAll("`", "'").replaceAll(/[\r\n]+/g, " ")}\``).join("; ");
 }

@@ -6,7 +6,7 @@ export interface HttpResponse {
   /** The header fields in the order received, with names in lower case. */
   readonly header: readonly Field[];
   readonly body: Buffer;
-  /** Whether the body has the announced length or end. A failed stream's body may not. */
+  /** Whether the body has the announced length or end. The body of a failed stream may be incomplete. */
   readonly isComplete: boolean;
 }
 
@@ -20,10 +20,10 @@ export class NoResponse extends Error {
   }
 }
 
-/** The limit for a response's header, in bytes. No server sends more for a case. */
+/** Maximum size of a response's header, in bytes. No server sends a larger header for a case. */
 export const headerLimitBytes: number = 64 * 1024;
 
-/** The limit for a response's body, in bytes. A hundred times the longest body in all cases. */
+/** Maximum size of a response's body, in bytes. The limit is a hundred times the longest body in all cases. */
 export const bodyLimitBytes: number = 1024 * 1024;
 
 /** Sends a request and reads its response. Rejects with a `NoResponse` within `timeoutMs`. */
@@ -36,12 +36,12 @@ export function bodyOf({ json, text, base64 }: CaseRequest): Buffer | undefined 
   return body === undefined ? undefined : Buffer.from(body);
 }
 
-/** Returns a request's header fields, without those for its framing. */
+/** Returns a request's header fields, without the fields that frame the body. */
 export function headerOf({ header = [], json }: CaseRequest): readonly Field[] {
   return json === undefined ? header : [["content-type", "application/json"], ...header];
 }
 
-/** Returns a header field's value, the first if there are several. */
+/** Returns the first value of a header field. */
 export function fieldOf(header: readonly Field[], name: string): string | undefined {
   return header.find(([each]) => each === name)?.[1];
 }

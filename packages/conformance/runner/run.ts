@@ -3,14 +3,14 @@ import type { Case, Need } from "./case.ts";
 import { type HttpResponse, type Exchange, NoResponse } from "./response.ts";
 import { judge } from "./judge.ts";
 
-/** A case's outcome. `known` and `fixed` are on the list of known failures, and failed or passed. */
+/** A case's outcome. A case on the list of known failures is `known` if it failed, and `fixed` if it passed. */
 export type Outcome = "pass" | "alternative" | "fail" | "known" | "fixed" | "not run";
 
 /** A case's result. */
 export interface Result {
   readonly case: Case;
   readonly outcome: Outcome;
-  /** The problems, one a line. */
+  /** The case's problems, each as a line. */
   readonly problems: readonly string[];
   readonly ms: number;
 }
@@ -18,19 +18,19 @@ export interface Result {
 /** A run's options. */
 export interface RunOptions {
   readonly exchange: Exchange;
-  /** A case's timeout, until the response has ended, in ms. */
+  /** Timeout for a case, in ms, until the response has ended. */
   readonly timeoutMs: number;
-  /** The features that the server lacks. Cases that need them are not run. */
+  /** The features that the server lacks. Cases that need a lacking feature are not run. */
   readonly without: readonly Need[];
   /** The ids of cases that are known to fail, in which `*` matches any text. */
   readonly knownFailing: readonly string[];
-  /** How long to wait for a supervisor to restart a server that exited, in ms. Defaults to 5000. */
+  /** How long to wait until a supervisor restarts a server that has exited, in ms. The default is 5000. */
   readonly restartLimitMs?: number;
 }
 
 const defaultRestartLimitMs = 5000;
 
-/** How often to check whether the server has restarted, in ms. */
+/** Interval between checks whether the server has restarted, in ms. */
 const restartPauseMs = 100;
 
 /** Runs cases one after another, so that a server crash is attributed to the right case. */
@@ -71,7 +71,7 @@ async function runOne(each: Case, options: RunOptions, wasGone: boolean): Promis
     if (!(error instanceof NoResponse)) throw error;
     const isRefused = error.kind === "no server";
     const problem = `the server ${isRefused ? `cannot be reached (${error.message})` : error.message}`;
-    // After it has not restarted once, further cases do not wait for it.
+    // Once a server has not restarted in time, further cases do not wait for a restart.
     const lostServer = wasGone ? isRefused : (isRefused || error.kind === "closed") && !(await isServed(options));
     const problems = lostServer && !wasGone ? [problem, "and has not accepted connections since"] : [problem];
     return { problems, isAlternative: false, lostServer };
@@ -106,7 +106,7 @@ function escape(text: string): string {
   return text.replaceAll(/[^\w-]/g, String.raw`\$&`);
 }
 
-/** Parses a list of known failures, with an id on each line, and a reason after `#`. */
+/** Parses a list of known failures. Each line has an id, and a reason after `#`. */
 export function readKnownFailing(text: string): readonly string[] {
   return text
     .split("\n")

@@ -10,10 +10,10 @@ export interface StreamedItems {
 }
 
 /**
- * Parses a message stream in any common form. The forms are Server-Sent Events, a JSON array, or JSON values one after
- * another, such as lines, with or without an envelope `{"result": …}`. Stream errors are an event whose name contains
- * "error", and a truncated body. After the last message, an envelope `{"error": …}` or `{"@error": …}`, or a
- * google.rpc.Status, is one too. Returns `undefined` for other forms.
+ * Parses a message stream in any common format. The formats are Server-Sent Events, a JSON array, and consecutive JSON
+ * values, such as lines. Each message may be in an envelope `{"result": …}`. A truncated body, and an event whose name
+ * contains "error", are stream errors. An envelope `{"error": …}` or `{"@error": …}`, or a google.rpc.Status, after the
+ * last message is a stream error too. Returns `undefined` for any other format.
  */
 export function readStream(response: HttpResponse): StreamedItems | undefined {
   const text = response.body.toString("utf8");

@@ -11,13 +11,14 @@ import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
 // `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers in servers.ts, runs all cases
-// against each, and prints the table. Fails if a list of known failures is out of date. `--record` writes these lists,
-// the table in README.md next to it and its picture. Requires the servers' compilers, such as Go.
+// against each server, and prints the table. The run fails if a list of known failures is out of date. `--record`
+// writes the lists of known failures, the table in the README.md in this folder, and the table's picture. The run
+// requires the servers' compilers, such as Go.
 
 const project = join(import.meta.dirname, "../../..");
 const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
 
-/** A case's timeout on a busy machine, in ms. */
+/** Timeout for a case on a busy machine, in ms. */
 const timeoutMs = 15_000;
 
 /**
@@ -68,7 +69,7 @@ async function measure(server: Server): Promise<readonly Result[]> {
   );
   let child: ChildProcess | undefined;
   let isOver = false;
-  // Restarts a server that exits, so that the cases after the one that stopped it can run.
+  // A server that exits is restarted, so that the cases after the exit can run.
   const start = (): void => {
     child = spawn(file, args, { cwd: folder, env: environment, stdio: "ignore" });
     child.on("exit", () => void setTimeout(() => isOver || start(), restartPauseMs));
@@ -89,10 +90,10 @@ async function measure(server: Server): Promise<readonly Result[]> {
   }
 }
 
-/** How long a server may take to start, in ms. */
+/** Timeout for a server's start, in ms. */
 const startLimitMs = 60_000;
 
-/** How long to wait before a server is restarted, and between checks whether it serves, in ms. */
+/** Milliseconds before a server is restarted, and between two checks whether a server serves. */
 const restartPauseMs = 100;
 
 async function untilServed(sendRequest: () => Promise<unknown>): Promise<void> {

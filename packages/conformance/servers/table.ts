@@ -7,12 +7,12 @@ export interface Measured {
   readonly results: readonly Result[];
 }
 
-/** How many cases a server passes. */
+/** The number of cases that a server passes. */
 interface Counts {
   readonly name: string;
   readonly must: readonly [kept: number, failed: number];
   readonly should: readonly [kept: number, failed: number];
-  /** How many failed `must` cases the server refuses with 5xx instead of 4xx. */
+  /** The number of failed `must` cases that the server refuses with 5xx instead of 4xx. */
   readonly faults: number;
   readonly left: number;
 }

@@ -17,15 +17,15 @@ export { readServices, type DescriptorSource } from "./descriptors/index.ts";
 /** Options for {@link addGrpcJsService}. */
 export interface GrpcJsOptions {
   /**
-   * The service descriptors. Required unless the definition is from `@grpc/proto-loader`, which has them. Also for what
-   * proto-loader leaves out: comments, `json_name`, custom options, and presence in proto2 and editions.
+   * The service descriptors. Required unless the definition is from `@grpc/proto-loader`, which includes descriptors.
+   * proto-loader's descriptors lack comments, `json_name`, custom options, and presence in proto2 and editions.
    */
   readonly descriptors?: DescriptorSource;
   /** Interceptors for grpc-js's server, in the order that its `Server` option has. */
   readonly interceptors?: readonly ServerInterceptor[];
   /**
    * Sends an error's message to the client if the error has no status code, as grpc-js does for errors that are called
-   * back. Defaults to `false`, since messages from drivers and the file system reveal addresses and paths.
+   * back. The default is `false`, because messages from drivers and the file system reveal addresses and paths.
    */
   readonly exposeErrorMessages?: boolean;
 }
@@ -37,11 +37,11 @@ const grpcJsOptionNames: OptionNames<GrpcJsOptions> = {
 };
 
 /**
- * Registers handlers written for grpc-js, instead of `server.addService(definition, implementation)`. They are served
- * like Connect handlers: over all gateway protocols, with hooks, validation and limits.
+ * Registers handlers written for grpc-js, instead of `server.addService(definition, implementation)`. The handlers are
+ * served like Connect handlers, over all gateway protocols, with hooks, validation and limits.
  *
- * gRPC, gRPC-Web and binary Connect messages pass as bytes to the definition's `requestDeserialize`. REST and JSON are
- * converted by the descriptors. A method without a handler is `Unimplemented`.
+ * gRPC, gRPC-Web and binary Connect messages pass as bytes to the definition's `requestDeserialize`. For REST and JSON,
+ * the gateway uses the descriptors to convert messages. A method without a handler is `Unimplemented`.
  *
  * @returns the service descriptor, for OpenAPI, reflection and health
  * @throws TypeError for a definition that does not match its descriptors

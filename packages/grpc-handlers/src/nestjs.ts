@@ -13,7 +13,7 @@ export { readServices, type DescriptorSource } from "./grpc-js.ts";
 export interface GatewayStrategyOptions extends GrpcJsOptions {
   /** The `createGateway` options. `routes` adds services, such as health and reflection. */
   readonly gateway?: Partial<GatewayOptions>;
-  /** Listens on a separate port or socket. Without it, call `mount` with an application on Express or Fastify. */
+  /** Listens on a separate port or socket. Without `listen`, call `mount` with an application on Express or Fastify. */
   readonly listen?: ListenOptions;
   /** Milliseconds after which calls that are still in flight when Nest closes are aborted. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;
@@ -28,10 +28,10 @@ const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
   closeTimeoutMs: true,
 };
 
-/** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
+/** Default `closeTimeoutMs`. Unary calls have time to complete before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
 
-/** What a strategy uses of a Nest application. */
+/** The members of a Nest application that a strategy uses. */
 export interface MountableApplication {
   use(middleware: Gateway["handler"]): unknown;
 }
@@ -39,8 +39,8 @@ export interface MountableApplication {
 /** The members that a strategy adds to Nest's server. */
 export interface GatewayStrategy {
   /**
-   * Serves the RPCs in an application on Express or Fastify. Call it before `app.init` and `app.listen`, which add
-   * Nest's body parsers and its response for unknown paths. Call `app.startAllMicroservices` after it, and before
+   * Serves the RPCs in an application on Express or Fastify. Call `mount` before `app.init` and `app.listen`, which add
+   * Nest's body parsers and its response for unknown paths. Call `app.startAllMicroservices` after `mount`, and before
    * `app.listen`.
    *
    * @throws Error if the application is already initialized
@@ -56,7 +56,7 @@ export interface GatewayStrategy {
  *
  * @param ServerGrpc - the `@nestjs/microservices` class
  * @param grpcOptions - the `Transport.GRPC` options: `package`, `protoPath` and `loader`, or `packageDefinition`
- * @throws TypeError for unknown options, and for grpc-js server options, because there is no such server
+ * @throws TypeError for unknown options, and for grpc-js server options, because the strategy has no grpc-js server
  */
 export function createGatewayStrategy<Options extends object, Base extends GrpcServer>(
   ServerGrpc: new (options: Options) => Base,
@@ -78,7 +78,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     throw new Error("the gateway has not started: call app.startAllMicroservices() before app.listen()");
   };
   return Object.assign(server, {
-    // Nest adds its controllers' services to the result, as to a grpc-js server.
+    // Nest adds its controllers' services to the returned object, as to a grpc-js server.
     createClient: async () => ({
       addService: (definition: ServiceDefinition, handlers: UntypedServiceImplementation): void =>
         void services.push([definition, withStatuses(handlers)]),
@@ -117,7 +117,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
 
 const howToServe = "set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";
 
-/** Returns whether Nest has added its response for unknown paths, after which no middleware runs. */
+/** Returns whether Nest has added its response for unknown paths. Middleware that is added later never runs. */
 function isInitialized(app: object): boolean {
   return "isInitialized" in app && app.isInitialized === true;
 }

@@ -1,4 +1,4 @@
-/** Serves nice-grpc handlers, with the definitions that ts-proto writes for it, and grpc-js definitions. */
+/** Serves nice-grpc handlers, with ts-proto's definitions for nice-grpc or with grpc-js definitions. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedHandleCall } from "@grpc/grpc-js";
@@ -9,9 +9,9 @@ export type { GenericDefinition } from "./nice-grpc/index.ts";
 export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
 /**
- * Registers handlers written for nice-grpc, instead of `server.add(definition, implementation)`. They are served as by
- * `addGrpcJsService`, with the same options and errors. Middleware for nice-grpc does not run. Use interceptors for
- * Connect or grpc-js.
+ * Registers handlers written for nice-grpc, instead of `server.add(definition, implementation)`. The handlers are
+ * served as by `addGrpcJsService`, with the same options and errors. Middleware for nice-grpc does not run. Use
+ * interceptors for Connect or grpc-js instead.
  *
  * @returns the service descriptor
  */
@@ -30,7 +30,10 @@ export function addNiceGrpcService(
   return addGrpcJsService(router, methods, handlers, options);
 }
 
-/** Returns an object's first method with one of these names, bound to the object, or `undefined` if there is none. */
+/**
+ * Returns an object's first method with one of these names, bound to the object. Returns `undefined` if the object has
+ * no such method.
+ */
 function handlerOf(implementation: object, names: readonly string[]): NiceHandler | undefined {
   for (const name of names) {
     const handler: unknown = Reflect.get(implementation, name);

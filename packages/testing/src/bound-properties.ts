@@ -10,15 +10,21 @@ import { waitLimitMs } from "./deadline.ts";
 import { isNightly, testSeed } from "./test-seed.ts";
 
 // Setup file that runs before each test file. A property stops after a time limit, so that a busy machine runs fewer
-// inputs and fails none. The property stops only between inputs, so an input that hangs is a failure.
+// inputs, but fails no property. A property stops only between inputs, so an input that hangs is a failure.
 
-/** Timeout for one input in ms, shorter than any wait within it, so that the input is reported and shrunk. */
+/**
+ * Timeout for one input, in ms. The timeout is shorter than any wait for the input, so that the input is reported and
+ * shrunk.
+ */
 const inputLimitMs = waitLimitMs / 2;
 
-/** The minimum share of inputs that a property must run. Lower at night, with twenty times as many inputs. */
+/**
+ * Minimum share of inputs that a property must run. The share is lower at night, when a property has twenty times as
+ * many inputs.
+ */
 const shareMin = isNightly ? 1 / 200 : 1 / 10;
 
-/** How many inputs a property has run, and how many it should run. */
+/** The number of inputs that a property has run, and the number that it should run. */
 export interface TriedInputs {
   readonly tried: number;
   readonly wanted: number;
@@ -39,7 +45,7 @@ const endInTime: Plugin<unknown> = () => {
   return { decorateRun: (run) => (value) => (performance.now() < end ? run(value) : new PreconditionFailure(true)) };
 };
 
-// Installed once per process, which runs many test files.
+// The plugin is installed once per process, because a process runs many test files.
 globalThis.areInputsBounded ??= (installGlobalPlugin(endInTime), true);
 
 configureGlobal({

@@ -5,7 +5,10 @@ export const forms = ["returns", "resolves", "throws", "rejects"] as const;
 
 export type Form = (typeof forms)[number];
 
-/** Returns a callback that completes in this form. @param value - its result @param failure - its error */
+/**
+ * Returns a callback that completes in this form. @param value - the callback's result @param failure - the callback's
+ * error
+ */
 export function callbackOf(form: Form, value: unknown, failure: Error): () => unknown {
   switch (form) {
     case "returns":
@@ -34,7 +37,7 @@ export function expectNoUnhandledRejections(): void {
   });
 
   afterEach(async () => {
-    // Node emits the event at the end of the turn.
+    // Node emits `unhandledRejection` at the end of the event loop turn.
     await new Promise(setImmediate);
     process.off("unhandledRejection", record);
     expect(unhandled).toEqual([]);

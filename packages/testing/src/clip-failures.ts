@@ -1,6 +1,6 @@
 import type { Reporter, TestCase } from "vitest/node";
 
-// Compared values may have megabytes. One screen is enough to understand a failure.
+// Failure messages are limited to one screen, because compared values may have megabytes.
 const linesMax = 30;
 const columnsMax = 200;
 
@@ -16,7 +16,7 @@ export class ClipFailures implements Reporter {
   }
 }
 
-/** Returns a text's start. Its lines may have ANSI colors. */
+/** Returns the first lines of a text, which may have ANSI colors. */
 function clip(text: string): string {
   const lines = text.split("\n", linesMax + 1);
   const shown = lines

@@ -1,6 +1,8 @@
 import { expect } from "vitest";
 
-/** Two observations that differ. No test case can omit the comparison, because only this class has its type. */
+/**
+ * Two observations that differ. No test case can omit the comparison, because only the comparison creates an instance.
+ */
 export class Differs {
   readonly #observed: readonly unknown[];
 
@@ -15,8 +17,8 @@ export class Differs {
 export type EffectsOf<Options> = Readonly<Record<keyof Options, () => Promise<Differs>>>;
 
 /**
- * Observes two values, one after the other, and fails unless the observations differ. The first value is observed twice,
- * so that a comparison also fails if its observations differ by themselves.
+ * Observes two values, one after the other, and fails unless the observations differ. The first value is observed
+ * twice, and the comparison also fails if these two observations differ.
  */
 export async function compareValues<Value>(
   off: Value,

@@ -1,6 +1,7 @@
 /**
- * Returns the first work's CPU time divided by the other's. They run alternately and the minimum counts, so that a busy
- * machine has little effect. Compare it with a bound well away from both good and bad values.
+ * Returns the first function's CPU time divided by the other function's. The two functions run alternately and the
+ * minimum counts, so that a busy machine has little effect. Compare the ratio with a bound well away from both good and
+ * bad values.
  */
 export async function costRatio(work: Work, other: Work, turns: number = 7): Promise<number> {
   let [least, leastOther] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];

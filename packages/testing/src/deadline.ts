@@ -1,16 +1,18 @@
 /**
- * Timeout for a single wait in a test, in ms. About thirty times the longest wait, and half vitest's own timeout, so
- * that a busy machine does not fail tests.
+ * Timeout for a single wait in a test, in ms. The timeout is about thirty times the longest wait, so that a busy
+ * machine does not fail tests, and half of vitest's own timeout.
  */
 export const waitLimitMs = 30_000;
 
-// The real functions, because fake timers that a test installs later must not expire the test's own waits.
+// The real timer functions are kept, because fake timers that a test installs later must not expire the test's own
+// waits.
 const { setTimeout, clearTimeout } = globalThis;
 
 /**
  * Waits for `promise`, and rejects with an error that names `what` after a timeout.
  *
- * Use it for every wait on a socket or a process, so that a server that hangs fails only the test that waits for it.
+ * Use `within` for every wait on a socket or a process, so that a server that hangs fails only the test that waits for
+ * the server.
  */
 export async function within<T>(promise: Promise<T>, what: string, limitMs: number = waitLimitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

@@ -14,12 +14,12 @@ export class Dice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) % sides;
   }
 
-  /** Returns random octets, at most this many. */
+  /** Returns up to `most` random octets. */
   bytes(most: number): Buffer {
     return Buffer.from(Array.from({ length: this.roll(most + 1) }, () => this.roll(256)));
   }
 
-  /** Returns a random choice. @throws Error if there are none */
+  /** Returns a random choice. @throws Error if there are no choices */
   oneOf<T>(choices: readonly T[]): T {
     const choice = choices[this.roll(choices.length)];
     if (choice === undefined) throw new Error("the choices must not be empty");

@@ -2,14 +2,14 @@ import { beforeEach } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { startWatchdog } from "./process/watchdog.ts";
 
-// Setup file that runs before each test file. Vitest cannot stop a test that blocks its process, because its timeouts
-// are that process's timers.
+// Setup file that runs before each test file. Vitest cannot stop a test that blocks its process, because vitest's
+// timeouts are timers in the same process.
 
-/** How long a test may block its process, in ms. Equals the test timeout. */
+/** Maximum time for which a test may block its process, in ms. The limit equals the test timeout. */
 const blockedLimitMs = 2 * waitLimitMs;
 
 declare global {
-  /** Reports the running test to this process's watchdog, which runs many test files. */
+  /** Reports the running test to this process's watchdog. The process runs many test files. */
   var reportToWatchdog: ((testName: string) => void) | undefined;
 }
 

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
 import { within } from "./deadline.ts";
 
-/** The clock of connections, whose timeouts pass without a wait. */
+/** A fake clock for connections, so that timeouts pass without a wait. */
 export interface FakeClock {
   /** Passes time, and then lets the event loop check timeouts. */
   pass(ms: number): Promise<void>;
@@ -10,10 +10,10 @@ export interface FakeClock {
   passUntil<Result>(promise: Promise<Result>, what: string): Promise<Result>;
 }
 
-/** Less than half of the shortest timeout of a test, in milliseconds. */
+/** Milliseconds per step, less than half of the shortest timeout in a test. */
 const stepMs = 20;
 
-/** Replaces the clock and the intervals until the test ends. Install it before the server starts. */
+/** Replaces the clock and the intervals until the test ends. Call the function before the server starts. */
 export function useFakeClock(): FakeClock {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -28,7 +28,7 @@ async function pass(ms: number): Promise<void> {
 async function passUntil<Result>(promise: Promise<Result>, what: string): Promise<Result> {
   const waiting = { isOver: false };
   const result = within(promise, what).finally(() => (waiting.isOver = true));
-  // Rejects below.
+  // The rejection is handled below.
   result.catch(() => undefined);
   while (!waiting.isOver) await pass(stepMs);
   return await result;

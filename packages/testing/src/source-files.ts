@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 
-/** Returns the sorted relative paths of a folder's TypeScript files, without generated and installed ones. */
+/** Returns the sorted relative paths of a folder's TypeScript files, without generated and installed files. */
 export function sourceFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") && !/(?:^|\/)(?:gen|node_modules)\//.test(name))

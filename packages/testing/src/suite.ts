@@ -1,34 +1,43 @@
 import type { Requirement } from "./requirements.ts";
 
-/** When a suite runs automatically: in each `npm test`, for each submission (.ci/run), or each night (.ci/nightly). */
+/**
+ * The occasion on which a suite runs automatically: each `npm test`, each submission (.ci/run), or each night
+ * (.ci/nightly).
+ */
 export type Occasion = "test" | "run" | "nightly";
 
 interface CommonSuite {
   readonly name: string;
-  /** Its tests' subject, as a phrase. */
+  /** A phrase that names the subject of the suite's tests. */
   readonly about: string;
   readonly occasion: Occasion;
-  /** Why `npm test` does not run it. */
+  /** The reason why `npm test` does not run the suite. */
   readonly whySeparate?: string;
-  /** Requirements in addition to `npm ci`. Without them, its tests are skipped or fail. */
+  /** Requirements in addition to `npm ci`. Without these requirements, the suite's tests are skipped or fail. */
   readonly needs?: readonly Requirement[];
 }
 
 /**
- * Test files, which vitest runs as a project with this name. They are in the `suites/NAME/` test folders; those of
- * `unit` are outside `suites/`.
+ * A suite of test files, which vitest runs as a project with the suite's name. The files are in the `suites/NAME/` test
+ * folders. The test files of `unit` are outside `suites/`.
  */
 export interface FileSuite extends CommonSuite {
   readonly kind: "files";
-  /** Folders whose tests belong to another suite, and run again here with another setting. Each ends in a slash. */
+  /**
+   * Folders whose tests belong to another suite, and run again in this suite with another setting. Each path ends in a
+   * slash.
+   */
   readonly repeats?: readonly string[];
-  /** Whether mutation testing runs it, which requires that it needs only `npm ci` and that a file takes seconds. */
+  /**
+   * Whether mutation testing runs the suite. Such a suite must need only `npm ci`, and each file must take only
+   * seconds.
+   */
   readonly isForMutants?: boolean;
-  /** How many files run concurrently. By default, as chosen by vitest. */
+  /** Maximum number of files that run concurrently. By default, vitest chooses the number. */
   readonly workers?: number;
   /**
-   * Whether its tests block their process while they wait for builds, installations and other programs. In other
-   * suites, such a test is stopped, and a file that leaks resources fails (test/support).
+   * Whether the suite's tests block their process while they wait for builds, installations and other programs. In
+   * other suites, a test that blocks its process is stopped, and a file that leaks resources fails (test/support).
    */
   readonly blocks?: boolean;
   /** Whether each test may take as long as a build (`buildLimitMs`). */
@@ -44,7 +53,7 @@ export interface FileSuite extends CommonSuite {
 /** A test program in `suites/` that writes a report in the vitest format to the file in `TEST_REPORT`. */
 export interface ProgramSuite extends CommonSuite {
   readonly kind: "program";
-  /** Its path relative to the project folder. A comment at its start describes its options. */
+  /** The program's path relative to the project folder. A comment at the program's start describes its options. */
   readonly program: string;
 }
 

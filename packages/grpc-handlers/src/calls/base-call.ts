@@ -6,10 +6,10 @@ import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";
 import { type CallStatus, handlerFailed, toConnectError } from "./status.ts";
 
-/** Receives a call's events: the grpc-js listener, or an interceptor in front of it. */
+/** Receives a call's events, as the grpc-js listener or as an interceptor in front of the listener. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
 
-/** A failure that `onFault` gets. */
+/** The description of a failure, which `onFault` gets. */
 type HandlerFailure = Parameters<typeof toFault>[1];
 
 const interceptorFailed: HandlerFailure = {
@@ -21,27 +21,27 @@ const interceptorFailed: HandlerFailure = {
 // oxlint-disable-next-line typescript/no-explicit-any -- the type from grpc-js for methods with unknown messages.
 export type AnyDefinition = MethodDefinition<any, any>;
 
-/** How a method's messages are read and written. */
+/** The functions that read and write a method's messages. */
 export interface MethodCodec {
   readonly definition: AnyDefinition;
   readonly readRequest: (message: ForwardedMessage) => unknown;
 }
 
 /**
- * A gateway call, with the interface that calls on grpc-js's own server have for interceptors and for the
- * objects that handlers get.
+ * A gateway call with the interface that a call on grpc-js's own server has. Interceptors and the objects that handlers
+ * get use this interface.
  */
 export class BaseCall implements ServerInterceptingCallInterface {
   /**
-   * Closed once, when the call has ended for any reason. An object and not a function: V8 kept finished calls' closures
-   * alive until the next complete garbage collection, which doubled a call's cost.
+   * The resource that is closed once, when the call has ended for any reason. The resource is an object, because V8
+   * kept the closures of finished calls alive until the next complete garbage collection, which doubled a call's cost.
    */
   resource: { close(): void } | undefined;
   readonly #method: MethodCodec;
   readonly #caller: Caller;
   readonly #response: CallResponse;
   readonly #requests: AsyncIterator<ForwardedMessage> | undefined;
-  /** The only message, if the client sends one. */
+  /** The request message, if the client sends only one message. */
   #request: Envelope | undefined;
   readonly #deadline: number;
   #listener: CallListener | undefined;
@@ -52,7 +52,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
   /** Whether the call ended with a status from its handler or an interceptor. */
   #hasStatus = false;
 
-  /** @param requests - the only message, or the messages as they arrive */
+  /** @param requests - the only request message, or the request messages as they arrive */
   constructor(
     method: MethodCodec,
     caller: Caller,
@@ -73,8 +73,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
   }
 
   /**
-   * Does what `start` does, without the metadata, which few handlers read. Returns whether the call is open: a Connect
-   * interceptor may pass on a call that has been cancelled.
+   * Starts the call like `start`, but without the metadata, which few handlers read. Returns whether the call is open,
+   * because a Connect interceptor may pass on a cancelled call.
    */
   listen(listener: CallListener): boolean {
     const { signal } = this.#caller;
@@ -88,7 +88,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     return toMetadata(this.#caller.headers.requestHeader);
   }
 
-  /** Called when the call ends without the handler's status: at its deadline, or when the client disconnects. */
+  /** Ends the call without the handler's status, at the call's deadline or when the client disconnects. */
   handleEvent(): void {
     this.#fail(this.#caller.signal.reason);
   }
@@ -114,7 +114,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
 
   sendStatus(end: CallStatus): void {
     if (this.#isEnded) {
-      // No response shows a late fault. After a cancellation, faults are expected.
+      // A late fault is reported, because no response contains it. After a cancellation, faults are expected.
       if (this.#hasStatus && "fault" in end) this.report(end.fault, handlerFailed);
       return;
     }
@@ -125,7 +125,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
       appendMetadata(this.#caller.headers.responseTrailer, end.metadata);
       this.#response.end();
     } catch (error) {
-      // The metadata is not a Metadata, for example.
+      // For example, the handler's metadata is not a `Metadata`.
       this.#response.fail(error);
     }
   }
@@ -169,12 +169,12 @@ export class BaseCall implements ServerInterceptingCallInterface {
 
   getMetricsRecorder(): ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]> {
     this.#recorder ??= new MetricsRecorder();
-    // The class of grpc-js has a private member, so no other class has its type.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    // The grpc-js class has a private member, so no other class can have the same type. oxlint-disable-next-line
+    // typescript/no-unsafe-type-assertion
     return this.#recorder as unknown as ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
   }
 
-  /** Reports a fault that no response shows. */
+  /** Reports a fault that no response contains. */
   report(error: unknown, failure: HandlerFailure): void {
     this.#caller.request.report(error, failure);
   }
@@ -185,7 +185,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     else this.#fail(toFault(error, interceptorFailed));
   }
 
-  /** Delivers the only request message when called first, and the end of the requests when called again. */
+  /** Passes on the only request message. The next call to this function passes on the end of the requests. */
   #readOnly(): void {
     const request = this.#request;
     this.#request = undefined;
@@ -217,14 +217,14 @@ export class BaseCall implements ServerInterceptingCallInterface {
     }
   }
 
-  /** Ends the call with an error that is not the handler's. */
+  /** Ends the call with an error that the handler has not thrown. */
   #fail(error: unknown): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     try {
       this.#listener?.onCancel();
     } catch (thrown) {
-      // The client already has a status for the cause.
+      // The exception is only reported, because the client already gets a status for the call's failure.
       this.report(thrown, interceptorFailed);
     }
     this.#end();

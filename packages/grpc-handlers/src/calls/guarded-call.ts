@@ -2,7 +2,7 @@ import { type Metadata, type ServerInterceptingCallInterface, ServerIntercepting
 import type { BaseCall, CallListener } from "./base-call.ts";
 import type { CallStatus } from "./status.ts";
 
-/** An interceptor's call. An exception in the interceptor ends the call, instead of the process. */
+/** A call that passes through an interceptor. An exception in the interceptor ends the call, not the process. */
 export class GuardedCall extends ServerInterceptingCall {
   readonly #call: ServerInterceptingCallInterface;
   readonly #base: BaseCall;

@@ -3,15 +3,15 @@ import { type Metadata, type ServerInterceptingCallInterface, status } from "@gr
 import type { AnyDefinition } from "./base-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
-/** What a call's object leaves to the call. */
+/** The functions that a handler's call object needs from the call. */
 export interface CallOwner {
-  /** Creates the metadata, which few handlers read. */
+  /** Creates the request's metadata on demand, because few handlers read the metadata. */
   readMetadata(): Metadata;
   /** Ends the call after an exception in the handler's listener. */
   failListener(event: string | symbol, error: unknown): void;
 }
 
-/** What a call object needs to know. */
+/** The arguments for a handler's call object. */
 export interface HandlerCallInit {
   readonly definition: AnyDefinition;
   readonly call: ServerInterceptingCallInterface;
@@ -22,9 +22,10 @@ export interface HandlerCallInit {
 }
 
 /**
- * The object that a stream handler gets: `ServerReadableStream`, `ServerWritableStream` or `ServerDuplexStream`.
+ * The call object for a stream handler, used as `ServerReadableStream`, `ServerWritableStream` and
+ * `ServerDuplexStream`.
  *
- * One class for all three. In grpc-js, the first is not writable.
+ * All three interfaces share this class. In grpc-js, a `ServerReadableStream` is not writable.
  */
 export class HandlerCall extends Duplex {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
@@ -42,9 +43,11 @@ export class HandlerCall extends Duplex {
     const options = {
       objectMode: true,
       readable: definition.requestStream,
-      // A message can be large. The messages that the handler does not read wait in the connection window.
+      // The stream buffers one message, because a message can be large. The messages that the handler does not read
+      // wait in the connection's window.
       readableHighWaterMark: 1,
-      // Destroyed when the call ends. With autoDestroy, `for await` over the requests would prevent a response.
+      // The stream is destroyed when the call ends. With autoDestroy, `for await` over the requests would prevent a
+      // response.
       autoDestroy: false,
     };
     super(options);
@@ -55,7 +58,7 @@ export class HandlerCall extends Duplex {
     this.#exposesMessages = exposesMessages;
     this.on("error", (error: unknown) => {
       this.#failure ??= statusOf(error, undefined, this.#exposesMessages);
-      // After a write that follows the end, a stream never finishes.
+      // The status is sent here, because a stream never finishes after a write that follows its end.
       if (this.destroyed || this.errored !== null) this.#call.sendStatus(this.#failure);
       else super.end();
     });
@@ -125,14 +128,14 @@ export class HandlerCall extends Duplex {
     this.#call.sendStatus(this.#failure ?? okStatus(this.#trailer));
   }
 
-  /** Destroys the stream when its call ends, with a status. */
+  /** Destroys the stream when its call has ended with a status. */
   release(): void {
     this.#isReleased = true;
     this.destroy();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    // Without a status, the call would last until its deadline. A call with a callback still has that.
+    // Without a status, the call would last until its deadline. A handler with a callback can still send the status.
     if (error === null && this.#definition.responseStream && !this.#isReleased) {
       this.#call.sendStatus({ code: status.CANCELLED, details: "the handler destroyed its stream" });
     }

@@ -1,6 +1,6 @@
 /**
- * The gateway's calls in the form that grpc-js handlers get. Messages pass as bytes between the gateway and a
- * definition's `requestDeserialize` and `responseSerialize`.
+ * Converts the gateway's calls to the call objects that grpc-js handlers get. Messages pass as bytes between the
+ * gateway and a definition's `requestDeserialize` and `responseSerialize`.
  */
 export { HandlerForwarder } from "./handler-forwarder.ts";
 export type { AnyDefinition } from "./base-call.ts";

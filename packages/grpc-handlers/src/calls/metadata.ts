@@ -3,7 +3,8 @@ import { notAdded, notSentAsMetadata } from "@plantstore/http";
 import { LazyHeaders } from "@plantstore/protocols";
 
 /**
- * The fields that grpc-js does not pass to handlers either, and those by which the Connect protocol describes a call.
+ * The header fields that handlers do not get as metadata: the fields that grpc-js omits too, and the Connect protocol's
+ * own fields.
  */
 const notPassedOn: ReadonlySet<string> = new Set([
   ...notSentAsMetadata,
@@ -21,7 +22,7 @@ const notPassedOn: ReadonlySet<string> = new Set([
 /** Returns a request's metadata. Omits fields that gRPC does not allow, such as a value that is not ASCII. */
 export function toMetadata(header: Headers): Metadata {
   const metadata = new Metadata();
-  // The fields as they were received: Headers would be created for them.
+  // The received fields are read directly, because reading them from `Headers` would create a `Headers` object.
   const fields = header instanceof LazyHeaders ? header.fields : [...header].flat();
   for (let at = 0; at < fields.length; at += 2) {
     const name = (fields[at] ?? "").toLowerCase();
@@ -30,7 +31,7 @@ export function toMetadata(header: Headers): Metadata {
     try {
       addField(metadata, name, fields[at + 1] ?? "");
     } catch {
-      // Metadata refuses the name or the value.
+      // `Metadata` rejects the field's name or value.
     }
   }
   return metadata;
@@ -41,11 +42,11 @@ function addField(metadata: Metadata, name: string, value: string): void {
     const before = metadata.get(name);
     return metadata.set(name, before.length === 0 ? value : `${String(before[0])}, ${value}`);
   }
-  // Several values with one name are joined by commas, which base64 does not contain.
+  // Several values for the same name are joined by commas, which base64 does not contain.
   for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
 }
 
-/** Adds a response's metadata to its header or trailer. Omits fields that the protocols set themselves. */
+/** Adds a response's metadata to the response's header or trailer. Omits fields that the protocols set themselves. */
 export function appendMetadata(headers: Headers, metadata: Metadata | null | undefined): void {
   for (const [name, values] of Object.entries(metadata?.toHttp2Headers() ?? {})) {
     if (notAdded.has(name) || name.startsWith("grpc-")) continue;

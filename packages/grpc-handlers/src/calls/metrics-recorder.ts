@@ -2,7 +2,7 @@ import type { ServerInterceptingCallInterface } from "@grpc/grpc-js";
 
 type GrpcJsRecorder = ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
 
-/** Accepts a call's metrics, and drops them, as grpc-js does by default. */
+/** Discards a call's metrics, as grpc-js does by default. */
 export class MetricsRecorder implements Record<keyof GrpcJsRecorder, () => unknown> {
   recordRequestCostMetric(): void {}
   recordUtilizationMetric(): void {}

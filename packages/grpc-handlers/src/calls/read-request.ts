@@ -6,8 +6,8 @@ import type { AnyDefinition } from "./base-call.ts";
 /**
  * Returns a function that reads a method's requests with its `requestDeserialize`.
  *
- * Errors are the client's, who gets `InvalidArgument`. A method's first error is also reported to `onFault`, because
- * the definition may be wrong. Later ones are not, because a client can repeat them.
+ * A request that cannot be read fails with `InvalidArgument`. A method's first error is also reported to `onFault`,
+ * because the definition may be wrong. Later errors are not reported, because a client can repeat them.
  */
 export function createRequestReader({
   requestDeserialize,

@@ -2,9 +2,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Envelope } from "@plantstore/protocols";
 import type { ForwardReply } from "@plantstore/serve";
 
-/** Where a call sends its response. After `end` and `fail`, further calls have no effect. */
+/** The target for a call's response. After `end` or `fail`, its functions have no effect. */
 export interface CallResponse {
-  /** Sends a message. Calls `sent` when the next one may follow. */
+  /** Sends a message. Calls `sent` when the next message may be sent. */
   send(message: Envelope, sent: () => void): void;
   /** Ends the response successfully. */
   end(): void;
@@ -40,7 +40,7 @@ function wrongCount(count: number): ConnectError {
   return new ConnectError(`the handler sent ${count === 0 ? "no message" : "several messages"}`, Code.Internal);
 }
 
-/** A message, and what to call when the next one may follow. */
+/** A message, and the callback for the time when the next message may be sent. */
 interface SentMessage {
   readonly message: Envelope;
   readonly sent: () => void;
@@ -97,7 +97,9 @@ export class StreamedResponse implements CallResponse, AsyncIterableIterator<Env
   }
 }
 
-/** A client-streaming call's response, which has one message. Its handler could write others, or none. */
+/**
+ * A client-streaming call's response, which must have one message. The handler could write several messages, or none.
+ */
 export class SingleResponse extends StreamedResponse {
   #message: Envelope | undefined;
   #count = 0;

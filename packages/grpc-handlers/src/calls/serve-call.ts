@@ -12,13 +12,13 @@ import { HandlerCall } from "./handler-call.ts";
 import { UnaryHandlerCall } from "./unary-handler-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
-/** What the call objects for all four call types have. */
+/** The members that the call objects for all four call types have. */
 export type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
 
 /** A handler for any kind of method. */
 export type AnyHandler = (call: AnyCall, callback?: sendUnaryData<unknown>) => unknown;
 
-/** A method, its handler, and how its calls are served. */
+/** A method, its handler, and the options for serving its calls. */
 export interface ServedMethod {
   readonly definition: AnyDefinition;
   readonly handler: AnyHandler;
@@ -44,7 +44,7 @@ export function serveCall(base: BaseCall, method: ServedMethod): void {
   intercepted.start(running);
 }
 
-/** Collects what a handler needs to start, and passes on what arrives later. */
+/** Collects the events that a handler needs to start, and passes on later events. */
 class RunningCall implements CallListener {
   readonly #call: ServerInterceptingCallInterface;
   readonly #method: ServedMethod;
@@ -53,7 +53,7 @@ class RunningCall implements CallListener {
   #hasBegun = false;
   #request: { readonly message: unknown } | undefined;
   #handlerCall: AnyCall | undefined;
-  /** The call if it is a stream. */
+  /** The handler's call object, if the call is a stream. */
   #stream: HandlerCall | undefined;
   #hasCalledBack = false;
   #isClosed = false;
@@ -69,7 +69,7 @@ class RunningCall implements CallListener {
     this.begin();
   }
 
-  /** Starts the call. Without interceptors, its metadata is only created if the handler reads it. */
+  /** Starts the call. Without interceptors, the call's metadata is created only if the handler reads the metadata. */
   begin(): void {
     this.#hasBegun = true;
     if (this.#method.definition.requestStream) this.#run();
@@ -97,13 +97,13 @@ class RunningCall implements CallListener {
       try {
         call.emit("cancelled", "cancelled");
       } catch (error) {
-        // In grpc-js, it would exit the process.
+        // In grpc-js, an exception in this listener would exit the process.
         this.failListener("cancelled", error);
       }
     });
   }
 
-  /** Releases the handler's object once the call has ended. Its last events come first. */
+  /** Releases the handler's call object once the call has ended. The object emits its last events first. */
   close(): void {
     this.#isClosed = true;
     if (this.#stream !== undefined) process.nextTick(() => this.#stream?.release());
@@ -127,9 +127,10 @@ class RunningCall implements CallListener {
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {
-      // As in grpc-js, a response stream's handler gets no callback. Wrappers tell the kinds apart by it.
+      // As in grpc-js, a response stream's handler gets no callback. Wrappers distinguish the kinds of handlers by the
+      // callback.
       const returned = definition.responseStream ? handler(call) : handler(call, this.#respond);
-      // Without this, an async handler's rejection would exit the process.
+      // Without a `catch`, an async handler's rejection would exit the process.
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#fail(error));
     } catch (error) {
       this.#fail(error);
@@ -143,7 +144,9 @@ class RunningCall implements CallListener {
     else this.#call.sendMessage(value, () => this.#call.sendStatus(okStatus(trailer)));
   };
 
-  /** Ends the call with the status that grpc-js has for an exception, whose code is not meant for the client. */
+  /**
+   * Ends the call with the status that grpc-js sends for an exception. An exception's code is not meant for the client.
+   */
   #fail(thrown: unknown): void {
     if (this.#isClosed && isOfEnd(thrown)) return;
     const message = messageOf(thrown);
@@ -152,13 +155,13 @@ class RunningCall implements CallListener {
     this.#call.sendStatus(end);
   }
 
-  // gRPC, "Status codes". A call with too few or too many messages is unimplemented.
+  // A call with too few or too many messages is unimplemented (gRPC, "Status codes").
   #refuse(details: string): void {
     this.#call.sendStatus({ code: status.UNIMPLEMENTED, details });
   }
 }
 
-/** Returns whether an error comes from a loop over the requests that its call's end has stopped. */
+/** Returns whether an error comes from a handler's loop over the requests, which the end of the call has stopped. */
 function isOfEnd(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_STREAM_PREMATURE_CLOSE";
 }

@@ -4,7 +4,7 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { toFault } from "@plantstore/serve";
 import { appendMetadata } from "./metadata.ts";
 
-/** How a call ends, as grpc-js interceptors see it. */
+/** The status with which a call ends, as grpc-js interceptors get it. */
 export interface CallStatus extends Pick<StatusObject, "code" | "details"> {
   readonly metadata?: Metadata | null;
   /** The fault that the status hides from the client. */
@@ -22,14 +22,14 @@ export const handlerFailed: Parameters<typeof toFault>[1] = {
   what: "a handler of grpc-js failed",
 };
 
-/** The text that grpc-js sends for an exception. */
+/** The status message that grpc-js sends for an exception. */
 const unknownText = "Unknown error";
 
 /**
- * Returns the status for what a handler has thrown, called back or emitted. As in grpc-js, an error with an integer
- * `code` is a status for the client.
+ * Returns the status for an error that a handler has thrown, called back or emitted. As in grpc-js, an error with an
+ * integer `code` is a status for the client.
  *
- * @param trailer - replaces the error metadata
+ * @param trailer - replaces the error's metadata
  * @param exposesMessages - whether the client gets an error's message if the error has no code
  */
 export function statusOf(thrown: unknown, trailer: Metadata | undefined, exposesMessages: boolean): CallStatus {
@@ -47,7 +47,7 @@ export function toConnectError(end: CallStatus): ConnectError {
   const { code, details, metadata, fault } = end;
   const header = new Headers();
   appendMetadata(header, metadata);
-  // gRPC and Connect codes are the same numbers, and Connect has none for OK.
+  // gRPC and Connect codes have the same numbers, but Connect has no code for OK.
   const number: number = code;
   const known = number in Code ? number : Code.Unknown;
   const error = new ConnectError(details, known, header, undefined, fault);
@@ -55,7 +55,10 @@ export function toConnectError(end: CallStatus): ConnectError {
   return "fault" in end ? toFault(error, handlerFailed) : error;
 }
 
-/** Returns the details in the field `grpc-status-details-bin`, a google.rpc.Status, or none if it is malformed. */
+/**
+ * Returns the details in the field `grpc-status-details-bin`, which contains a google.rpc.Status. Returns no details if
+ * the field is malformed.
+ */
 function detailsOf(metadata: Metadata | null | undefined): ConnectError["details"] {
   const [bytes] = metadata?.get("grpc-status-details-bin") ?? [];
   if (!(bytes instanceof Uint8Array)) return [];

@@ -4,8 +4,8 @@ import type { HandlerCallInit } from "./handler-call.ts";
 import { statusOf } from "./status.ts";
 
 /**
- * The object that a handler with one message in each direction gets: `ServerUnaryCall`. Not a stream, because creating
- * and ending one would take as long as the rest of the call.
+ * The call object for a unary handler, used as `ServerUnaryCall`. The object is not a stream, because creating and
+ * ending a stream would take as long as the rest of the call.
  */
 export class UnaryHandlerCall extends EventEmitter {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
@@ -19,7 +19,7 @@ export class UnaryHandlerCall extends EventEmitter {
     this.#init = init;
   }
 
-  /** Handles `error`, instead of a listener for each call. */
+  /** Handles `error` events here, so that a call needs no listener. */
   override emit(event: string | symbol, ...values: readonly unknown[]): boolean {
     if (event !== "error") return super.emit(event, ...values);
     const { call, exposesMessages } = this.#init;

@@ -1,2 +1,5 @@
-/** The descriptors for the services that handlers implement, by which the gateway reads and writes JSON. */
+/**
+ * Finds the descriptors for the services that handlers implement. The gateway reads and writes JSON with these
+ * descriptors.
+ */
 export { type DescriptorSource, findMethod, findService, readServices } from "./find-service.ts";

@@ -20,14 +20,14 @@ import { withCode } from "@plantstore/http";
 import { http } from "@plantstore/protobuf/gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "@plantstore/protobuf/gen/google/api/http_pb.js";
 
-/** What describes a `@grpc/proto-loader` method. */
+/** The members by which a `@grpc/proto-loader` definition describes a method. */
 export interface DescribedMethod {
   readonly path: string;
   readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
   readonly options?: { readonly "(google.api.http)"?: JsonObject };
 }
 
-/** Returns whether a definition's member is a method with descriptors, as in `@grpc/proto-loader` definitions. */
+/** Returns whether a member of a definition is a method with descriptors, as in `@grpc/proto-loader` definitions. */
 export function isDescribed(value: unknown): value is DescribedMethod {
   if (typeof value !== "object" || value === null) return false;
   const { requestType } = value as Partial<DescribedMethod>;
@@ -35,10 +35,10 @@ export function isDescribed(value: unknown): value is DescribedMethod {
 }
 
 /**
- * Returns the descriptors for `@grpc/proto-loader` methods in the form that protoc gives them.
+ * Returns the descriptors for `@grpc/proto-loader` methods as protoc would write them.
  *
- * protobufjs writes one file per package, without imports, with relative type names, with field names in camel case
- * unless `keepCase` is set, and without custom options. HTTP rules are in the method options.
+ * protobufjs writes one file per package, without imports and custom options. Type names are relative, and field names
+ * are in camel case unless `keepCase` is set. HTTP rules are in the method options.
  *
  * @throws TypeError if definitions that were loaded separately contain different types with the same name
  */
@@ -54,11 +54,11 @@ export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescri
   return create(FileDescriptorSetSchema, { file: [...files.values()] });
 }
 
-/** Returns the files that one `loadSync` call has read. */
+/** Returns the files that a single `loadSync` call has read. */
 function completeFiles(loaded: readonly Uint8Array[], methods: readonly DescribedMethod[]): FileDescriptorProto[] {
   const files = loaded
     .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
-    // The gateway has these files as protoc gives them.
+    // The gateway has the google.protobuf files as protoc writes them.
     .filter((file) => file.package !== "google.protobuf");
   const names = new Names(files);
   const completeService = ({ method: rpcs }: ServiceDescriptorProto, serviceName: string): void => {
@@ -72,7 +72,7 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
       names.keep(rule, rpc);
     }
   };
-  // The rules come first, because they decide the field names.
+  // The HTTP rules are read first, because they determine the field names.
   for (const { package: scope, service } of files) {
     for (const each of service) completeService(each, joinNames(scope, each.name));
   }
@@ -114,7 +114,7 @@ function addTypes<T extends { readonly name: string }>(
   }
 }
 
-/** The files that the gateway has, whose messages an RPC may use. */
+/** The google.protobuf files that the gateway includes. An RPC may use their messages. */
 const wellKnownFiles: readonly string[] = [
   "any",
   "api",
@@ -131,7 +131,7 @@ const wellKnownFiles: readonly string[] = [
   .map((name) => `google/protobuf/${name}.proto`)
   .concat("google/api/http.proto", "google/api/httpbody.proto");
 
-/** The google.api messages that are in the files above. */
+/** The google.api messages that the gateway includes. */
 const wellKnownInApi: ReadonlySet<string> = new Set(["CustomHttpPattern", "Http", "HttpBody", "HttpRule"]);
 
 function ruleOf(method: DescribedMethod | undefined): JsonObject | undefined {
@@ -146,7 +146,7 @@ function toHttpRule(rule: JsonObject): HttpRule {
 
 /** Restores the names that protobufjs has shortened or changed. */
 class Names {
-  /** The types by their full names. Enums are undefined. */
+  /** The types by their full names. An enum has the value `undefined`. */
   readonly #types = new Map<string, DescriptorProto | undefined>();
   /** The names that fields have in HTTP rules, which are the definition's names. */
   readonly #ruleFields = new Map<FieldDescriptorProto, string>();
@@ -158,7 +158,7 @@ class Names {
     }
   }
 
-  /** Keeps the field names in an HTTP rule: path variables and bodies, but not literals. */
+  /** Records the field names in an HTTP rule's path variables and bodies. Literals contain no field names. */
   keep(rule: JsonObject, { inputType, outputType }: MethodDescriptorProto): void {
     const references = JSON.stringify(rule).matchAll(/\{([\w.]+)|"(response_)?body":"(\w+)"/g);
     for (const [, variable, response, body = ""] of references) {
@@ -180,7 +180,7 @@ class Names {
     }
   }
 
-  /** Completes a message and the messages in it. */
+  /** Completes a message and its nested messages. */
   complete(message: DescriptorProto, scope: string): void {
     const typeName = joinNames(scope, message.name);
     message.extension = [];
@@ -199,7 +199,7 @@ class Names {
     sortOneofs(message);
   }
 
-  /** Returns a type's full name, with a leading dot. The innermost scope that has the type wins, as in protoc. */
+  /** Returns a type's full name, with a leading dot. As in protoc, the innermost scope with the type is used. */
   resolve(name: string, scope: string): string {
     if (name.startsWith(".")) return name;
     for (let outer = scope; outer !== ""; outer = outer.slice(0, Math.max(0, outer.lastIndexOf(".")))) {
@@ -215,7 +215,10 @@ class Names {
     for (const nested of message.nestedType) this.#addTypes(nested, typeName);
   }
 
-  /** Returns a name in snake case, unless a rule has it in camel case, or its JSON name would change. */
+  /**
+   * Returns a field's name in snake case, unless an HTTP rule has the name in camel case, or the JSON name would
+   * change.
+   */
   #fieldName(field: FieldDescriptorProto): string {
     const { name } = field;
     if (this.#ruleFields.get(field) === name) return name;
@@ -229,7 +232,10 @@ function mapEntryName(field: string): string {
   return `${field.replaceAll(/(?:^|_+)([a-z]?)/g, (_, first: string) => first.toUpperCase())}Entry`;
 }
 
-/** Moves the oneofs of optional fields behind the others, as protoc does. Reflection clients refuse another order. */
+/**
+ * Moves the oneofs of optional fields behind all other oneofs, as protoc does. Reflection clients reject any other
+ * order.
+ */
 function sortOneofs(message: DescriptorProto): void {
   const { field: fields, oneofDecl: oneofs } = message;
   const members = fields.filter((field) => isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex));
@@ -240,7 +246,7 @@ function sortOneofs(message: DescriptorProto): void {
   for (const field of members) field.oneofIndex = order.indexOf(field.oneofIndex);
 }
 
-/** Returns whether a field has the keyword `optional`: protobufjs keeps only the oneof that protoc would add. */
+/** Returns whether a field has the keyword `optional`. protobufjs keeps only the oneof that protoc would add. */
 function isOptional(field: FieldDescriptorProto, { oneofDecl }: DescriptorProto): boolean {
   if (!isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex)) return false;
   const { name = "" } = oneofDecl[field.oneofIndex] ?? {};

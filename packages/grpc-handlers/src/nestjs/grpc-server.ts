@@ -1,14 +1,14 @@
 import type { MessageHandler } from "./held-requests.ts";
 
-/** What a strategy uses of Nest's class `ServerGrpc`. */
+/** The members of Nest's class `ServerGrpc` that a strategy uses. */
 export interface GrpcServer {
-  /** Loads the definitions, and adds a service for each one to the `createClient` result. */
+  /** Loads the definitions, and adds a service for each definition to the `createClient` result. */
   bindEvents(): Promise<void>;
-  /** Returns what runs a controller method. The arguments identify the method. */
+  /** Returns the function that runs a controller's method. The arguments identify the method. */
   getMessageHandler(...method: readonly unknown[]): MessageHandler | null | undefined;
 }
 
-/** The `Transport.GRPC` options that only a grpc-js server has, and what to use instead. */
+/** The `Transport.GRPC` options that only a grpc-js server has, and the alternative for each option. */
 export const ignoredGrpcOptions: Readonly<Record<string, string>> = {
   url: "set listen of the third argument, such as { host, port }",
   credentials: "set tls of the option listen",

@@ -1,4 +1,6 @@
-/** Nest controllers in the grpc-js form. Independent of Nest's packages, so that any version works. */
+/**
+ * Converts Nest controllers to grpc-js handlers. The module does not import Nest's packages, so that any version works.
+ */
 export { type GrpcServer, ignoredGrpcOptions } from "./grpc-server.ts";
 export { holdRequests } from "./held-requests.ts";
 export { withStatuses } from "./statuses.ts";

@@ -7,13 +7,13 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
-/** What Nest's filter creates from an exception without a status: an `RpcException` with a text, or any other error. */
+/** The error that Nest's filter creates for an exception without a status, such as an `RpcException` with a string. */
 interface NestError {
   readonly status: "error";
   readonly message: string;
 }
 
-/** The Nest message for a call that a guard refuses (`FORBIDDEN_MESSAGE`). */
+/** Nest's message for a call that a guard refuses (`FORBIDDEN_MESSAGE`). */
 const forbidden = "Forbidden resource";
 
 /** Returns handlers that convert errors from Nest's filter to gRPC statuses. */
@@ -30,7 +30,10 @@ function withStatus(handler: UntypedHandleCall): UntypedHandleCall {
   };
 }
 
-/** Returns any other error as it is. Nest's filter has logged errors whose message is not for the client. */
+/**
+ * Converts a Nest error to a status, and returns any other error unchanged. Nest's filter has logged errors whose
+ * message is not for the client.
+ */
 function toStatus<E>(error: E): E | Pick<StatusObject, "code" | "details"> {
   if (!isNestError(error)) return error;
   const { message } = error;

@@ -2,14 +2,14 @@ import type { EventEmitter } from "node:events";
 import type { Metadata } from "@grpc/grpc-js";
 import { NiceMetadata } from "./nice-metadata.ts";
 
-/** What the context needs of a grpc-js call. */
+/** The members of a grpc-js call that the context uses. */
 interface ContextSource extends EventEmitter {
   readonly metadata: Metadata;
   getPeer(): string;
   sendMetadata(metadata: Metadata): void;
 }
 
-/** The second argument for nice-grpc handlers: its `CallContext`. */
+/** The second argument for nice-grpc handlers, which is nice-grpc's `CallContext`. */
 export class NiceCallContext {
   readonly metadata: NiceMetadata;
   readonly peer: string;
@@ -17,7 +17,10 @@ export class NiceCallContext {
   readonly trailer: NiceMetadata = new NiceMetadata();
   /** Aborts when the call is cancelled, or at its deadline. */
   readonly signal: AbortSignal;
-  /** Sends the header now. Without this, it is sent with the first response. An own property, for middleware. */
+  /**
+   * Sends the response header now. By default, the header is sent with the first response. The function is an own
+   * property, because middleware may copy the context.
+   */
   readonly sendHeader: () => void;
 
   constructor(call: ContextSource, canceller: AbortController = new AbortController()) {
@@ -29,7 +32,7 @@ export class NiceCallContext {
     this.sendHeader = () => {
       if (isSent) return;
       isSent = true;
-      // An empty header would only be sent earlier.
+      // An empty header is not sent now, because sending it early has no benefit.
       if (Object.keys(this.header.grpcJs.getMap()).length > 0) call.sendMetadata(this.header.grpcJs);
     };
   }

@@ -24,7 +24,7 @@ export interface GenericDefinition {
   readonly methods: Readonly<Record<string, GenericMethod>>;
 }
 
-/** Returns a nice-grpc definition in the grpc-js form. The keys are the handler names. */
+/** Converts a nice-grpc definition to a grpc-js definition. The keys are the handler names. */
 export function toGrpcJsDefinition(definition: GenericDefinition | ServiceDefinition): ServiceDefinition {
   if (!isGeneric(definition)) return definition;
   const { fullName, methods } = definition;
@@ -43,7 +43,7 @@ function toMethod(fullName: string, method: GenericMethod): MethodDefinition<unk
     responseStream,
     requestSerialize: (message) => Buffer.from(requestType.encode(message).finish()),
     requestDeserialize: (bytes) => requestType.decode(bytes),
-    // Handlers for nice-grpc return only the fields that are set.
+    // nice-grpc handlers return only the fields that are set.
     responseSerialize: (message) =>
       Buffer.from(responseType.encode(responseType.fromPartial?.(message) ?? message).finish()),
     responseDeserialize: (bytes) => responseType.decode(bytes),

@@ -20,7 +20,7 @@ type GrpcUnaryCall = ServerUnaryCall<any, any>;
 // oxlint-disable-next-line typescript/no-explicit-any -- as above.
 type GrpcStreamCall = ServerDuplexStream<any, any>;
 
-/** Returns a nice-grpc handler as a grpc-js handler. */
+/** Converts a nice-grpc handler to a grpc-js handler. */
 export function toGrpcJsHandler(
   { requestStream, responseStream }: Pick<MethodDefinition<unknown, unknown>, "requestStream" | "responseStream">,
   handler: NiceHandler,
@@ -60,7 +60,8 @@ async function respond(
 async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
   const canceller = new AbortController();
   const context = new NiceCallContext(call, canceller);
-  // A message that cannot be serialized ends the call. A generator that waits would never notice the end.
+  // A message that cannot be serialized ends the call. Without the abort, a waiting generator would never notice the
+  // end.
   call.on("close", () => {
     if (!call.writableFinished) canceller.abort();
   });
@@ -68,7 +69,7 @@ async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) =
     for await (const message of iterableOf(handle(context))) {
       context.sendHeader();
       if (!call.destroyed && !call.write(message)) await untilWritable(call);
-      // Leaving the loop ends the handler, too.
+      // Leaving the loop also ends the handler's generator.
       if (call.destroyed) return;
     }
     context.sendHeader();
@@ -79,7 +80,7 @@ async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) =
   }
 }
 
-/** Waits until the next message may follow, or the call has ended. */
+/** Waits until the next message may be sent, or the call has ended. */
 async function untilWritable(call: GrpcStreamCall): Promise<void> {
   await new Promise<void>((resolve) => {
     const done = (): void => {
@@ -101,7 +102,8 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 }
 
 /**
- * Returns the status for what a handler has thrown. As in nice-grpc, only a `ServerError` has a code for the client.
+ * Returns the status for an error that a handler has thrown. As in nice-grpc, only a `ServerError` has a code for the
+ * client.
  */
 function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<StatusObject> | ServerErrorResponse {
   const metadata = trailer.grpcJs;

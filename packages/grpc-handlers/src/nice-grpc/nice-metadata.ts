@@ -1,9 +1,9 @@
 import { Metadata } from "@grpc/grpc-js";
 
-/** A metadata value: binary if the key ends with `-bin`. */
+/** A metadata value, which is binary if the key ends with `-bin`. */
 type NiceValue = string | Uint8Array;
 
-/** Metadata with the nice-grpc interface, in which several strings with one key are one, joined by ", ". */
+/** Metadata with the nice-grpc interface. Several strings with the same key are joined by ", ". */
 export class NiceMetadata {
   /** The metadata for grpc-js. */
   readonly grpcJs: Metadata;
@@ -12,7 +12,9 @@ export class NiceMetadata {
     this.grpcJs = metadata;
   }
 
-  /** @throws Error for a key or a value that gRPC does not allow, as the other methods that add values */
+  /**
+   * @throws Error for a key or a value that gRPC does not allow. The other methods that add values throw the same error
+   */
   set(key: string, value: NiceValue | readonly NiceValue[]): this {
     this.grpcJs.remove(key);
     for (const each of typeof value === "string" || value instanceof Uint8Array ? [value] : value) {

@@ -6,7 +6,7 @@ import { createSigningKey, type IdentityProvider, startIdentityProvider } from "
 /** The parameters in a request for a token, or for a user's consent. */
 export type TokenRequest = Readonly<Record<string, string>>;
 
-/** An OAuth 2.1 authorization server on the loopback address. Its users consent to every request. */
+/** An OAuth 2.1 authorization server on the loopback address, whose users consent to every request. */
 export interface AuthorizationServer extends Disposable {
   readonly issuer: string;
   readonly keysUrl: string;
@@ -16,13 +16,13 @@ export interface AuthorizationServer extends Disposable {
   readonly tokenRequests: readonly TokenRequest[];
   /** The parameters with which clients have requested users' consent, oldest first. */
   readonly consentRequests: readonly TokenRequest[];
-  /** Returns the scopes that a user grants, by default the requested ones. */
+  /** Returns the scopes that a user grants. By default, a user grants all requested scopes. */
   grant: (requested: string) => string;
 }
 
 /**
- * Starts an authorization server: RFC 8414 metadata, dynamic registration (RFC 7591), authorization codes with PKCE
- * (RFC 7636), and client credentials. A token is valid for the resource that its request names (RFC 8707).
+ * Starts an authorization server with RFC 8414 metadata, dynamic registration (RFC 7591), authorization codes with PKCE
+ * (RFC 7636), and client credentials. A token is valid for the resource that the token request names (RFC 8707).
  */
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
@@ -87,7 +87,10 @@ async function register(request: IncomingMessage, response: ServerResponse): Pro
   respond(response, 201, { ...metadata, client_id: randomUUID(), token_endpoint_auth_method: "none" });
 }
 
-/** Returns what a token is for, or `undefined` if the code is unknown or was issued for another request. */
+/**
+ * Returns the request whose grant the token gets, or `undefined` if the code is unknown or was issued for another
+ * request.
+ */
 function grantedTo(sent: TokenRequest, consents: Map<string, TokenRequest>): TokenRequest | undefined {
   if (sent["grant_type"] === "client_credentials") return sent;
   const consent = consents.get(sent["code"] ?? "");

@@ -5,10 +5,10 @@ import { within } from "../deadline.ts";
 import { createSigningKey, startIdentityProvider, testAudience, type IdentityProvider } from "./identity-provider.ts";
 import { quietLog } from "../operations/quiet-log.ts";
 
-/** Longer than any test. */
+/** An hour in milliseconds, which is longer than any test. */
 export const hourMs = 3_600_000;
 
-/** Timers that do not fire during a test, so that the verifier fetches keys only on demand. */
+/** Key timing without a refresh during a test, so that the verifier fetches keys only on demand. */
 export const byDemand: NonNullable<JwtSource["timing"]> = {
   refreshMs: hourMs,
   backOffMs: hourMs,
@@ -23,7 +23,7 @@ export async function openVerifier(
 ): Promise<TokenVerifier & Disposable> {
   const result = await openJwtVerifier([{ audiences: [testAudience], timing: byDemand, ...source }], log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
-  // Inherits from the verifier, because `problem` is a getter whose value changes.
+  // The result inherits from the verifier, because `problem` is a getter whose value changes.
   return Object.assign(Object.create(result.value), { [Symbol.dispose]: () => result.value.close?.() });
 }
 

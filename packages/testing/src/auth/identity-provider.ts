@@ -16,29 +16,31 @@ export interface SigningKey {
 export interface IdentityProvider {
   readonly issuer: string;
   readonly keysUrl: string;
-  /** The requests' paths so far, oldest first. */
+  /** The paths of all requests so far, oldest first. */
   readonly requests: readonly string[];
   keys: readonly SigningKey[];
-  /** Paths that respond with 404. */
+  /** Paths for which the provider responds with 404. */
   hidden: readonly string[];
-  /** Handles requests instead of the provider, unless `undefined`. */
+  /** Handles requests instead of the provider. `undefined` lets the provider handle requests. */
   answer: RequestListener | undefined;
   /** Resolves with the next request's path. */
   nextRequest(): Promise<string>;
-  /** Signs a token. Claims and header fields replace those in a valid token; `undefined` omits one. */
+  /**
+   * Signs a token. Claims and header fields replace the values in a valid token. `undefined` omits a claim or field.
+   */
   sign(claims?: TestClaims, header?: TestHeader, key?: SigningKey): Promise<string>;
   /** Stops listening and closes all connections. */
   stop(): void;
   [Symbol.dispose](): void;
 }
 
-/** Claims in addition to the default ones, or the complete payload as a string. */
+/** Claims in addition to the default claims, or the complete payload as a string. */
 export type TestClaims = Readonly<Record<string, unknown>> | string;
 
 /** Protected header members in addition to `alg` and `kid`. */
 export type TestHeader = Readonly<Record<string, unknown>>;
 
-/** A header that a token may list as critical, unknown to all verifiers. */
+/** A header parameter that a token may list as critical, and that no verifier knows. */
 export const testExtension = "urn:example:extension";
 
 /** The audience that signed tokens have by default. */
@@ -62,7 +64,7 @@ export async function startIdentityProvider(...keys: readonly SigningKey[]): Pro
   return await startIdentityProviderAt({ issuer: "", keys: "/keys" }, ...keys);
 }
 
-/** Starts a provider with custom paths, as a product has. */
+/** Starts a provider with custom paths, such as the paths in a product. */
 export async function startIdentityProviderAt(
   paths: ProviderPaths,
   ...keys: readonly SigningKey[]
@@ -107,7 +109,7 @@ function respondByDefault(
   const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
   const documents: Record<string, object> = {
     [new URL(keysUrl).pathname]: { keys: keys.map(({ jwk }) => jwk) },
-    // OpenID Connect Discovery puts the well-known part behind the issuer's path, RFC 8414 before it.
+    // OpenID Connect Discovery appends the well-known suffix to the issuer's path, and RFC 8414 puts it in front.
     [`${issuerPath}/.well-known/openid-configuration`]: { issuer, jwks_uri: keysUrl },
     [`/.well-known/oauth-authorization-server${issuerPath}`]: { issuer, jwks_uri: keysUrl },
   };

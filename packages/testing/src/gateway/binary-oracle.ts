@@ -10,17 +10,20 @@ import { putSomethingOdd } from "./odd-values.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
-/** Whether generated code (fast) or protobuf-es (fallback) reads or writes a message. */
+/** The code that reads or writes a message: generated code (`fast`) or protobuf-es (`fallback`). */
 export type Way = "fast" | "fallback";
 
-/** How many messages went which way: read, written as they were read, and written with an unexpected value. */
+/**
+ * The number of messages per code path that were read, written as they were read, and written with an unexpected value.
+ */
 export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
 
-/** How many messages are tested for each random type. */
+/** Number of messages that are tested for each random type. */
 const messagesPerType = 100;
 
 /**
- * Reads a message both ways, with and without unknown fields. Throws if the results differ.
+ * Reads a message with generated code and with protobuf-es, with and without unknown fields. Throws if the results
+ * differ.
  */
 export function readBothWays(desc: DescMessage, bytes: Uint8Array, depth = 100): Way {
   const [way, wayWithout] = [true, false].map((readUnknownFields) => {
@@ -47,7 +50,7 @@ function readByProtobufEs(
   }
 }
 
-/** Writes a message both ways. Throws if the results differ. */
+/** Writes a message with generated code and with protobuf-es. Throws if the results differ. */
 export function writeBothWays(desc: DescMessage, message: Message): Way {
   const fast = writeFast(messageWriter(desc), message);
   if (fast === undefined) return "fallback";
@@ -65,8 +68,8 @@ function writeByProtobufEs(desc: DescMessage, message: Message): Uint8Array | un
 }
 
 /**
- * Reads and writes random messages, with random types, both ways, and counts the ways. Throws an error with the seed at
- * the first difference.
+ * Reads and writes random messages of random types with generated code and with protobuf-es, and counts the messages.
+ * Throws an error with the seed at the first difference.
  */
 export function goBothWays(seed: number): BothWays {
   const dice = new Dice(seed);

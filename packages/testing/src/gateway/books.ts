@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { type Book, BookSchema, Genre } from "../gen/library/v1/library_pb.ts";
 
-/** How many books a long list has. */
+/** Number of books in a long list. */
 export const booksMax = 100;
 
-/** How many books make a list with about 10 MB as JSON. */
+/** Number of books in a list with about 10 MB as JSON. */
 export const longListBooks = 17_600;
 
-/** Returns this many books from a shelf, and repeats it if it has fewer. */
+/** Returns `count` books from a shelf, and repeats the shelf if it has fewer books. */
 export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
   if (count <= shelf.length) return shelf.slice(0, count);
   return Array.from({ length: Math.ceil(count / shelf.length) }, () => shelf)
@@ -16,10 +16,11 @@ export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
 }
 
 /**
- * Returns the n-th book: about 595 bytes as JSON and 375 as protobuf, the same in every process.
+ * Returns the n-th book, which is the same in every process. A book has about 595 bytes as JSON and 375 bytes as
+ * protobuf.
  *
- * The book has fields as in most services: times with and without a fraction, a map, a list, a nested message, 64-bit
- * integers, an enum, a double, non-ASCII text and text that JSON must escape.
+ * The book has the kinds of fields that most services have, such as times with and without a fraction, a map, a list, a
+ * nested message, 64-bit integers, an enum, a double, non-ASCII text and text that JSON must escape.
  */
 export function makeBook(n: number): Book {
   return create(BookSchema, {

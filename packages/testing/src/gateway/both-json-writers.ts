@@ -23,7 +23,10 @@ const forms = styles.map((style) => ({
   closures: createMessageForms(style),
 }));
 
-/** Writes a message as JSON both ways, in each style. Throws unless both have the same text, or the same error. */
+/**
+ * Writes a message as JSON with both writers, in each style. Throws unless both writers return the same text or throw
+ * the same error.
+ */
 function writeJsonBothWays(desc: DescMessage, message: Message): Outcome {
   let outcome: Outcome = "refused";
   for (const [index, { made, closures }] of forms.entries()) {
@@ -44,7 +47,7 @@ function attempt(write: () => string): { readonly text?: string; readonly proble
   }
 }
 
-/** Writes random messages both ways, unchanged and with an unexpected value, and counts the outcomes. */
+/** Writes random messages with both writers, unchanged and with an unexpected value, and counts the outcomes. */
 export function writeRandomJson(seed: number): Record<Outcome, number> {
   const dice = new Dice(seed);
   const outcomes = { written: 0, refused: 0 };
@@ -63,13 +66,13 @@ interface Typed {
   readonly message: Message;
 }
 
-// From a type that may have extensions and Any.
+// Returns a random message from a type that may have extensions and Any.
 function rollOne(dice: Dice): Typed {
   const desc = dice.oneOf(randomMessageTypes);
   return { desc, message: rollMessage(dice, desc) };
 }
 
-// From types that have every kind of field.
+// Returns messages from random types that have every kind of field.
 function readRandom(dice: Dice): readonly (Typed | undefined)[] {
   return rollTypes(dice).flatMap((desc) => Array.from({ length: 10 }, () => readOne(dice, desc)));
 }

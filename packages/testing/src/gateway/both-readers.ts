@@ -19,9 +19,9 @@ interface Outcome {
 
 /** A text that both readers have read. */
 export interface Reading {
-  /** Whether the exact reader accepted it. */
+  /** Whether the exact reader accepted the text. */
   readonly isAccepted: boolean;
-  /** How the two outcomes differ, if they do. */
+  /** The difference between the two outcomes, or `undefined` if the outcomes are equal. */
   readonly problem: string | undefined;
 }
 
@@ -77,7 +77,7 @@ function outcomeOf(
   isExact: boolean,
 ): Outcome {
   const into = path?.make();
-  // Only the exact reader notes what a text sets.
+  // Only the exact reader records which fields a text sets.
   const notes = isExact ? { paths: [], repeated: 0 } : undefined;
   const rules = { bound: path?.bound ?? new Map(), sameAsBound: false };
   try {

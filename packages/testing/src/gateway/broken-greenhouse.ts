@@ -1,4 +1,4 @@
-/** A program whose greenhouses each have one error. Calls each of them once in every format. */
+/** A program whose greenhouses each have one error. The program calls each greenhouse once in every format. */
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -18,7 +18,7 @@ function pump(): never {
 const sound: GatewayOptions = {
   routes: (router) => router.service(GreenhouseService, { waterBed: ({ note }) => ({ note }) }),
 };
-/** The greenhouses, by what is broken in them. */
+/** The greenhouses, by the part that is broken. */
 const broken: Readonly<Record<string, GatewayOptions>> = {
   handler: { routes: (router) => router.service(GreenhouseService, { waterBed: pump }) },
   interceptor: { ...sound, interceptors: [() => pump] },

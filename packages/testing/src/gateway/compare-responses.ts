@@ -5,7 +5,7 @@ import { exchangeFetch } from "../http/fetch.ts";
 import { compareValues, type Differs } from "../comparison.ts";
 import { kitchenSinkOptions } from "./kitchen-sink.ts";
 
-/** An option value as gateway options, which may record what their callbacks get. */
+/** Gateway options with an option's value. The options may record the arguments of their callbacks. */
 export type OptionValue = Partial<GatewayOptions> | ((record: (what: unknown) => void) => Partial<GatewayOptions>);
 
 /** A request's method and target, body and header fields. */
@@ -24,8 +24,8 @@ function toHttpRequest({ line, body, header = {} }: ShortRequest): HttpRequest {
 }
 
 /**
- * Compares how a kitchen sink responds with two option values, or which error refuses a value, and what the options'
- * callbacks have recorded.
+ * Compares a kitchen sink's responses with two option values, and the records of the options' callbacks. If a value is
+ * refused, the error is compared instead.
  */
 export async function compareResponses(request: ShortRequest, off: OptionValue, on: OptionValue): Promise<Differs> {
   return await compareValues(off, on, async (value) => {

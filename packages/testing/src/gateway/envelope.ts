@@ -1,4 +1,4 @@
-/** A gRPC, gRPC-Web or Connect envelope: a flag byte, four bytes with the length, and the message. */
+/** A gRPC, gRPC-Web or Connect envelope, which is a flag byte, four bytes with the length, and the message. */
 export interface Envelope {
   readonly flags: number;
   readonly bytes: Buffer;

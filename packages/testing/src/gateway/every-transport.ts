@@ -26,7 +26,7 @@ export type TransportName = (typeof transportNames)[number];
 export interface EveryTransport extends AsyncDisposable {
   /** Sends a request to one server or engine, and reads the complete response. */
   ask(transport: TransportName, request: HttpRequest): Promise<HttpResponse>;
-  /** Returns an HTTP server's address, and the HTTP version for requests to it. Fetch has no address. */
+  /** Returns an HTTP server's address, and the HTTP version for requests to the server. Fetch has no address. */
   addressOf(transport: Exclude<TransportName, "Fetch">): readonly [Address, HttpVersion];
 }
 
@@ -37,7 +37,7 @@ export async function openEveryTransport(options: GatewayOptions): Promise<Every
   const nodes = createGateway(listening);
   const { handler } = createGateway(options);
   const [http1, http2] = [createServer(handler), createHttp2Server(handler)];
-  // A connection may be idle for long on a busy machine.
+  // The keep-alive timeout is disabled, because a connection may be idle for long on a busy machine.
   http1.keepAliveTimeout = 0;
   const ownAddress = await own.listen({ host: "127.0.0.1" });
   const nodesAddress = await nodes.listen({ host: "127.0.0.1" });

@@ -1,7 +1,9 @@
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
 
-/** A greenhouse over Fetch for runtimes other than node, so it imports no test helpers. */
+/**
+ * A greenhouse over Fetch for runtimes other than node. The module imports no test helpers, because they require node.
+ */
 export const fetch: FetchHandler = createFetchGateway({
   routes: (router) =>
     router.service(GreenhouseService, {
@@ -9,7 +11,7 @@ export const fetch: FetchHandler = createFetchGateway({
       waterBed: ({ bed, liters }) => ({ bed, liters }),
       async *watchReadings({ sensor, count }) {
         for (let at = 0; at < count; at += 1) {
-          // A turn between messages, so that each is written separately.
+          // The handler waits a turn between messages, so that each message is written separately.
           await new Promise((resolve) => setTimeout(resolve));
           yield { sensor: `${sensor}${String(at)}` };
         }

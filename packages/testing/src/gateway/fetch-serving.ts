@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createFetchGateway, type FetchHandler, type ServingOptions } from "../../../gateway/src/fetch/entry.ts";
 
-/** Serves a greenhouse over Fetch. Its reading stream is at `GET /sensors/{sensor}/readings`. */
+/** Serves a greenhouse over Fetch. The stream of readings is at `GET /sensors/{sensor}/readings`. */
 export function serveByFetch(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
   options: Partial<ServingOptions> = {},

@@ -3,7 +3,8 @@ import { openValidation, type ValidationOptions } from "../../../validation/src/
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 
 /**
- * Opens the signup service over Fetch, with validation, for runtimes other than node, so it imports no test helpers.
+ * Opens the signup service over Fetch, with validation, for runtimes other than node. The module imports no test
+ * helpers, because they require node.
  */
 export async function openSignup(options: ValidationOptions): Promise<FetchHandler> {
   const validation = await openValidation(options);

@@ -16,13 +16,16 @@ export const waterBedResponse: Uint8Array = toBinary(
   create(WaterBedResponseSchema, { bed: 7n, liters: 3 }),
 );
 
-/** The response in its envelope. */
+/** The {@link waterBedResponse} in an envelope. */
 export const watered: Buffer = envelope(waterBedResponse);
 
 /** Responds with {@link watered} to each request. */
 export const respondWatered: Script = { request: (connection, id) => connection.send(...grpcResponse(id, watered)) };
 
-/** A greenhouse client and its upstream. Dispose of it with `await using`. Calls in flight then fail. */
+/**
+ * A greenhouse client and its upstream. Dispose of the client with `await using`. Calls in flight fail when the client
+ * is disposed of.
+ */
 export interface GreenhouseClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
   readonly upstream: Upstream;

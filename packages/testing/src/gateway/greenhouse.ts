@@ -33,22 +33,22 @@ subscribe("net.server.socket", (message) => {
     accepted = message.socket;
 });
 
-/** Returns the last connection's server socket. Call it in `admit`. */
+/** Returns the last connection's server socket. Call `acceptedSocket` in `admit`. */
 export function acceptedSocket(): Socket {
   if (accepted === undefined) throw new TypeError("no connection was accepted");
   return accepted;
 }
 
-/** Waits for an event on the last connection's server socket. Call it in `admit`. */
+/** Waits for an event on the last connection's server socket. Call `nextEvent` in `admit`. */
 export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
-  // Not `events.once`, which rejects when the client resets the connection first.
+  // `events.once` is not used, because it rejects when the client resets the connection first.
   return new Promise((resolve) => acceptedSocket().once(event, resolve));
 }
 
 /**
  * Starts a gateway. RPCs without an implementation are unimplemented.
  *
- * @param create - creates the gateway. By default, with the usual protocols
+ * @param create - creates the gateway. By default, the gateway has the usual protocols
  */
 export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
@@ -86,7 +86,7 @@ export async function startGreenhouse(
   };
 }
 
-/** A protocol that Connect's client supports, and how the server must listen for it. */
+/** A protocol that Connect's client supports, and the server's listen options for the protocol. */
 export interface Calling {
   readonly name: string;
   readonly listen: TestListenOptions;

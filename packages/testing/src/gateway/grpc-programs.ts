@@ -30,7 +30,7 @@ export interface GrpcServerProcess extends AsyncDisposable {
 /** The transcoding suite's echo contract. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
 
-/** The kitchen sink. The service needs a separate proxy, because its paths conflict with the contract's. */
+/** The kitchen sink's services. They need a separate proxy, because their paths conflict with the echo contract's. */
 export const sinkFiles: readonly DescFile[] = [KitchenSink.file, LegacySink.file, Shelves.file];
 
 /** Starts a program that prints its port on loopback. */
@@ -51,7 +51,7 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
   }
 }
 
-/** Servers for {@link echoFiles} and {@link sinkFiles}, and their builds, which later runs reuse. */
+/** Servers for {@link echoFiles} and {@link sinkFiles}. Later runs reuse the servers' builds. */
 export const echoServers: readonly EchoServer[] = [
   {
     name: "grpc-go",
@@ -66,11 +66,11 @@ export const echoServers: readonly EchoServer[] = [
     argsAt: (port, args) => [...args, String(port)],
   },
   { name: "grpcio", build: () => buildPython(), knownFailing: [] },
-  // Returns its request as null, because prost-reflect does not support NaN in JSON.
+  // This server returns its request as null, because prost-reflect does not support NaN in JSON.
   { name: "tonic", build: () => buildRust(), knownFailing: ["type.wrapper.double"] },
 ];
 
-/** A server that uses another implementation. */
+/** An echo server that uses another gRPC implementation. */
 interface EchoServer {
   readonly name: string;
   readonly build: () => Promise<GrpcProgram>;
@@ -110,7 +110,7 @@ async function buildRust(): Promise<GrpcProgram> {
 // The file name that the backends in packages/conformance/servers/ expect.
 const definitionsFile = "echo.binpb";
 
-/** Copies a server's source to a folder that is kept between runs, and returns that folder. */
+/** Copies a server's source to a folder that is kept between runs, and returns the folder. */
 function copyRecipe(recipe: string): string {
   const folder = toolsFolder(`proxy-${basename(recipe)}`);
   mkdirSync(folder, { recursive: true });

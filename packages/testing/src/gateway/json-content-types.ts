@@ -20,7 +20,7 @@ export const jsonContentTypes: readonly string[] = [
   'application/json; charset=utf-8; note="a;b\\"c"',
 ];
 
-/** Content types that name JSON, but are malformed, or have another charset than JSON (RFC 8259 §8.1). */
+/** Content types that name JSON, but are malformed or have a charset that JSON does not allow (RFC 8259 §8.1). */
 export const notJsonContentTypes: readonly string[] = [
   "application/json; charset=utf-16",
   "application/json; charset=latin1",

@@ -9,7 +9,8 @@ import { memoize } from "../../../protobuf/src/messages/codegen/memoize.ts";
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 
 /**
- * Writes a message as the gateway must, with protobuf-es's `toJson`. Tests compare the gateway's own writer with it.
+ * Writes a message with protobuf-es's `toJson`, as the gateway must. Tests compare this JSON with the gateway's own
+ * writer.
  */
 export function writeByProtobufEs(desc: DescMessage, message: Message, options: WriteJsonOptions): string {
   return mayHoldMask(desc)
@@ -17,14 +18,16 @@ export function writeByProtobufEs(desc: DescMessage, message: Message, options: 
     : toJsonString(desc, message, options);
 }
 
-/** Writes a message as a google.protobuf.Any, with its type, and under `value` if the type has its own JSON form. */
+/**
+ * Writes a message as a google.protobuf.Any, with its type. A type with a special JSON form is written under `value`.
+ */
 function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
   const type = { "@type": typeUrl };
   const json = messageToJson(desc, message, options);
   return isObject(json) && !hasCustomJsonRepresentation(desc) ? { ...type, ...json } : { ...type, value: json };
 }
 
-/** A message type split into what protobuf-es writes and the fields that may contain a field mask. */
+/** A message type, split into the fields that protobuf-es writes and the fields that may contain a field mask. */
 interface Parts {
   readonly plain: DescMessage;
   readonly masked: readonly DescField[];
@@ -43,7 +46,7 @@ function messageToJson(desc: DescMessage, message: Message, options: WriteJsonOp
   return inOrder(json, desc, options);
 }
 
-// Fields by their numbers, and then extensions.
+// Sorts fields by their numbers, and extensions after all fields.
 function inOrder(json: JsonObject, desc: DescMessage, options: WriteJsonOptions): JsonObject {
   const fields = desc.fields.toSorted((one, other) => one.number - other.number);
   const names = new Set([...fields.map((field) => jsonNameOf(field, options)), ...Object.keys(json)]);
@@ -85,7 +88,8 @@ const partsOf = memoize((desc: DescMessage): Parts => {
   return { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
 });
 
-// protobuf-es writes the fields in the descriptor, so a descriptor with fewer fields writes part of the message.
+// protobuf-es writes only the fields in the descriptor, so with fewer fields in the descriptor, it writes a part of the
+// message.
 function withFields(desc: DescMessage, fields: DescField[]): DescMessage {
   return { ...desc, fields };
 }
@@ -97,7 +101,7 @@ const mayHoldMask = memoize((desc: DescMessage): boolean =>
   mayHold(desc, ({ typeName }) => typesOfMasks.has(typeName)),
 );
 
-/** Returns whether the test is true for a message type, or for one that it may contain at any depth. */
+/** Returns whether the test is true for a message type, or for a type that it may contain at any depth. */
 function mayHold(desc: DescMessage, test: (desc: DescMessage) => boolean, seen: Set<DescMessage> = new Set()): boolean {
   if (test(desc)) return true;
   if (seen.has(desc)) return false;

@@ -19,10 +19,10 @@ import {
 /** The path for all JSON-RPC calls. */
 export const jsonRpcPath = "/json-rpc";
 
-/** Maximum bytes in a JSON-RPC call's body. */
+/** Maximum number of bytes in a JSON-RPC call's body. */
 export const jsonRpcBytesMax = 1024;
 
-/** The JSON-RPC 2.0 error codes ("Error object"), and one that servers may define. */
+/** The JSON-RPC 2.0 error codes ("Error object"), and a code that servers may define. */
 export const jsonRpcErrors = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, server: -32000 } as const;
 
 /**
@@ -36,7 +36,7 @@ export function createJsonRpcGateway(options: GatewayOptions): Gateway {
     const known = routes.paths.get(procedure);
     return known?.kind === "rpc-path" && known.rpc.kind === "unary" ? known.rpc : undefined;
   });
-  // Matches what `createProtocols` does with an item.
+  // Adds the protocol in the same way as `createProtocols` does.
   const { all, withPaths, ...others } = routes.protocols;
   const protocols = { ...others, all: [jsonRpc, ...all], withPaths: [jsonRpc, ...withPaths] };
   return assembleGateway(createNodeServer(options, { ...routes, protocols }, report), options);
@@ -46,8 +46,8 @@ function createJsonRpc(
   rpcOf: (procedure: string) => UnaryRpc | undefined,
 ): Protocol & Required<Pick<Protocol, "find">> {
   return createBodyProtocol(
-    // A protocol in the list of the gateway adds its name to the union.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    // A protocol that the gateway includes would add its name to the union. oxlint-disable-next-line
+    // typescript/no-unsafe-type-assertion
     "json-rpc" as Protocol["name"],
     jsonRpcPath,
     (exchange, protocol) => new JsonRpcBodyWire(exchange, protocol, rpcOf),
@@ -64,7 +64,7 @@ class JsonRpcBodyWire implements BodyWire {
   readonly #exchange: Exchange;
   readonly #protocol: Protocol;
   readonly #rpcOf: (procedure: string) => UnaryRpc | undefined;
-  /** Remains `null` until the id is known ("Response object"). */
+  /** The call's id, which is `null` until it is known ("Response object"). */
   #id: Id = null;
   /** The error code if the next step fails. */
   #errorCode: number = jsonRpcErrors.invalidRequest;

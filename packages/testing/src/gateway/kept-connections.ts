@@ -3,8 +3,9 @@ import { type Http1Connection, openHttp1 } from "../http/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../http/http2-connection.ts";
 
 /**
- * Sends requests one after another. Reuses one open connection per address, because opening one takes twice as long as
- * most calls. Must be disposed of before the servers, because some wait for their connections.
+ * Sends requests one after another. Each address has one open connection, because opening a connection takes twice as
+ * long as most calls. Dispose of the connections before the servers, because some servers wait until their connections
+ * are closed.
  */
 export class KeptConnections implements Disposable {
   readonly #opened = new Map<Address, Promise<Http2Connection>>();

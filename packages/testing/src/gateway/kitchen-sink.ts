@@ -21,7 +21,7 @@ export interface TestGateway extends FetchGateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The types that a google.protobuf.Any may hold here. */
+/** The types that a google.protobuf.Any in the kitchen sink may hold. */
 export const kitchenSinkRegistry: ReturnType<typeof createRegistry> = createRegistry(
   NestedSchema,
   GetShelfRequestSchema,

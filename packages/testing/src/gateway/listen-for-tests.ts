@@ -6,13 +6,13 @@ import { type Certificate, createCertificate } from "../http/certificate.ts";
 import type { Address } from "../http/exchange.ts";
 import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
-/** How HTTP/2 is served: by the gateway itself, or by a node:http2 server in which its handler is mounted. */
+/** The servers for HTTP/2: the gateway itself, or a node:http2 server in which the gateway's handler is mounted. */
 export const http2Servers = ["listening", "mounted"] as const;
 
 /** An item in {@link http2Servers}. */
 export type Http2Server = (typeof http2Servers)[number];
 
-/** Listen options, and the HTTP/2 server, by default "listening". A mounted server supports only HTTP/2. */
+/** Listen options, and the HTTP/2 server. The default is "listening". A mounted server supports only HTTP/2. */
 export interface TestListenOptions extends ListenOptions {
   readonly http2?: Http2Server;
 }
@@ -30,7 +30,10 @@ export interface Listening {
 const byTls = process.env["TEST_TLS"] === "1";
 const certificate = createCertificate("tests");
 
-/** Starts listening, behind a TLS tunnel if enabled and the options set neither path nor TLS. */
+/**
+ * Starts listening. If TLS tunnels are enabled and the options set neither path nor TLS, the gateway is behind a
+ * tunnel.
+ */
 export async function listenForTests(
   gateway: Gateway,
   { http2, ...options }: TestListenOptions = {},
@@ -72,8 +75,8 @@ async function mount(gateway: Gateway): Promise<Listening> {
 }
 
 /**
- * Opens a tunnel to a TLS server, which encrypts the test plaintext, with HTTP/2 by ALPN. Closes and resets on one side
- * are forwarded to the other.
+ * Opens a tunnel that encrypts a test's plaintext for a TLS server, with HTTP/2 by ALPN. Closes and resets on each side
+ * are forwarded to the other side.
  */
 async function openTlsTunnel(to: Address, { cert }: Certificate): Promise<LoopbackServer> {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {

@@ -9,9 +9,9 @@ import { randomBytes } from "./random-bytes.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
-// Runs where code cannot be generated: on a Node.js that refuses it, or with `--no-codegen` in a gateway. Reads and
-// writes random messages as the gateway does. Prints how many equal what protobuf-es, the exact reader and the writer's
-// closures return.
+// Program for runs without code generation, on a Node.js that rejects generated code, or with `--no-codegen` in a
+// gateway. The program reads and writes random messages as the gateway does. It prints how many results equal the
+// results of protobuf-es, the exact reader and the writer's closures.
 
 const options = process.argv.includes("--no-codegen") ? { codegen: false } : {};
 const exact = createMessageForms({});

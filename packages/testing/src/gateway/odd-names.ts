@@ -9,7 +9,7 @@ import {
 import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
 import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts";
 
-// A definition whose JSON names are not identifiers, or are other field names. protoc accepts all of them.
+// A definition whose JSON names are not identifiers, or are other fields' names. protoc accepts all these names.
 
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 
@@ -61,16 +61,16 @@ const set = create(FileDescriptorSetSchema, {
             ...exchanged,
             { ...message, name: "inner", number: 100, jsonName: "in.ner", typeName: ".names.Inner" },
             { ...message, name: "loop", number: 101, jsonName: "loop", typeName: ".names.Loop" },
-            // Equals a nested field's path.
+            // This JSON name equals a nested field's path.
             { ...text, name: "direct", number: 102, jsonName: "loop.text" },
-            // Map entries that could be confused with other fields.
+            // A map whose entries' paths could be confused with other fields.
             { ...map, name: "labels", number: 103, jsonName: "labels[x]" },
             { ...map, name: "filter", number: 104, jsonName: "filter" },
             { ...map, name: "notes", number: 105, jsonName: "note[s]" },
-            // A name that can be split in two ways.
+            // A path with this JSON name can be split in two ways.
             { ...message, name: "left", number: 106, jsonName: "p", typeName: ".names.Left" },
             { ...message, name: "right", number: 107, jsonName: "p.q", typeName: ".names.Right" },
-            // The name belongs to a field with another kind.
+            // The JSON name is the name of a field of another kind.
             { ...text, name: "plain", number: 120, jsonName: "entries" },
             { ...map, name: "entries", number: 121, jsonName: "plain" },
             { ...text, name: "single", number: 122, jsonName: "items" },
@@ -141,7 +141,7 @@ function serviceOf([service]: readonly DescService[]): DescService {
   return service;
 }
 
-/** Its HTTP rules, with the definition's names. */
+/** The HTTP rules for {@link oddNames}, with the definition's names. */
 export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   JSON.stringify({
     rules: [

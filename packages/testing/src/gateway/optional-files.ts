@@ -12,7 +12,7 @@ import { type FileInit, stringField } from "./file-init.ts";
 interface OptionalFile {
   readonly name: string;
   readonly files: readonly FileInit[];
-  /** The error if a service needs `options.B`. The problem affects only that service. */
+  /** The error if a service needs `options.B`. The problem affects no other service. */
   readonly problem?: string;
 }
 
@@ -77,7 +77,7 @@ export const optionalFiles: readonly OptionalFile[] = [
   ),
 ];
 
-/** A file with a service `a.Whole` that needs no other file, and which imports `options.proto`. */
+/** A file that imports `options.proto`, with a service `a.Whole` that needs no other file. */
 export const wholeService: FileInit = {
   name: "a.proto",
   package: "a",
@@ -87,7 +87,7 @@ export const wholeService: FileInit = {
   service: [{ name: "Whole", method: [{ name: "Get", inputType: ".a.Text", outputType: ".a.Text" }] }],
 };
 
-/** The definition with a service `a.Other` that needs `options.B`. */
+/** The file {@link wholeService} with an additional service `a.Other`, which needs `options.B`. */
 export const withNeedingService: FileInit = {
   ...wholeService,
   messageType: [

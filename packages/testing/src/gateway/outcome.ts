@@ -3,7 +3,7 @@ import { decodeEnvelopes } from "./envelope.ts";
 import { fieldValue, type Field, type HttpResponse } from "../http/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
 
-/** A call's outcome, for every protocol. Code 0 is OK, others are gRPC codes. */
+/** A call's outcome, for every protocol. Code 0 is OK, and any other code is a gRPC code. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;
@@ -25,14 +25,14 @@ const readers: Readonly<Record<Protocol, (response: HttpResponse, format: WireFo
   rest: readRest,
 };
 
-/** Reads the gRPC or gRPC-Web status; both respond with HTTP 200 to every call. */
+/** Reads the gRPC or gRPC-Web status. Both protocols respond with HTTP 200 to every call. */
 function readGrpc(response: HttpResponse, format: WireFormat, trailer: readonly Field[]): Outcome {
   if (response.httpStatus !== 200) throw new Error(`no response of ${format.name}: ${describe(response)}`);
-  // With a body, the status is in the trailer.
+  // If the response has a body, the status is in the trailer.
   return readGrpcStatus(response.body.byteLength === 0 ? [...response.header, ...trailer] : trailer);
 }
 
-/** Returns the gRPC-Web trailers, the body's last envelope, or none without a body. */
+/** Returns the gRPC-Web trailers from the body's last envelope. A response without a body has no trailers. */
 export function readWebTrailer(format: WireFormat, response: HttpResponse): Field[] {
   const body = format.name === "grpc-web-text" ? decodeBase64Parts(response.body) : response.body;
   const last = decodeEnvelopes(body).find((envelope) => (envelope.flags & 0x80) !== 0);
@@ -77,7 +77,7 @@ function readRest(response: HttpResponse): Outcome {
   return { code: record.error, message: record.message };
 }
 
-/** Reads a tool result or a protocol error. An error result is a text with the code's name. */
+/** Reads a tool result or a protocol error. A tool result for an error is a text with the code's name. */
 function readMcp(response: HttpResponse): Outcome {
   const { result, error }: McpResponse = JSON.parse(response.body.toString("utf8"));
   if (error !== undefined) return { code: response.httpStatus === 401 ? 16 : 7, message: error.message };

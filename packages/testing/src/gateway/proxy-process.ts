@@ -11,7 +11,7 @@ export interface ProxyProcess extends AsyncDisposable {
   readonly adminUrl: string;
 }
 
-/** Starts the command, with an admin port, and resolves once it serves. */
+/** Starts the command with an admin port, and resolves once the proxy serves. */
 export async function startProxyProcess(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},

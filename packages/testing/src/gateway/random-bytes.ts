@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Dice } from "../dice.ts";
 
-/** How often a part is invalid, as one in this many. */
+/** How often a part is invalid. The value n means that one in n parts is invalid. */
 interface Oddness {
   readonly inField: number;
   readonly inBytes: number;
@@ -40,7 +40,7 @@ function fieldsOf(desc: DescMessage, dice: Dice, oddness: number, depth: number)
   return bytes;
 }
 
-/** Returns an undeclared field, or one with another type than declared. */
+/** Returns an undeclared field, or a field with another type than declared. */
 function oddField(declared: number, dice: Dice): number[] {
   const number = dice.oneOf([declared, declared, 0, 99, 5000, 536_870_911]);
   const wireType = dice.roll(8);

@@ -3,7 +3,8 @@ import type { Dice } from "../dice.ts";
 import { randomMessageTypes } from "./random-message.ts";
 
 /**
- * Returns random JSON for a message type, often valid, often with a part that must be rejected or is easily misread.
+ * Returns random JSON for a message type. The JSON is often valid, and often has a part that must be rejected or is
+ * easily misread.
  */
 export function rollJsonText(dice: Dice, desc: DescMessage): string {
   const text = new TextRoller(dice).message(desc, 0);

@@ -31,7 +31,7 @@ import { file_kitchensink_v1_shelves } from "../gen/kitchensink/v1/shelves_pb.ts
 import { file_library_v1_library } from "../gen/library/v1/library_pb.ts";
 import type { Dice } from "../dice.ts";
 
-/** The random message types: proto3, proto2 with extensions, and descriptor.proto. */
+/** The types of random messages, from proto3, from proto2 with extensions, and from descriptor.proto. */
 export const randomTypes: Registry = createRegistry(
   file_google_protobuf_any,
   file_google_protobuf_descriptor,
@@ -49,13 +49,13 @@ export const randomTypes: Registry = createRegistry(
 );
 
 const all = [...randomTypes];
-/** All message types among them. */
+/** All message types in {@link randomTypes}. */
 export const randomMessageTypes: readonly DescMessage[] = all.filter((desc) => desc.kind === "message");
 const extensions: readonly DescExtension[] = all.filter((desc) => desc.kind === "extension");
 
 const depthMax = 4;
 
-/** Returns a random message with a type. Most messages are valid; some have values that no decoder returns. */
+/** Returns a random message of a type. Most messages are valid, and some have values that no decoder returns. */
 export function rollMessage(dice: Dice, desc: DescMessage, depth = 0): Message {
   const message = create(desc);
   if (desc.typeName === "google.protobuf.Any") return rollAny(dice, depth);
@@ -79,7 +79,7 @@ function extend(dice: Dice, message: Message, extension: DescExtension, depth: n
   try {
     setExtension(message, extension, rollFieldValue(dice, field, depth + 1));
   } catch {
-    // The extension does not accept this value.
+    // The error is ignored, because the extension does not accept this value.
   }
 }
 
@@ -121,7 +121,8 @@ function rollValue(dice: Dice, field: ValueType, depth: number): unknown {
 const longs = [0n, 1n, -1n, 7n, 9_007_199_254_740_993n, 2n ** 63n - 1n, -(2n ** 63n)] as const;
 const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 const doubles = [0, -0, 1, 1.5, -2.25, 1e21, 1e-7, 0.1, ...odd];
-// protobuf-es writes other floats with a double's digits.
+// Only these floats are used, because Only these floats are used, because protobuf-es writes other floats with a
+// double's digits.
 const floats = [0, -0, 1, 1.5, -2.25, 1e10, 2 ** -9, ...odd];
 
 function rollScalar(dice: Dice, scalar: ScalarType | undefined): unknown {
@@ -211,7 +212,7 @@ function rollNanos(dice: Dice): number {
 }
 
 function rollPaths(dice: Dice): string[] {
-  // The first five have a JSON form.
+  // The first five paths can be written as a field mask in JSON.
   const names = ["id", "display_name", "a.b_c", "*", "_a", "address_line_1", "camelCase", "", "a,b"];
   return Array.from({ length: dice.roll(3) }, () => dice.oneOf(dice.roll(9) === 0 ? names : names.slice(0, 5)));
 }

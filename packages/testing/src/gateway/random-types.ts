@@ -171,7 +171,7 @@ function randomValue(name: string, number: number, syntax: Syntax, dice: Dice): 
   }
 }
 
-/** Turns a field into a map, and returns its entries' type. */
+/** Turns a field into a map, and returns the map entries' type. */
 function toMap(parent: string, field: Field, syntax: Syntax, dice: Dice): MessageType {
   const { type, typeName } = randomValue("value", 2, syntax, dice);
   const name = `${field.name ?? ""}Entry`.replace(/^f/, "F");

@@ -50,7 +50,7 @@ export function serviceWithRoutes(typeName: string, routes: RouteTexts): DescSer
 
 /** A gRPC server with reflection, which records the calls that it gets. */
 export class ReflectedUpstream implements AsyncDisposable {
-  /** The calls, each as the RPC's name and its credential. */
+  /** The received calls, each as the RPC's name and the call's credential. */
   readonly calls: string[] = [];
   #services: readonly DescService[] = [];
   #gateway: Gateway | undefined;
@@ -65,12 +65,12 @@ export class ReflectedUpstream implements AsyncDisposable {
     return `127.0.0.1:${this.#port}`;
   }
 
-  /** Offers other services, beginning when the reflection is read next. */
+  /** Offers other services. The proxy gets them when it next reads the reflection. */
   offer(...services: readonly DescService[]): void {
     this.#services = services;
   }
 
-  /** Listens, on the same port each time. */
+  /** Listens on the same port each time. */
   async start(): Promise<void> {
     this.#gateway = createGateway({
       routes: (router) => {

@@ -9,7 +9,7 @@ type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionRe
 /** A server with only reflection. Dispose of it with `await using`. */
 export interface ReflectingServer {
   readonly address: string;
-  /** The files that it returns. */
+  /** The files that the server's reflection returns. */
   files: readonly MessageInitShape<typeof FileDescriptorProtoSchema>[];
   [Symbol.asyncDispose](): Promise<void>;
 }

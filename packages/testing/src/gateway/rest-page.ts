@@ -1,4 +1,4 @@
-// Runs in a page or another runtime, without node.
+// Functions that run in a page or another runtime, without node.
 import { createClient } from "@connectrpc/connect";
 import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { Catalog } from "../gen/catalog/v1/catalog_pb.ts";

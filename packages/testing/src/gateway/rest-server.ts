@@ -4,7 +4,7 @@ import { startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** A request that a REST server received. */
 export interface SeenRequest {
-  /** Method and target: `GET /v1/things?a=b`. */
+  /** The request's method and target, such as `GET /v1/things?a=b`. */
   readonly line: string;
   readonly header: IncomingMessage["headers"];
   readonly body: string;

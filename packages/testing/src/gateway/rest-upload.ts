@@ -52,9 +52,9 @@ async function openHttp2Upload(
   const connection = await openHttp2(address);
   const stream = connection.open({ httpMethod, path, header }, { endStream: false });
   const response = readHttp2Response(stream);
-  // After its response, a server waits for the body's end, which may never come.
+  // The stream is closed, because a server waits for the body's end after its response, and the body may never end.
   stream.on("end", () => stream.close());
-  // An aborted upload has no response, and not every test reads it.
+  // A rejection is ignored here, because an aborted upload has no response, and not every test reads the response.
   response.catch(() => undefined);
   return {
     get waitingBytes() {
@@ -64,7 +64,7 @@ async function openHttp2Upload(
     end: () => void stream.end(),
     readResponse: () => response,
     readUntil: (text) => readUntil(stream, text),
-    // `close` would end the body before it resets the stream.
+    // `close` is not used, because it would end the body before it resets the stream.
     reset: () => void stream.destroy(new Error("reset")),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };

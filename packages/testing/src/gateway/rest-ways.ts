@@ -1,7 +1,7 @@
 import type { HttpVersion } from "../http/exchange.ts";
 import type { Http2Server } from "./listen-for-tests.ts";
 
-/** A REST body transport. */
+/** A transport over REST with separate code for bodies. */
 interface RestWay {
   readonly name: string;
   readonly version: HttpVersion | "fetch";

@@ -26,7 +26,8 @@ import {
 import { descriptorSetOf } from "./descriptor-set.ts";
 
 /**
- * Returns options with `google.api.*_visibility`, as descriptors without google/api/visibility.proto have them.
+ * Returns options with `google.api.*_visibility` as unknown fields, as in descriptors without
+ * google/api/visibility.proto.
  *
  * @param others - further options to include
  */
@@ -55,8 +56,8 @@ export function restrictedGreenhouse(): DescFile {
 }
 
 /**
- * Returns the greenhouse's services, linked. Adds a field `mode` with the internal enum value `FLOOD`, and the internal
- * service `Maintenance`, to {@link restrictedGreenhouse}.
+ * Returns the linked services of {@link restrictedGreenhouse} with two additions. The additions are a field `mode` with
+ * the internal enum value `FLOOD`, and the internal service `Maintenance`.
  */
 export function restrictedServices(): readonly DescService[] {
   const { proto } = restrictedGreenhouse();
@@ -89,9 +90,10 @@ export function restrictedServices(): readonly DescService[] {
 }
 
 /**
- * Returns the greenhouse with the option `plantstore.auth.v1.required_scopes`, as descriptors without its file have it.
+ * Returns the greenhouse with the option `plantstore.auth.v1.required_scopes` as an unknown field, as in descriptors
+ * without the option's file.
  *
- * @param scopes - the RPC scopes by name; others do not have the option
+ * @param scopes - each RPC's scopes by its name. An RPC that is not listed does not have the option
  */
 export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string[]>>): typeof GreenhouseService {
   const options = Object.entries(scopes).map(([name, required]): [string, UnknownField] => {
@@ -104,7 +106,7 @@ export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string
 }
 
 /**
- * Returns the greenhouse with custom options, as descriptors without their files have them.
+ * Returns the greenhouse with custom options as unknown fields, as in descriptors without the options' files.
  *
  * @param options - each RPC's custom option by name
  */

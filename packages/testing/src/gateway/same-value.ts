@@ -1,6 +1,6 @@
 /**
- * Returns whether two values, such as messages, are deeply equal, including prototypes. Faster than `deepStrictEqual`,
- * and as strict except that property order does not matter.
+ * Returns whether two values, such as messages, are deeply equal, including prototypes. The function is faster than
+ * `deepStrictEqual`, and as strict except that it ignores the order of properties.
  */
 export function isSameValue(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;

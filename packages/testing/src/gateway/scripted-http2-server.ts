@@ -18,17 +18,17 @@ import { encodeEnvelope } from "./envelope.ts";
 /** One connection to a {@link ScriptedServer}. */
 export interface ScriptedConnection {
   readonly socket: Socket;
-  /** Its index, from 0. */
+  /** The connection's index, from 0. */
   readonly index: number;
-  /** Complete requests received on it, including the current one. */
+  /** Number of complete requests that the connection has received, including the current request. */
   readonly requests: number;
   /** Sends frames in one write. */
   send(...frames: readonly Frame[]): void;
 }
 
-/** How a {@link ScriptedServer} behaves. */
+/** The behaviour of a {@link ScriptedServer}. */
 export interface Script {
-  /** The first frames that it sends. Defaults to empty SETTINGS. */
+  /** The first frames that the server sends. The default is an empty SETTINGS frame. */
   readonly opening?: readonly Frame[] | Buffer;
   /** Called for each complete request. */
   readonly request?: (connection: ScriptedConnection, streamId: number) => void;
@@ -39,10 +39,10 @@ export interface Script {
 /** An HTTP/2 server that runs a script, on a free loopback port. Dispose of it with `await using`. */
 export interface ScriptedServer {
   readonly baseUrl: string;
-  /** Complete requests received. */
+  /** Number of complete requests received. */
   readonly requests: number;
   readonly connections: number;
-  /** Open connections. */
+  /** Number of open connections. */
   readonly open: number;
   /** The frames received on all connections. */
   readonly frames: readonly Frame[];
@@ -85,7 +85,7 @@ export async function startScriptedServer(
         request?.(connection, next.streamId);
       }
     };
-    // The script may close the connection early.
+    // Read errors are ignored, because the script may close the connection early.
     read().catch(() => undefined);
   });
   const { baseUrl, sockets, [Symbol.asyncDispose]: close } = await startOnLoopback(server, at);
@@ -111,7 +111,7 @@ export const grpcHead: readonly Field[] = [
   ["content-type", "application/grpc+proto"],
 ];
 
-/** A message in its envelope. */
+/** Returns a message in an envelope. */
 export function envelope(message: Uint8Array, flags: number = 0): Buffer {
   return encodeEnvelope(flags, message);
 }

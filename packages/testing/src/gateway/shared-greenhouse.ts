@@ -1,6 +1,7 @@
-// A greenhouse on connections that its parent hands over. Its sensors return this process's id. The parent's messages:
-// "ping", for which it sends "pong"; "drain"; "drain at the next", which drains when a connection has arrived and is
-// not accepted yet; "fill at the next", which then fills the channel to the parent.
+// A greenhouse on connections that its parent process hands over. The sensors return this process's id. The parent may
+// send four messages. "ping" is answered with "pong". "drain" drains the server. "drain at the next" drains the server
+// when a connection has arrived and is not accepted yet. "fill at the next" fills the channel to the parent at the same
+// time.
 import { setTimeout } from "node:timers/promises";
 import type { ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
@@ -12,17 +13,19 @@ const gateway = createTestGateway({
   trustedProxies: { addresses: ["unix:"] },
 });
 
-/** Returns this process's id. For the sensor "late", responds some time after the client has closed its side. */
+/**
+ * Returns this process's id. The response for the sensor "late" is sent some time after the client has closed its side.
+ */
 async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: string }> {
   if (sensor === "late") await setTimeout(100);
   return { sensor: String(process.pid) };
 }
 
-/** More bytes than a channel buffers. */
+/** Number of bytes that is more than a channel buffers. */
 const fillingBytes = 4_000_000;
 
 let atNext: (() => void) | undefined;
-// Before the gateway's own, so it is called first.
+// This listener is added before the gateway's own listener, so it is called first.
 process.on("message", (message: unknown) => {
   if (message === "ping") process.send?.("pong");
   if (message === "drain") void drain();

@@ -13,7 +13,7 @@ export interface StreamedResponse {
   [Symbol.dispose](): void;
 }
 
-/** Sends a GET on a separate connection, and waits for its response's header. Dispose of it with `using`. */
+/** Sends a GET on a separate connection, and waits for the response's header. Dispose of the result with `using`. */
 export async function openResponse(
   { address: { address, port }, gateway }: { readonly address: Address; readonly gateway: Gateway },
   version: HttpVersion | "fetch",
@@ -50,7 +50,7 @@ export class TextCollector {
     body.setEncoding("utf8").on("data", (text: string) => void (this.#text += text));
   }
 
-  /** Waits until the text arrives, which it must not have done before. */
+  /** Waits until the text arrives. The text must not have arrived before the call. */
   async until(text: string): Promise<void> {
     const wait = async (): Promise<void> => {
       while (!this.#text.includes(text)) await once(this.#body, "data");

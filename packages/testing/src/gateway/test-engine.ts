@@ -1,15 +1,15 @@
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { createHttpEngine } from "../../../http-engine/src/index.ts";
 
-/** Whether the servers under test serve HTTP with node:http and node:http2, set by `TEST_HTTP_ENGINE=node`. */
+/** Whether the servers under test serve HTTP with node:http and node:http2. `TEST_HTTP_ENGINE=node` sets the value. */
 export const isNodeEngine: boolean = process.env["TEST_HTTP_ENGINE"] === "node";
 
 /** The option that selects the HTTP engine for gateways under test. */
 export const testEngine: Pick<GatewayOptions, "engine"> = isNodeEngine ? {} : { engine: createHttpEngine() };
 
 /**
- * Returns the test cases that apply to the engine under test. Node's engine behaves differently in those that are
- * excluded.
+ * Returns the test cases that apply to the engine under test. Node's engine behaves differently in the excluded test
+ * cases.
  */
 export function heldRows<Row extends { readonly name: string }>(
   rows: readonly Row[],

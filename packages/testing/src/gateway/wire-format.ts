@@ -8,22 +8,22 @@ import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../
 import { exchangeHttp1 } from "../http/http1-connection.ts";
 import { exchangeHttp2 } from "../http/http2-connection.ts";
 
-/** A way to encode a unary call: a protocol with its codec. */
+/** A protocol with a codec, in which a unary call can be encoded. */
 export interface WireFormat {
   readonly name: WireFormatName | "mcp";
   readonly protocol: Protocol;
   readonly codec: "path" | FormatName;
-  /** HTTP versions that support it; gRPC needs HTTP/2's trailers. */
+  /** The HTTP versions that support the format. gRPC needs HTTP/2's trailers. */
   readonly httpVersions: readonly HttpVersion[];
-  /** The content type for requests and successful responses; REST has none. */
+  /** The content type for requests and successful responses. `undefined` for REST. */
   readonly contentType: string | undefined;
-  /** The fields in addition to the content type that a well-behaved client sends. */
+  /** The header fields that a well-behaved client sends in addition to the content type. */
   readonly header: readonly Field[];
   /** Returns the field by which a client sets a deadline, or `undefined` if the protocol has no deadlines. */
   readonly timeout: ((timeoutMs: number) => Field) | undefined;
 }
 
-/** Each protocol's wire formats. A new protocol does not compile until this type has its formats. */
+/** The names of each protocol's wire formats. A new protocol does not compile until this type has its formats. */
 interface NamesByProtocol {
   rest: "rest";
   connect: `connect-${FormatName}`;
@@ -35,7 +35,10 @@ interface NamesByProtocol {
 /** A protocol whose content type without a format means proto. */
 type EnvelopedName<Name extends Protocol> = Name | `${Name}-${Exclude<FormatName, "proto">}`;
 
-/** The names in {@link wireFormats}, which every gateway serves. A new format does not compile until they have it. */
+/**
+ * The names in {@link wireFormats}, which every gateway serves. A new format does not compile until `wireFormats` has
+ * it.
+ */
 export type WireFormatName = Exclude<NamesByProtocol[Protocol], "mcp">;
 
 const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
@@ -99,7 +102,7 @@ export interface Wire {
 /** Every wire format on every HTTP version that supports it. */
 export const wires: readonly Wire[] = Object.values(wireFormats).flatMap(wiresOfFormat);
 
-/** The {@link wires}, and those for tools. */
+/** The {@link wires}, and the wires for MCP tools. */
 export const wiresWithTools: readonly Wire[] = [...wires, ...wiresOfFormat(mcpFormat)];
 
 /** Returns the wires for one or several formats. */
@@ -115,7 +118,7 @@ function wiresOfFormat(format: WireFormat): readonly Wire[] {
   }));
 }
 
-/** An empty message in the format's codec, without envelope. */
+/** Returns an empty message in the format's codec, without envelope. */
 export function emptyMessage(format: WireFormat): Buffer {
   return encodeMessage(format, EmptySchema, {});
 }
@@ -163,7 +166,7 @@ function inEnvelope(format: WireFormat, message: Uint8Array): Uint8Array {
   return format.name === "grpc-web-text" ? Buffer.from(envelope.toString("base64")) : envelope;
 }
 
-/** The arguments are sent unchanged, because JSON.parse would change large numbers and repeated names. */
+/** The tool's arguments are sent unchanged, because JSON.parse would change large numbers and repeated names. */
 function toolRequest(message: Uint8Array, header: readonly Field[], procedure: string): HttpRequest {
   const request = statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} }, header);
   const text = String(request.body).replace('"arguments":{}', () => `"arguments":${Buffer.from(message).toString()}`);

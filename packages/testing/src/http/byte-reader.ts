@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
 import { within } from "../deadline.ts";
 
-/** Reads a connection's bytes as a parser needs them. Every wait has a timeout. */
+/** Reads as many of a connection's bytes as a parser needs. Every wait has a timeout. */
 export interface ByteReader {
-  /** Reads the next `length` bytes. Rejects if the peer closes before. */
+  /** Reads the next `length` bytes. Rejects if the peer closes the connection first. */
   readExactly(length: number, what: string): Promise<Buffer>;
-  /** Reads up to and including the next `delimiter`. Rejects if the peer closes before. */
+  /** Reads up to and including the next `delimiter`. Rejects if the peer closes the connection first. */
   readThrough(delimiter: string, what: string): Promise<Buffer>;
   /** Reads until the peer closes or resets the connection. */
   readToEnd(what: string): Promise<Buffer>;
@@ -13,7 +13,10 @@ export interface ByteReader {
   atEnd(): Promise<boolean>;
 }
 
-/** Creates a reader for a socket. A reset counts as a close, because tests check the bytes received before it. */
+/**
+ * Creates a reader for a socket. A reset is treated as a close, because tests check the bytes received before the
+ * reset.
+ */
 export function createByteReader(socket: Readable): ByteReader {
   const chunks: Buffer[] = [];
   let available = 0;
@@ -83,7 +86,7 @@ export function createByteReader(socket: Readable): ByteReader {
   };
 }
 
-/** Maximum bytes in an error message. The unread bytes may be megabytes. */
+/** Maximum number of unread bytes in an error message, because the unread bytes may be megabytes. */
 const quotedBytesMax = 1000;
 
 function quote(bytes: Buffer): string {

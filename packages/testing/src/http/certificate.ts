@@ -53,8 +53,8 @@ export function createCertificate(
 }
 
 /**
- * Creates a certificate for localhost and 127.0.0.1, and the authority that issued it, because some clients reject a
- * server certificate that is an authority.
+ * Creates a certificate for localhost and 127.0.0.1, and its issuing authority. Some clients reject a server
+ * certificate that is an authority.
  */
 export function createIssuedCertificate(name: string): Certificate & { readonly authority: string } {
   const [authority, server] = [generateKeys(), generateKeys()];
@@ -92,10 +92,10 @@ function issue({
 }: CertificateRequest): string {
   const algorithm = sequence(der(tag.oid, ecdsaWithSha256));
   const names = sequence(der(tag.dnsName, Buffer.from("localhost")), der(tag.ipAddress, Buffer.of(127, 0, 0, 1)));
-  // DER omits default values, and the default is not to be an authority.
+  // DER omits default values. By default, a certificate is not an authority.
   const authority = isAuthority ? sequence(der(tag.boolean, Buffer.of(0xff))) : sequence();
   const toBeSigned = sequence(
-    // Version 3.
+    // The version number 2 means X.509 version 3.
     der(tag.context0, der(tag.integer, Buffer.of(2))),
     // A leading byte 1 keeps the number positive.
     der(tag.integer, Buffer.of(1), randomBytes(8)),
@@ -107,7 +107,7 @@ function issue({
     der(tag.context3, sequence(extension(subjectAltName, names), extension(basicConstraints, authority))),
   );
   const signature = sign("sha256", toBeSigned, issuerKey);
-  // A bit string starts with how many bits are unused.
+  // A bit string starts with its number of unused bits.
   return pem(sequence(toBeSigned, algorithm, der(tag.bitString, Buffer.of(0), signature)));
 }
 
@@ -128,7 +128,7 @@ function der(tagByte: number, ...contents: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(tagByte, ...lengthOf(content)), content]);
 }
 
-// DER requires the shortest form.
+// DER requires the shortest encoding of a length.
 function lengthOf({ byteLength }: Buffer): readonly number[] {
   if (byteLength < 0x80) return [byteLength];
   return byteLength < 0x100 ? [0x81, byteLength] : [0x82, byteLength >> 8, byteLength & 0xff];

@@ -3,29 +3,32 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 /** A request's HTTP version: HTTP/1.1, or HTTP/2 with prior knowledge. */
 export type HttpVersion = "1.1" | "2";
 
-/** A header or trailer field as on the wire, with the name in lower case. */
+/** A header or trailer field as sent or received, with the name in lower case. */
 export type Field = readonly [name: string, value: string];
 
-/** A request that is sent with no additions except what the HTTP version requires. */
+/** A request to which only the fields that the HTTP version requires are added. */
 export interface HttpRequest {
   readonly httpMethod: string;
   /** The request target, sent unchanged. */
   readonly path: string;
   readonly header: readonly Field[];
-  /** Sent with `content-length` on HTTP/1.1, unless the header has framing fields. Defaults to no body. */
+  /**
+   * The body, sent with `content-length` on HTTP/1.1 unless the header has framing fields. By default, there is no
+   * body.
+   */
   readonly body?: Uint8Array;
 }
 
-/** A complete response as on the wire. */
+/** A complete response as received. */
 export interface HttpResponse {
   readonly httpStatus: number;
-  /** In the order received; on HTTP/2 without the pseudo-header field. */
+  /** The header fields in the order received. On HTTP/2, the pseudo-header field is omitted. */
   readonly header: readonly Field[];
   readonly trailer: readonly Field[];
   readonly body: Buffer;
 }
 
-/** A tested server's address, either IP address and port or a Unix socket's path. */
+/** The address of a server under test, which is an IP address and port, or a Unix socket's path. */
 export type Address = Pick<AddressInfo, "address" | "port">;
 
 /** Opens a connection to a server under test. */
@@ -43,7 +46,7 @@ function isPath(address: string): boolean {
   return address.startsWith("/");
 }
 
-/** Returns a field's values joined by ", ", or `undefined` if there are none. @param name - in lower case */
+/** Returns a field's values joined by ", ", or `undefined` if the field is missing. @param name - in lower case */
 export function fieldValue(fields: readonly Field[], name: string): string | undefined {
   const values = fields.filter((field) => field[0] === name).map((field) => field[1]);
   return values.length === 0 ? undefined : values.join(", ");
@@ -57,7 +60,7 @@ export function fieldsOf(rawHeader: readonly string[]): Field[] {
   ]);
 }
 
-/** The fields that frame a response, and those that node adds. */
+/** The fields that frame a response, and the fields that node adds. */
 export const framing: ReadonlySet<string> = new Set([
   "date",
   "connection",

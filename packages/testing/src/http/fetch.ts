@@ -25,11 +25,11 @@ export async function openFetch(
 }
 
 /**
- * A request whose body is sent in pieces: in chunks on HTTP/1.1, in DATA frames on HTTP/2, as a stream on Fetch. Dispose of
- * it with `using`, which aborts the request.
+ * A request whose body is sent in pieces. The pieces are chunks on HTTP/1.1, DATA frames on HTTP/2, and stream chunks
+ * on Fetch. Dispose of the upload with `using`, which aborts the request.
  */
 export interface Upload extends Disposable {
-  /** Bytes that were written and that the server has not received yet. */
+  /** Number of bytes that were written, but that the server has not received yet. */
   readonly waitingBytes: number;
   write(piece: Uint8Array | string): void;
   end(): void;
@@ -83,7 +83,7 @@ function tuples(header: readonly Field[]): [string, string][] {
   return header.map(([name, value]) => [name, value]);
 }
 
-/** Returns whether Fetch can express a request. Its URL parser rewrites some targets, and a GET has no body. */
+/** Returns whether Fetch can express a request. Fetch's URL parser rewrites some targets, and a GET has no body. */
 export function isSayable({ httpMethod, path, body }: HttpRequest): boolean {
   if (body !== undefined && (httpMethod === "GET" || httpMethod === "HEAD")) return false;
   try {

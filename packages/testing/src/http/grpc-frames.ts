@@ -2,7 +2,7 @@ import { encodeEnvelope } from "../gateway/envelope.ts";
 import type { Field } from "./exchange.ts";
 import { dataFrame, type FrameConnection, frameFlag, headersFrame } from "./http2-frames.ts";
 
-/** A message without fields, in its envelope. */
+/** A message without fields, in an envelope. */
 export const emptyMessage: Buffer = encodeEnvelope(0, Buffer.alloc(0));
 
 /** Returns the header for a gRPC call over HTTP/2 without TLS. */

@@ -7,7 +7,7 @@ const collect: (options?: { readonly type: "minor" }) => void = runInNewContext(
 /** Returns the bytes that the process retains after garbage collection, on the heap and in external buffers. */
 export async function heldBytes(): Promise<number> {
   collectGarbage();
-  // External memory is released one turn later, at the next garbage collection.
+  // External memory is released one event loop turn later, at the next garbage collection.
   await new Promise(setImmediate);
   collect({ type: "minor" });
   const { heapUsed, external } = process.memoryUsage();

@@ -9,22 +9,22 @@ import { type Address, authorityOf, type Field, type HttpResponse, type HttpRequ
 export interface Http1Response extends HttpResponse {
   /** The status line and the header, up to the empty line. */
   readonly head: string;
-  /** The interim (1xx) statuses received before. */
+  /** The interim (1xx) statuses received before the response. */
   readonly interim: readonly number[];
 }
 
-/** A client connection over HTTP/1.1 that sends exactly the test bytes. */
+/** A client connection over HTTP/1.1 that sends exactly the bytes that a test writes. */
 export interface Http1Connection {
   readonly socket: Socket;
   /** Sends bytes. A string is encoded as Latin-1, so that any byte can be written as an escape. */
   write(bytes: string | Uint8Array): void;
-  /** Writes a well-formed request. Several may be pipelined before a response is read. */
+  /** Writes a well-formed request. Several requests may be pipelined before a response is read. */
   request(request: HttpRequest): void;
   /** Reads a complete response. @param httpMethod - because the response to HEAD has no body */
   readResponse(httpMethod?: string): Promise<Http1Response>;
   /** Reads until the server closes the connection. */
   readToEnd(): Promise<Buffer>;
-  /** Waits for a close or more bytes, and returns whether the server closed the connection. */
+  /** Waits until the server sends more bytes or closes the connection. Returns whether it closed the connection. */
   atEnd(): Promise<boolean>;
   [Symbol.dispose](): void;
 }
@@ -107,7 +107,7 @@ async function readBody(
   httpStatus: number,
   header: readonly Field[],
 ): Promise<{ body: Buffer; trailer: readonly Field[] }> {
-  // RFC 9112 §6.3, in the order of its rules.
+  // Applies the rules in RFC 9112 §6.3, in the order of the RFC.
   if (httpMethod === "HEAD" || httpStatus === 204 || httpStatus === 304) return { body: Buffer.alloc(0), trailer: [] };
   const field = (name: string): string | undefined => header.find((candidate) => candidate[0] === name)?.[1];
   if (field("transfer-encoding") === "chunked") return await readChunked(reader);

@@ -20,14 +20,14 @@ import {
 
 /** A response on an HTTP/2 stream, with its error code. */
 export interface Http2Response extends HttpResponse {
-  /** The stream's error code: 0 (NO_ERROR) if it was not reset. */
+  /** The stream's error code, which is 0 (NO_ERROR) if the stream was not reset. */
   readonly resetCode: number;
 }
 
 /** An HTTP/2 connection by node's client, which sends only valid frames. */
 export interface Http2Connection {
   readonly session: ClientHttp2Session;
-  /** Opens a stream and sends only the header, with END_STREAM if there is no body. */
+  /** Opens a stream and sends only the header, with END_STREAM if the request has no body. */
   open(request: HttpRequest, options?: { readonly endStream: boolean }): ClientHttp2Stream;
   /** Sends a complete request and reads the complete response. */
   exchange(request: HttpRequest): Promise<Http2Response>;
@@ -38,14 +38,14 @@ export interface Http2Connection {
 export async function openHttp2(address: Address, tls?: SecureClientSessionOptions): Promise<Http2Connection> {
   const authority = authorityOf(address);
   const scheme = tls === undefined ? "http" : "https";
-  // Not strict, because the contract tests fields that are sent twice although they are singletons.
+  // The option is not strict, because the contract's tests send singleton fields twice.
   const sessionOptions: SecureClientSessionOptions & { strictSingleValueFields: boolean } = {
     ...tls,
     strictSingleValueFields: false,
     ...(tls === undefined && { createConnection: () => openSocket(address) }),
   };
   const session = connect(`${scheme}://${authority}`, sessionOptions);
-  // The session's errors also fail its streams.
+  // The session's errors are ignored here, because they also fail its streams.
   session.on("error", () => {});
   await within(once(session, "connect"), "an HTTP/2 connection");
   const open: Http2Connection["open"] = (request, options) => {
@@ -76,8 +76,8 @@ export async function exchangeHttp2(address: Address, request: HttpRequest): Pro
 /**
  * Reads a stream's complete response.
  *
- * A stream that is reset after the header still has a response, with a reset code. Rejects with the code for a stream
- * that is reset before.
+ * A stream that is reset after the header still has a response, with a reset code. If the stream is reset before the
+ * header, rejects with the code.
  */
 export async function readHttp2Response(stream: ClientHttp2Stream): Promise<Http2Response> {
   let httpStatus = 0;
@@ -90,7 +90,7 @@ export async function readHttp2Response(stream: ClientHttp2Stream): Promise<Http
   });
   stream.on("trailers", (_: unknown, _flags: number, raw: string[]) => (trailer = fieldsOf(raw)));
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-  // 'close' is emitted after an error, too, and the code is available then.
+  // Errors are ignored here, because 'close' follows an error, and the code is available when 'close' is emitted.
   stream.on("error", () => {});
   if (!stream.closed || !stream.destroyed)
     await within(new Promise<void>((resolve) => stream.once("close", resolve)), "the end of an HTTP/2 stream");

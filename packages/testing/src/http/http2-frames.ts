@@ -20,7 +20,7 @@ export const frameType = {
   continuation: 0x9,
 } as const;
 
-/** The frame flags (RFC 9113 §6). One bit has different meanings in different types. */
+/** The frame flags (RFC 9113 §6). The same bit has different meanings in different frame types. */
 export const frameFlag = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
 
 /** One HTTP/2 frame. */
@@ -38,9 +38,9 @@ export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r
 export interface FrameStream {
   /** Reads the next frame. Returns `undefined` if the server has closed the connection. */
   readFrame(): Promise<Frame | undefined>;
-  /** Reads until a frame matches. Returns `undefined` if the connection closes before. */
+  /** Reads until a frame matches. Returns `undefined` if the connection closes first. */
   readUntil(matches: (frame: Frame) => boolean): Promise<Frame | undefined>;
-  /** Reads until the stream has ended: by END_STREAM, a reset, GOAWAY with an error, or a close. */
+  /** Reads until END_STREAM, a reset, GOAWAY with an error, or a close ends the stream. */
   readEnd(streamId: number): Promise<StreamEnd>;
 }
 
@@ -51,7 +51,10 @@ export interface FrameConnection extends FrameStream, Disposable {
   send(...frames: readonly Frame[]): void;
 }
 
-/** How a stream ended, and its HTTP status. The status is 0 if there was none, or if it is not in the static table. */
+/**
+ * How a stream ended, and its HTTP status. The status is 0 if the response has no status, or a status that is not in
+ * HPACK's static table.
+ */
 export type StreamEnd =
   | { readonly kind: "responded"; readonly httpStatus: number }
   | { readonly kind: "reset"; readonly httpStatus: number; readonly errorCode: number }
@@ -60,14 +63,15 @@ export type StreamEnd =
 
 /** Options for {@link openFrames}. */
 export interface FrameConnectionOptions {
-  /** Whether preface and SETTINGS are sent. Default true. */
+  /** Whether preface and SETTINGS are sent. The default is true. */
   readonly settled?: boolean;
-  /** TLS options. Defaults to no TLS. */
+  /** TLS options. By default, the connection has no TLS. */
   readonly tls?: ConnectionOptions;
 }
 
 /**
- * Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`.
+ * Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's SETTINGS. Dispose of the
+ * connection with `using`.
  */
 export async function openFrames(
   address: Address,
@@ -100,7 +104,7 @@ export function readFrames(socket: Readable): FrameStream {
   return { readFrame, readUntil, readEnd: (streamId) => readEnd(streamId, readUntil) };
 }
 
-/** Creates a frame. Defaults to no payload. */
+/** Creates a frame. By default, the payload is empty. */
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame {
   return { type, flags, streamId, payload: Buffer.from(payload) };
 }
@@ -134,7 +138,7 @@ function hpackString(text: string): Buffer {
   return Buffer.concat([hpackInteger(bytes.byteLength), bytes]);
 }
 
-// RFC 7541 §5.1 with a 7-bit prefix. The eighth, for Huffman, stays 0.
+// Encodes an integer with a 7-bit prefix (RFC 7541 §5.1). The eighth bit, for Huffman coding, is 0.
 function hpackInteger(value: number): Buffer {
   if (value < 127) return Buffer.of(value);
   const bytes = [127];
@@ -180,7 +184,7 @@ async function readEnd(streamId: number, readUntil: FrameStream["readUntil"]): P
   return { kind: "responded", httpStatus };
 }
 
-// RFC 7541 appendix A: entries 8 to 14 in the static table are complete `:status` fields, which encoders use.
+// Entries 8 to 14 in the static table are complete `:status` fields, which encoders use (RFC 7541 appendix A).
 const indexedStatuses: ReadonlyMap<number, number> = new Map([
   [0x88, 200],
   [0x89, 204],

@@ -2,14 +2,14 @@ import { expect } from "vitest";
 import { within } from "../deadline.ts";
 import { collectGarbage } from "./held-bytes.ts";
 
-/** Maximum rounds. One round without growth proves that there is no leak. */
+/** Maximum number of rounds. A single round without growth proves that the work leaks nothing. */
 const rounds = 4;
 
 /**
  * Expects that work leaks neither open resources nor more than `limitBytes` on the heap.
  *
- * A leak occurs in every round. Memory that is allocated once (compiled code, larger tables) occurs only in some
- * rounds, so the round with the least growth counts.
+ * A leak occurs in every round. Only some rounds allocate memory once (compiled code, larger tables), so the round with
+ * the least growth counts.
  */
 export async function expectNothingKept(work: () => Promise<void>, limitBytes: number): Promise<void> {
   const growths: number[] = [];
@@ -24,7 +24,7 @@ export async function expectNothingKept(work: () => Promise<void>, limitBytes: n
   expect(Math.min(...growths), `growth of ${growths.join(", ")} bytes`).toBeLessThan(limitBytes);
 }
 
-/** Returns the items in `all` that are not in `some`. A timer that was open before and has ended is not a leak. */
+/** Returns the items in `all` that are not in `some`. A timer that ended during the work is not a leak. */
 function without(all: readonly string[], some: readonly string[]): string[] {
   const remaining = [...some];
   return all.filter((one) => {

@@ -3,8 +3,8 @@ import type { Server, Socket } from "node:net";
 import type { Address } from "./exchange.ts";
 
 /**
- * Starts listening on a loopback address, by default on a free port at 127.0.0.1, and returns the base URL without a
- * trailing slash.
+ * Starts listening on a loopback address, and returns the base URL without a trailing slash. The default is a free port
+ * at 127.0.0.1.
  */
 export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port: 0 }): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -17,7 +17,7 @@ export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port:
   });
 }
 
-/** A server on a loopback address. Dispose of it with `await using`, which also closes its connections. */
+/** A server on a loopback address. Dispose of the server with `await using`, which also closes its connections. */
 export interface LoopbackServer {
   readonly baseUrl: string;
   readonly address: Address;

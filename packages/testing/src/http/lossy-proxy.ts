@@ -4,11 +4,11 @@ import { startOnLoopback } from "./listen-on-loopback.ts";
 
 /** A proxy in front of a server that can lose its responses. */
 export interface LossyProxy extends AsyncDisposable {
-  /** Its address, as a gRPC target. */
+  /** The proxy's address, as a gRPC target. */
   readonly target: string;
-  /** How many connections were cut. */
+  /** Number of connections that were cut. */
   readonly cuts: number;
-  /** How many connections are open. */
+  /** Number of open connections. */
   readonly open: number;
   /** Whether a cut is pending. */
   readonly isArmed: boolean;
@@ -37,7 +37,7 @@ export async function startLossyProxy(server: Address): Promise<LossyProxy> {
         client.write(data);
         return;
       }
-      // The bytes before the cut arrive, as on a failing network.
+      // The client gets the bytes before the cut, as on a failing network.
       client.end(data.subarray(0, bytesLeft));
       upstream.destroy();
       bytesLeft = Number.POSITIVE_INFINITY;

@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from "node:net";
 import type { Address } from "./exchange.ts";
 import { startOnLoopback } from "./listen-on-loopback.ts";
 
-/** A TCP relay in front of a server, which can simulate that its machine is lost. */
+/** A TCP relay in front of a server. The relay can simulate that the server's machine is lost. */
 export interface Relay extends AsyncDisposable {
   readonly baseUrl: string;
   /** Discards all further bytes from both sides without closing their connections. New connections are accepted. */

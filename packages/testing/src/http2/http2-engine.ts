@@ -15,12 +15,12 @@ import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback
 
 /** The engine's options under test. */
 export interface EngineOptions {
-  /** Defaults to {@link echo}. */
+  /** Serves a request. The default is {@link echo}. */
   readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
   readonly limits?: Partial<Http2Limits>;
-  /** Defaults to one for each connection. */
+  /** The budget for buffered responses. By default, each connection has a separate budget. */
   readonly budget?: BacklogBudget;
-  /** By default, throws, so that a server fault fails the test. */
+  /** Gets a fault of the server. By default, a fault is thrown, so that the test fails. */
   readonly onFault?: (error: unknown) => void;
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }
@@ -61,14 +61,14 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** A receiver's callbacks that a test sets. A piece counts as kept unless `onData` returns `false`. */
+/** The receiver callbacks that a test sets. If `onData` does not return `false`, the receiver keeps the piece. */
 export interface ReceiverParts extends Partial<Omit<StreamReceiver, "body">> {
   readonly onData?: (piece: Uint8Array, last: boolean) => boolean | void;
   readonly onEnd?: () => void;
   readonly isAwaited?: boolean;
 }
 
-/** A receiver's default callbacks: it consumes the body and ignores all other events. */
+/** Returns a receiver that by default consumes the body and ignores all other events. */
 export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): StreamReceiver {
   const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {}, isAwaited = false } = receiver;
   const body: IncomingBody = {

@@ -20,20 +20,20 @@ export const getHeader: readonly Field[] = [
   [":authority", "x"],
 ];
 
-/** Its header block. */
+/** The header block for {@link getHeader}. */
 export const getBlock: Buffer = headerBlock(getHeader);
 
-/** A request header with a body. */
+/** Returns the header for a request with a body. */
 export function postHeader(...more: readonly Field[]): Field[] {
   return [[":method", "POST"], ...getHeader.slice(1), ...more];
 }
 
-/** A complete request. */
+/** Returns a complete request's frame. */
 export function whole(streamId: number): Frame {
   return headersFrame(streamId, getHeader, frameFlag.endStream);
 }
 
-/** A request whose body is pending. */
+/** Returns the header frame of a request whose body is pending. */
 export function begun(streamId: number, ...more: readonly Field[]): Frame {
   return headersFrame(streamId, postHeader(...more));
 }

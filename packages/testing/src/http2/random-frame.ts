@@ -14,7 +14,7 @@ import { begun, getBlock, settingFrame, uint32, whole, windowUpdateFrame } from 
 
 const streamIds = [0, 1, 1, 1, 3, 3, 3, 5, 5, 7, 9, 2, 101, 2 ** 31 - 1];
 
-/** Frames that are each valid on their own. */
+/** Frames that are each valid without other frames. */
 const valid: readonly ((dice: Dice, streamId: number) => Frame)[] = [
   (_, streamId) => whole(streamId),
   (_, streamId) => begun(streamId),
@@ -39,7 +39,7 @@ const responseHead: readonly Field[] = [
   ["content-type", "application/grpc"],
 ];
 
-/** Valid frames for a server: responses, and frames that both sides send. */
+/** Valid frames that a server sends, which are responses, and frames that both sides send. */
 const validResponses: typeof valid = [
   (_, streamId) => headersFrame(streamId, responseHead),
   (_, streamId) => headersFrame(streamId, responseHead),
@@ -50,12 +50,12 @@ const validResponses: typeof valid = [
   ...valid.slice(2),
 ];
 
-/** Returns a client frame's bytes. The frame is valid on its own. One in twelve is corrupted. */
+/** Returns a client frame's bytes. The frame is valid without other frames. One frame in twelve is corrupted. */
 export function randomFrame(dice: Dice): Buffer {
   return corrupt(dice, dice.oneOf(streamIds), valid);
 }
 
-/** Returns a server frame's bytes. One in twelve is corrupted. */
+/** Returns a server frame's bytes. One frame in twelve is corrupted. */
 export function randomResponseFrame(dice: Dice): Buffer {
   return corrupt(dice, dice.oneOf(streamIds), validResponses);
 }
@@ -64,7 +64,7 @@ function corrupt(dice: Dice, streamId: number, choices: typeof valid): Buffer {
   const made = dice.oneOf(choices)(dice, streamId);
   const bytes = frameBytes(made);
   if (dice.roll(12) > 0) return bytes;
-  // Corrupted at a random position, often in the frame header.
+  // The frame is corrupted at a random position, often in the frame header.
   bytes[dice.roll(Math.min(bytes.byteLength, dice.oneOf([9, 9, 60])))] = dice.roll(256);
   return dice.roll(4) === 0 ? bytes.subarray(0, dice.roll(bytes.byteLength)) : bytes;
 }

@@ -3,9 +3,9 @@ import { type Log, type LogLevel, openLog } from "../../../telemetry/src/logs/lo
 /** A log that collects its lines. */
 export interface LogLines {
   readonly log: Log;
-  /** The lines so far, parsed. */
+  /** Returns the parsed lines so far. */
   readonly lines: () => Record<string, unknown>[];
-  /** The lines so far, as written. */
+  /** Returns the lines so far, as written. */
   readonly text: () => string;
 }
 

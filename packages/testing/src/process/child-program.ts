@@ -9,7 +9,9 @@ import { within } from "../deadline.ts";
 /** The project folder. */
 export const projectFolder: string = fileURLToPath(new URL("../../../..", import.meta.url));
 
-/** An environment that enables Node's compile cache, which halves how long a program takes to load the sources. */
+/**
+ * An environment that enables Node's compile cache. The cache halves the time that a program takes to load the sources.
+ */
 export const compileCache: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
 };
@@ -23,7 +25,7 @@ export interface ProgramResult {
 
 /** A program's working directory, environment and timeout. */
 export interface ProgramOptions {
-  /** Defaults to the project folder. */
+  /** The working directory. The default is the project folder. */
   readonly folder?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly limitMs?: number;

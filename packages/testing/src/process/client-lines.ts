@@ -7,8 +7,8 @@ interface Line {
 }
 
 /**
- * Prints one line per client when the suite "clients" ends: how many tests passed and failed, or that the toolchain is
- * not installed. The last line has the totals.
+ * Prints one line per client when the suite "clients" ends. The line has the numbers of passed and failed tests, or
+ * states that the toolchain is not installed. The last line has the totals.
  */
 export class ClientLines implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -36,7 +36,7 @@ function linesOf(tests: readonly TestCase[]): readonly Line[] {
   return [...lines.values()].toSorted((a, b) => (a.client < b.client ? -1 : 1));
 }
 
-// A client is the innermost group around its tests, or the file if there are no groups.
+// Returns a test's client, which is the innermost group around the test, or the file if there are no groups.
 function clientOf({ parent, module }: TestCase): string {
   return parent.type === "suite" ? parent.name : (module.moduleId.split("/").at(-1) ?? "");
 }

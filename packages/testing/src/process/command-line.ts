@@ -9,11 +9,11 @@ export interface CommandLine {
   readonly stdout: () => string;
   readonly stderr: () => string;
   /**
-   * Resolves to a pattern's first match in the complete lines printed so far. Rejects if the process exits before, or
-   * after `limitMs`.
+   * Resolves to a pattern's first match in the complete lines printed so far. Rejects after `limitMs`, or if the
+   * process exits without a match.
    */
   find(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
-  /** Resolves to the exit code once the process has exited; `null` if a signal terminated it. */
+  /** Resolves to the exit code once the process has exited, or to `null` if a signal terminated the process. */
   end(): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -30,7 +30,7 @@ export function startNode(
 /**
  * Starts a program in a folder, with only PATH and these environment variables.
  *
- * @param detached - whether it leads a separate process group, which gets the signals that a terminal would send
+ * @param detached - whether the process leads a separate process group, to which a test can send a terminal's signals
  */
 export function startProgram(
   file: string,

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-// Below the ephemeral ports, which clients in other tests use.
+// The ports are below the ephemeral ports, which clients in other tests use.
 const [firstPort, lastPort] = [10_000, 32_000];
 
 /** Returns a loopback port that was free a moment ago, for programs that cannot choose one. */

@@ -6,8 +6,8 @@ import { within } from "../deadline.ts";
 const pollIntervalMs = 10;
 
 /**
- * Kills a process and its children with SIGKILL, so that none can react when another exits. Resolves once the children
- * have released all resources, such as shared memory.
+ * Kills a process and its children with SIGKILL, so that no process can react when another process exits. Resolves once
+ * the children have released all resources, such as shared memory.
  */
 export async function killFamily(pid: number): Promise<void> {
   // A stopped process starts no more children.
@@ -25,7 +25,7 @@ export function signalFamily(pid: number, name: NodeJS.Signals): void {
     try {
       process.kill(one, name);
     } catch {
-      // The process has exited in the meantime.
+      // The error is ignored, because the process has exited in the meantime.
     }
   }
 }
@@ -38,7 +38,7 @@ async function untilAll(pids: readonly number[], accepts: (state: string | undef
   await within(check(), `the states of the processes ${pids.join(", ")}`);
 }
 
-/** Returns a process's child processes, or none if it has exited. */
+/** Returns a process's child processes. A process that has exited has no child processes. */
 function childrenOf(pid: number): readonly number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
@@ -47,10 +47,10 @@ function childrenOf(pid: number): readonly number[] {
   }
 }
 
-/** Returns a process's state letter (proc_pid_stat(5)), or `undefined` if it has exited. */
+/** Returns a process's state letter (proc_pid_stat(5)), or `undefined` if the process has exited. */
 function stateOf(pid: number): string | undefined {
   try {
-    // The name before the state, in parentheses, may contain any characters.
+    // In the file, the process's name precedes the state. The name is in parentheses, and may contain any characters.
     return /^.*\) (\w)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
   } catch {
     return undefined;

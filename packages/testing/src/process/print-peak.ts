@@ -1,4 +1,6 @@
-/** Preloaded into a program, prints its peak memory as the last line on standard error. */
+/**
+ * A module that is preloaded into a program, and prints the program's peak memory as the last line on standard error.
+ */
 import { writeSync } from "node:fs";
 
 process.on("exit", () => {

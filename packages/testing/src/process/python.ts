@@ -5,15 +5,15 @@ import { buildStep } from "./build-step.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
 /**
- * Creates a virtual environment with a requirements file's packages, or reuses one from an earlier run, and returns its
- * programs' folder.
+ * Creates a virtual environment with a requirements file's packages, and returns the folder of its programs. Reuses an
+ * environment from an earlier run.
  */
 export async function openPython(requirementsFile: string): Promise<string> {
   const requirements = readFileSync(requirementsFile);
   const key = createHash("sha256").update(requirements).digest("hex").slice(0, 16);
   const folder = toolsFolder(`python-${key}`);
   const programs = join(folder, "bin");
-  // Written last, so that an incomplete environment is created again.
+  // The file `ready` is written last, so that an incomplete environment is created again.
   const ready = join(folder, "ready");
   if (!existsSync(ready)) {
     await buildStep("python3", ["-m", "venv", "--clear", folder]);

@@ -11,16 +11,16 @@ export function openSchemathesis(): Promise<string> {
   return openPython(join(projectFolder, "test/suites/openapi/requirements.txt"));
 }
 
-/** What {@link fuzz} found. */
+/** The result of {@link fuzz}. */
 export interface FuzzResult {
-  /** The request count. */
+  /** The number of requests. */
   readonly generated: number;
   /** The failed checks, as schemathesis prints them. */
   readonly failures: readonly string[];
 }
 
 /**
- * Sends requests that a description allows, or does not, and returns which failed checks.
+ * Sends requests that an OpenAPI description allows, and requests that it does not allow. Returns the failed checks.
  *
  * @param programs - the folder that {@link openSchemathesis} returned
  */
@@ -38,7 +38,7 @@ export async function fuzz(
   // Schemathesis writes a folder to its working directory.
   const folder = toolsFolder("schemathesis");
   const { exitCode, stdout, stderr } = await runProgram(program, args, { limitMs: buildLimitMs, folder });
-  // 1 means that a check failed.
+  // Exit code Exit code 1 means that a check failed.
   const [, generated] = /(\d+) generated/.exec(stdout) ?? [];
   if ((exitCode !== 0 && exitCode !== 1) || generated === undefined)
     throw new Error(`schemathesis exited with ${exitCode}:\n${stdout}${stderr}`);

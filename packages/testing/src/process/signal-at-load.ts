@@ -2,7 +2,7 @@
  * Returns an environment in which a program sends itself a signal when it loads a module, so that the signal always
  * arrives at the same line.
  *
- * @param module - how the module's path ends, such as `/command/program.ts`
+ * @param module - the end of the module's path, such as `/command/program.ts`
  */
 export function signalAtLoad(signal: NodeJS.Signals, module: string): Readonly<Record<"NODE_OPTIONS", string>> {
   const program = `import { registerHooks } from "node:module";

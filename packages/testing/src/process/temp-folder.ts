@@ -5,16 +5,16 @@ import { join } from "node:path";
 /** A temporary folder, which is deleted when it is disposed of. */
 export interface TempFolder {
   readonly path: string;
-  /** Returns a file path in it. */
+  /** Returns a file's path in the folder. */
   file(name: string): string;
-  /** Writes a file in it, and returns its path. */
+  /** Writes a file in the folder, and returns the file's path. */
   write(this: void, name: string, content: string | Uint8Array): string;
-  /** Returns the paths in it that this process has open, on Linux. */
+  /** Returns the paths in the folder that this process has open. The function works only on Linux. */
   open(): readonly string[];
   [Symbol.dispose](): void;
 }
 
-/** Creates an empty folder. Dispose of it with `using`. */
+/** Creates an empty folder. Dispose of the folder with `using`. */
 export function createTempFolder(): TempFolder {
   const path = mkdtempSync(join(tmpdir(), "gateway-test-"));
   const file = (name: string): string => join(path, name);
@@ -35,7 +35,7 @@ function openFiles(): readonly string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)];
     } catch {
-      // The listed folder's descriptor, or a file that was closed in the meantime.
+      // The descriptor was the listed folder's, or its file was closed in the meantime.
       return [];
     }
   });

@@ -12,7 +12,7 @@ export function canTrace(): boolean {
   }
 }
 
-/** Runs a program on this Node, and returns the strace lines about some system calls, with file paths. */
+/** Runs a program on this Node, and returns strace's lines for the given system calls, with file paths. */
 export function traceCalls(calls: readonly string[], args: readonly string[]): string[] {
   using folder = createTempFolder();
   const trace = folder.file("trace");
@@ -22,10 +22,10 @@ export function traceCalls(calls: readonly string[], args: readonly string[]): s
 }
 
 /**
- * Runs a program on this Node, and makes some system calls on a file or folder fail.
+ * Runs a program on this Node, in which some system calls on a file or folder fail.
  *
- * @param fault - which calls fail, how and when, counted per thread (strace(1), "inject")
- * @returns the program's standard output; its standard error is discarded
+ * @param fault - defines which calls fail, how and when. Calls are counted per thread (strace(1), "inject")
+ * @returns the program's standard output. Standard error is discarded
  * @throws Error if the program fails
  */
 export function runWithFault(fault: string, path: string, args: readonly string[]): string {

@@ -30,11 +30,11 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly metrics: Set<string>;
   /** All received requests. */
   readonly requests: IncomingMessage[];
-  /** Sends the response to a request. Defaults to 200. */
+  /** Sends the response to a request. The default response is 200. */
   answer: (response: ServerResponse) => void;
 }
 
-/** Starts a collector on a free port. @param certificate - for TLS. Defaults to no TLS */
+/** Starts a collector on a free port. @param certificate - enables TLS */
 export async function startOtlpReceiver(certificate?: Certificate): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const resources: Record<string, unknown>[] = [];
@@ -65,7 +65,7 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
   return receiver;
 }
 
-/** Returns a message's fields in order, as bytes if length-delimited, otherwise as numbers. */
+/** Returns a message's fields in order. A length-delimited field is bytes, and any other field is a number. */
 function fieldsOf(bytes: Uint8Array): { no: number; value: Uint8Array | bigint }[] {
   const reader = new BinaryReader(bytes);
   const fields: { no: number; value: Uint8Array | bigint }[] = [];
@@ -96,7 +96,7 @@ function textAt(bytes: Uint8Array, no: number): string {
   return Buffer.from(all(bytes, no)[0] ?? []).toString();
 }
 
-/** KeyValue: key 1, value 2. AnyValue: string 1, bool 2, int 3. */
+/** KeyValue has the fields key 1 and value 2. AnyValue has the fields string 1, bool 2 and int 3. */
 function attributesAt(bytes: Uint8Array, no: number): Record<string, unknown> {
   return Object.fromEntries(
     all(bytes, no).map((pair) => {

@@ -7,7 +7,7 @@ import { createTempFolder } from "../process/temp-folder.ts";
 /** The folder with the scrape configuration, the rules and the dashboard. */
 export const deployedFolder: string = join(projectFolder, "deploy/prometheus");
 
-/** The part of Prometheus's response to a query that tests use. */
+/** The members of Prometheus's response to a query that tests read. */
 export interface QueryResponse {
   readonly status: string;
   readonly error?: string;
@@ -27,7 +27,7 @@ export interface Alert {
 /** A running Prometheus. */
 export interface Prometheus extends AsyncDisposable {
   ask<Answer>(path: string): Promise<Answer>;
-  /** Returns the value of a query's first series, or NaN if there is none. */
+  /** Returns the value of a query's first series, or NaN if the query has no series. */
   valueOf(query: string): Promise<number>;
   /** Returns the firing alerts. */
   firing(): Promise<readonly Alert[]>;

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { type Case, readCases } from "../../../conformance/runner/index.ts";
 
-/** The published cases, and further ones that this project's gateway must pass. */
+/** The published cases, and further cases that this project's gateway must pass. */
 export const allCases: readonly Case[] = [...readCases(), ...readCases(join(import.meta.dirname, "cases"))];
 
 /**
- * The hand-written cases, and repeated values in queries, for each HTTP server that a gateway can use. The other cases
+ * The hand-written cases and the cases for repeated values in queries, which run on each HTTP server. All other cases
  * differ only in one value's text, which does not depend on the server.
  */
 export const byHand: readonly Case[] = allCases.filter(

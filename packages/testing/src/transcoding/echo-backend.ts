@@ -79,7 +79,7 @@ function echo(message: Message, context: HandlerContext): { readonly rpc: string
   return { rpc: context.method.name, message: toJsonString(schema, message, { registry: echoRegistry }) };
 }
 
-// Code has the same numbers as google.rpc.Code.
+// Connect's `Code` has the same numbers as google.rpc.Code.
 const codeByNumber = new Map<number, Code>(
   Object.values(Code).flatMap((code) => (typeof code === "number" ? [[code, code]] : [])),
 );

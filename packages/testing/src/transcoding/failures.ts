@@ -3,8 +3,8 @@ import { type Case, type Exchange, type Result, run } from "../../../conformance
 import { waitLimitMs } from "../deadline.ts";
 import { isSince } from "../peer-version.ts";
 
-// Cases in which this gateway uses an alternative that the standard allows: it rejects duplicates, accepts streams only with
-// its own content types, and accepts enum numbers in URLs.
+// Cases in which this gateway uses an alternative that the standard allows. The gateway rejects duplicates, accepts
+// streams only with its own content types, and accepts enum numbers in URLs.
 const byAlternative = new Set([
   "body.star.path.null",
   "body.twice",
@@ -26,7 +26,7 @@ const byAlternative = new Set([
 const failingHere: readonly string[] = isSince("@bufbuild/protobuf", "2.16") ? [] : ["body.map.proto-key"];
 
 /**
- * Returns a line for each case that fails, or passes by an alternative that this gateway does not use. Without
+ * Returns a line for each case that fails, or that passes by an alternative that this gateway does not use. Without
  * `knownFailing`, the backend is in this process.
  */
 export async function failures(
