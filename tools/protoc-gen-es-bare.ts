@@ -3,9 +3,10 @@ import { CodeGeneratorResponseSchema } from "@bufbuild/protobuf/wkt";
 import { execFileSync } from "node:child_process";
 import { buffer } from "node:stream/consumers";
 
-// Runs protoc-gen-es and removes its comments, which repeat the definitions' comments. Tests do not need them.
+// Runs protoc-gen-es and removes its comments, which repeat the definitions' comments. Tests do not need comments.
 
-// Read asynchronously, because buf's pipe may be non-blocking, and a synchronous read then fails with EAGAIN.
+// The request is read asynchronously, because buf's pipe may be non-blocking, and a synchronous read then fails with
+// EAGAIN.
 const request = await buffer(process.stdin);
 const response = fromBinary(
   CodeGeneratorResponseSchema,

@@ -14,9 +14,9 @@ import { projectFolder } from "./build/manifest.ts";
 
 /** The commands that run suites. */
 interface Run {
-  /** Shell commands that must all succeed first, so that no suite tests an old build. */
+  /** Shell commands that must succeed before the suites run, so that no suite tests an old build. */
   readonly preparations: readonly string[];
-  /** Programs with their arguments. Each runs even when another one has failed. */
+  /** Programs with their arguments. Each program runs even if another program has failed. */
   readonly commands: readonly (readonly [program: string, ...args: string[]])[];
 }
 
@@ -24,8 +24,8 @@ interface Run {
 const nameWidth = Math.max(...suites.map(({ name }) => name.length)) + 2;
 
 /**
- * Returns the commands that run suites. Suites with test files share one vitest run, with the lowest worker count that
- * any suite has.
+ * Returns the commands that run suites. Suites with test files share a vitest run, with the lowest number of workers
+ * that any suite has.
  *
  * @param args - the arguments for vitest and for programs
  */
@@ -62,7 +62,10 @@ function missingOf(chosen: readonly Suite[]): Requirement[] {
   });
 }
 
-/** Returns a suite's lines in the list: what it tests, what runs it, why it is separate, and its requirements. */
+/**
+ * Returns a suite's lines in the list, which state what it tests, what runs it, why it is separate, and its
+ * requirements.
+ */
 export function describeSuite({ name, about, whySeparate, needs = [], occasion }: Suite): string {
   const by = { test: "npm test", run: ".ci/run", nightly: ".ci/nightly" }[occasion];
   const details = [

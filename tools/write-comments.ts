@@ -6,5 +6,5 @@ import { readComments } from "../packages/openapi/src/index.ts";
 
 console.log(`// @generated from the comments of proto/plantstore
 
-/** The definition's comments, by the full name of what they describe. */
+/** The definition's comments, by the full name of the described element. */
 export const comments: ReadonlyMap<string, string> = new Map(${JSON.stringify([...readComments(readFileSync(0))], null, 2)});`);

@@ -50,8 +50,8 @@ function item(term: string, about: string): string[] {
   return [".TP", `.B ${escapeText(term)}`, escapeText(about)];
 }
 
-// A backslash starts an escape, \- is an ASCII hyphen, and a dot or a quote at the start of a line starts a request
-// (groff(7)). Characters outside ASCII are escaped, because not every troff reads UTF-8.
+// In groff(7), a backslash starts an escape, \- is an ASCII hyphen, and a dot or a quote at the start of a line starts
+// a request. Characters outside ASCII are escaped, because not every troff reads UTF-8.
 function escapeText(text: string): string {
   return text
     .replaceAll("\\", "\\e")

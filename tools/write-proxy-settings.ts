@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { settingTable } from "../packages/proxy/src/settings/index.ts";
 import { projectFolder } from "./build/manifest.ts";
 
-// Prints docs/reference/proxy-configuration.md, which has its text, and the setting table. `npm run generate` writes
-// it.
+// Prints docs/reference/proxy-configuration.md with its current text and a new settings table. `npm run generate`
+// writes the page.
 
 /** The page line after which the table follows. */
 const marker = "<!-- The rest is generated";

@@ -3,19 +3,19 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// Writes the results of conformance suites and fuzzers to docs/reference/results.md: npm run results -- FOLDER
+// `npm run results -- FOLDER` writes the results of conformance suites and fuzzers to docs/reference/results.md.
 //
 // `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` write the reports to FOLDER. A suite's row without a report does not
-// change, so the page has the last result of each. Run it on the commit that was tested.
+// change, so the page has the last result of each suite. Run the program on the commit that was tested.
 
-/** A suite's report, with counts, and a detail such as the version or what was counted. */
+/** A suite's report, with counts, and a detail such as the version or the counted unit. */
 export interface SuiteReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly detail?: string;
 }
 
-/** A suite's row. Its name, what it is, a detail in brackets, and its last result. */
+/** Matches a suite's row, which has the suite's name, its description, a detail in brackets, and its last result. */
 const row = /^(\| `([\w-]+)` \| [^|(]*?)(?: \([^|]*\))? \|.*$/gm;
 
 /** Returns the page with the results from all suites that have a report. */

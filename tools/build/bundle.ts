@@ -10,7 +10,7 @@ export interface BundleOptions {
   readonly hasSourceMaps?: boolean;
   /** The packages that become part of the bundle. Other packages remain imports. */
   readonly included?: readonly string[];
-  /** Whether code that several entries load is in a few files, rather than in a file for each set of entries. */
+  /** Whether code that several entries load is in a few files, not in a file for each set of entries. */
   readonly hasSharedChunks?: boolean;
   /** Whether the bundle is a program, whose entries export nothing. */
   readonly isProgram?: boolean;
@@ -18,7 +18,7 @@ export interface BundleOptions {
 
 /** The result of {@link bundle}. */
 export interface Bundle {
-  /** The entries, by their paths in the bundle's folder. */
+  /** The bundle's entries. */
   readonly entries: readonly Entry[];
   /** The source files that the bundle contains. */
   readonly files: readonly string[];
@@ -27,13 +27,13 @@ export interface Bundle {
 /**
  * Bundles a package's code into a few files.
  *
- * Node takes a third of a millisecond to find and read a module, and the gateway has two hundred, which would double
- * the time to the first response. Dependencies remain imports, so that a user's `ConnectError` is the same class as the
+ * Node takes a third of a millisecond to find and read a module. The gateway's two hundred modules would double the
+ * time to the first response. Dependencies remain imports, so that a user's `ConnectError` is the same class as the
  * package's. The output is not minified, so that stack traces are readable.
  *
- * @param source - the folder that all files are in
+ * @param source - the folder that contains all source files
  * @param files - the source files that are entries, by their paths in that folder
- * @param built - the folder to write to
+ * @param built - the folder to which the bundle is written
  * @throws Error when the code imports a package that the manifest does not declare, or a file of another package
  */
 export async function bundle(
@@ -45,7 +45,7 @@ export async function bundle(
 ): Promise<Bundle> {
   const nameInSource = (file: string): string => builtPath(relative(source, file));
   const namesInPlace = new Set<string>();
-  // A module that resolves files relative to itself keeps its path, so that the built one finds them too.
+  // A module that resolves files relative to itself keeps its path, so that the built module finds the same files.
   const inPlace = {
     debugName: "in place",
     name: (file: string) => {
@@ -58,7 +58,7 @@ export async function bundle(
     cwd: source,
     input: Object.fromEntries(files.map((file) => [nameInSource(join(source, file)), join(source, file)])),
     platform: "node",
-    // The imports of included packages are included, too.
+    // The imports of included packages are also included.
     external: (specifier, importer = "") =>
       isBuiltin(specifier) ||
       !(
@@ -76,7 +76,7 @@ export async function bundle(
     preserveEntrySignatures: "strict",
     output: {
       dir: built,
-      // Unlike `require`, importing a module of node evaluates its lazy exports.
+      // `require` is used, because an `import` of a node module evaluates the module's lazy exports.
       ...(isProgram && { format: "cjs", strict: true }),
       minify: false,
       comments: !isProgram,
@@ -104,7 +104,7 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
   return [...new Set([...files].filter((file) => !chunks.some(({ fileName }) => fileName === file)).map(packageOf))];
 }
 
-/** The gateway's chunks. All run without node, because the gateway over Fetch loads them too. */
+/** The gateway's chunks. All chunks run without node, because the gateway over Fetch loads them too. */
 const sharedChunks = [
   // The modules for an HTTP engine. They do not depend on RPC.
   { name: "http", test: /\/http\/src\/(?:index\.ts$|(?:errors|exchange|fetch|options)\/)/ },
@@ -158,7 +158,7 @@ function packageFolderOf(file: string): string {
 
 /**
  * Imports the built files of this project's other packages instead of their entries for node. The entries would check
- * the installation again with a top-level await, and `require` cannot load a module with one.
+ * the installation again with a top-level await, and `require` cannot load a module with a top-level await.
  */
 function importBuiltSiblings(included: readonly string[]): Plugin {
   return {
@@ -182,8 +182,8 @@ const includeLog: Plugin = {
 };
 
 /**
- * Escapes all characters that are not ASCII. V8 keeps a module's source in memory, with one byte for each character
- * only if none needs two. Does not support such characters in `String.raw`.
+ * Escapes all characters that are not ASCII. V8 keeps a module's source in memory, and uses one byte per character only
+ * if no character needs two bytes. The plugin does not support characters outside ASCII in `String.raw`.
  */
 const toAscii: Plugin = {
   name: "to ASCII",

@@ -2,8 +2,8 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder, publishedMembers, readManifest } from "./manifest.ts";
 
-// Completes dist/conformance, to which tsc has compiled the runner (packages/conformance/tsconfig.build.json), because
-// node does not strip types in node_modules. The servers and its cases' generators are not published.
+// Completes dist/conformance. tsc has compiled the runner to this folder (packages/conformance/tsconfig.build.json),
+// because node does not strip types in node_modules. The servers and the cases' generators are not published.
 
 const folder = "packages/conformance";
 const built = join(projectFolder, "dist/conformance");

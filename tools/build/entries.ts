@@ -1,22 +1,21 @@
 import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
-// A package's code is in lib/. Node imports and requires the files in node/ instead, which check that the peers are
-// installed and then load those in lib/, with types for CommonJS.
+// A package's code is in lib/. Node imports and requires the files in node/ instead, which have types for CommonJS. The
+// files check that the peers are installed, and then load the files in lib/.
 
 /** A built entry of a package. */
 export interface Entry {
-  /** Its path in `lib/` and `node/`, without an extension. */
+  /** The entry's path in `lib/` and `node/`, without an extension. */
   readonly path: string;
-  /** The names of the values that it exports. */
+  /** The names of the values that the entry exports. */
   readonly names: readonly string[];
-  /** The packages that it loads immediately. */
+  /** The packages that the entry loads immediately. */
   readonly packages: readonly string[];
 }
 
 /**
- * Writes a package's folder `node/`, which has its entries for `import` and for `require`, and their types for
- * CommonJS.
+ * Writes a package's folder `node/`, with the entries for `import` and `require`, and their types for CommonJS.
  *
  * @param optionalPeers - the packages that only some entries need
  */
@@ -27,7 +26,8 @@ export function writeNodeEntries(built: string, entries: readonly Entry[], optio
     const needed = packages.filter((name) => optionalPeers.includes(name));
     const check = `require("${requirements}")${needed.map((name) => `.check("${name}")`).join("")};`;
     writeFileSync(`${file}.js`, `"use strict";\n${check}\nmodule.exports = require("${code}");\n`);
-    // Uses only `import`, because tsx converts required files to CommonJS, which would load a second copy of the peers.
+    // The file uses only `import`, because tsx converts required files to CommonJS, which would load a second copy of
+    // the peers.
     const exported = `export const { ${names.join(", ")} } = await import("${code}");`;
     const checked = [
       `import requirements from "${requirements}";`,
@@ -42,7 +42,7 @@ export function writeNodeEntries(built: string, entries: readonly Entry[], optio
   }
 }
 
-/** Writes a package's commands to its folder `node/`, where they first check that the peers are installed. */
+/** Writes a package's commands to its folder `node/`. These commands first check that the peers are installed. */
 export function writeNodeCommands(built: string, paths: readonly string[]): void {
   for (const path of paths) {
     const { file, requirements, code } = nodeFile(built, path);

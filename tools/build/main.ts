@@ -15,31 +15,31 @@ import {
 import { writeNotice } from "./notice.ts";
 import { bundleTypes } from "./types.ts";
 
-// Builds a folder in dist/ for each package, to be packed and published with `npm pack ./dist/gateway`. The checkout's
-// package.json files name source files, so that it runs without a build. conformance.ts builds dist/conformance.
+// Builds a folder in dist/ for each package. `npm pack ./dist/gateway` packs such a folder. The checkout's package.json
+// files name source files, so that the checkout runs without a build. conformance.ts builds dist/conformance.
 
 /** The folder to which tsc has written the declarations for all sources (tsconfig.build.json). */
 const declarations = join(projectFolder, "dist/types");
 
 /** A package's build options. */
 interface PackageOptions {
-  /** Source files that are not imported, because they are started as a thread. */
+  /** Source files that are started as a thread, and that no entry imports. */
   readonly threads?: readonly string[];
   /**
-   * Packages to bundle into its code, because they are not published by themselves. A package that browsers load
-   * bundles others too, because it must not depend on code that only servers need.
+   * Packages to bundle into the package's code, because they are not published by themselves. A package that browsers
+   * load also bundles published packages, because it must not depend on code that only servers need.
    */
   readonly included?: readonly string[];
-  /** Whether entries share a few files. */
+  /** Whether code that several entries load is in a few files. */
   readonly hasSharedChunks?: boolean;
   /** Whether to write source maps, which are larger than the code. node reads them with `--enable-source-maps`. */
   readonly hasSourceMaps?: boolean;
   /**
-   * Packages to bundle into its commands, with their imports, so that they start from few files. Without them, commands
-   * start from `node/`, which reports missing peers.
+   * Packages to bundle into the package's commands, with their imports, so that the commands start from few files.
+   * Without this option, commands start from `node/`, which reports missing peers.
    */
   readonly includedInCommands?: readonly string[];
-  /** Other project files and folders, with their paths in the package. */
+  /** Further project files and folders to publish, with their paths in the package. */
   readonly files?: Readonly<Record<string, string>>;
   /** Folders in `lib/` that cannot be imported. */
   readonly unexported?: readonly string[];

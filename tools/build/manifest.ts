@@ -4,11 +4,13 @@ import { join, resolve } from "node:path";
 /** The project's folder. */
 export const projectFolder: string = resolve(import.meta.dirname, "../..");
 
-/** A package's parts.json that the build needs. */
+/** The members of a package.json that the build reads. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
-  /** The repository's URL, only in the project's package.json. Other URLs are derived from it. */
+  /**
+   * The repository's URL, which only the project's package.json has. Other URLs are derived from the repository's URL.
+   */
   readonly repository?: string;
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
@@ -18,7 +20,7 @@ export interface Manifest {
   readonly peerDependenciesMeta?: Readonly<Record<string, object>>;
 }
 
-/** The packages' folders in the checkout, by their folder names in dist/, dependencies first. */
+/** The packages' folders in the checkout, by the folder names in dist/. Dependencies come first. */
 export const packageFolders: ReadonlyMap<string, string> = new Map([
   ...[
     "gateway",
@@ -35,7 +37,7 @@ export const packageFolders: ReadonlyMap<string, string> = new Map([
   ["plantstore", "."],
 ]);
 
-/** The checkout's packages that the published gateway contains, dependencies first. */
+/** The checkout's packages that the published gateway contains. Dependencies come first. */
 export const gatewayParts: readonly string[] = [
   "http",
   "protobuf",
@@ -47,13 +49,18 @@ export const gatewayParts: readonly string[] = [
   "command-line",
 ].map((name) => `@plantstore/${name}`);
 
-/** Returns an import's published name. The gateway has a subpath for each entry of its parts. */
+/**
+ * Returns the published name of an import. The gateway has a subpath for each entry of the packages that it contains.
+ */
 export function publishedSpecifier(specifier: string): string {
   const isOfPart = gatewayParts.some((part) => specifier === part || specifier.startsWith(`${part}/`));
   return isOfPart ? specifier.replace("@plantstore/", "@plantstore/gateway/") : specifier;
 }
 
-/** Reads a package's manifest in packages/ by its folder. The gateway's manifest includes the entries of its parts. */
+/**
+ * Reads a package's manifest in packages/ by the folder name. The gateway's manifest includes the entries of the
+ * packages that it contains.
+ */
 export function readPackage(name: string): Manifest {
   const manifest = readManifest(join(projectFolder, "packages", name, "package.json"));
   if (name !== "gateway") return manifest;
@@ -98,12 +105,15 @@ function pathOf(source: string): string | undefined {
   return path === undefined ? undefined : part + path;
 }
 
-/** Returns an export's conditions. Node loads a file that first checks for peers, and others load the code directly. */
+/**
+ * Returns an export's conditions. Node loads a file that first checks for peers. Any other runtime loads the code
+ * directly.
+ */
 function builtExport(source: string): object | string {
   const path = pathOf(source);
   if (path === undefined) return source;
   return {
-    // For bundlers, which can remove unused code only from the code itself.
+    // Bundlers load the code directly, because they can remove only unused code that they see.
     module: `./lib/${path}.js`,
     require: { types: `./node/${path}.d.ts`, default: `./node/${path}.js` },
     types: `./lib/${path}.d.ts`,
@@ -126,7 +136,7 @@ function membersBeforeExports(exports: Manifest["exports"]): object {
   };
 }
 
-/** Returns a package's URLs, derived from the repository's URL, or none without that. */
+/** Returns a package's URLs, which are derived from the repository's URL. Returns no URLs without a repository. */
 export function publishedAddresses(repository: string | undefined, directory: string): object {
   if (repository === undefined) return {};
   return {
@@ -138,9 +148,9 @@ export function publishedAddresses(repository: string | undefined, directory: st
 
 /** The build options that affect a published package.json. */
 export interface Publishing {
-  /** The packages that are bundled into its code and therefore not dependencies. */
+  /** The packages that are bundled into the package's code, and that are therefore not dependencies. */
   readonly included: readonly string[];
-  /** The folder that commands are started from. */
+  /** The folder from which commands are started. */
   readonly commandFolder: string;
   /** Folders in `lib/` that cannot be imported. */
   readonly unexported: readonly string[];
@@ -160,12 +170,12 @@ export function publishedManifest(
     .filter(([name]) => !included.includes(name))
     .map(([name, version]) => [gatewayParts.includes(name) ? "@plantstore/gateway" : name, version]);
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
-  // Without "./", which npm would remove with a warning.
+  // The path has no "./", which npm would remove with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [
     name,
     `${commandFolder}/${pathOf(source)}.js`,
   ]);
-  // For the other packages, which import the built code directly.
+  // The exports for the project's other packages, which import the built code directly.
   const code = [["./lib/*", "./lib/*"], ...unexported.map((name) => [`./lib/${name}/*`, null])];
   return {
     ...publishedMembers(manifest, folder),

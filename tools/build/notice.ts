@@ -4,7 +4,7 @@ import { join } from "node:path";
 const line = `\n${"-".repeat(72)}\n\n`;
 
 /**
- * Writes a bundle's notices: a fixed text, then the packages in the bundle with their versions and licences.
+ * Writes a bundle's notices, which are a fixed text and the packages in the bundle with their versions and licences.
  *
  * @param files - the bundle's source files
  */

@@ -14,19 +14,19 @@ const declarationsOfSources = {
   },
 } as const;
 
-/** Returns whether an import refers to a part of the gateway. */
+/** Returns whether an import refers to a package that the gateway contains. */
 function isOfPart(specifier: string): boolean {
   return publishedSpecifier(specifier) !== specifier;
 }
 
 /**
- * Rolls up the types in a package's entries, with a file for each entry, and shared types in `types/`. Names that no
+ * Rolls up the types in a package's entries. Each entry has a file, and shared types are in `types/`. Names that no
  * entry exports remain internal.
  *
- * @param declarations - the folder of the declarations that tsc has written, for the package folder
- * @param sources - the entries: the source files by their paths in the folder to write to, without an extension
- * @param built - the folder to write to
- * @param included - the packages that become part of it
+ * @param declarations - the folder with the declarations that tsc has written for the package's folder
+ * @param sources - the entries' source files, by their paths in `built` without an extension
+ * @param built - the folder to which the types are written
+ * @param included - the packages whose types are included
  */
 export async function bundleTypes(
   declarations: string,

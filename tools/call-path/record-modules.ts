@@ -1,5 +1,5 @@
-// Preloaded with `--import`. Instruments each function in the gateway, its parts and the engine to report its module
-// when it is called.
+// A module that is preloaded with `--import`. Instruments each function in the gateway and the HTTP engine. An
+// instrumented function reports its module when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ declare global {
 
 const packages = join(import.meta.dirname, "../../packages");
 
-/** Maps names in the README tables in these packages' `src` to module paths, longest path first. */
+/** Maps module folders to the names in the README tables in these packages' `src`. The longest path comes first. */
 const modules: ReadonlyMap<string, string> = new Map(
   ["gateway", "http", "http-engine", "protobuf", "protocols", "serve"]
     .flatMap((name) => [...readFileSync(join(packages, name, "src/README.md"), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
@@ -22,7 +22,7 @@ const modules: ReadonlyMap<string, string> = new Map(
     .toSorted(([a], [b]) => b.length - a.length),
 );
 
-/** Returns a file's module: the innermost folder with a row in a README. */
+/** Returns a file's module, which is the innermost folder with a row in a README. */
 function moduleOf(file: string): string | undefined {
   return [...modules].find(([folder]) => file.startsWith(folder))?.[1];
 }

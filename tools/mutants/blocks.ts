@@ -1,11 +1,11 @@
 import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, isType, type Node } from "./syntax.ts";
 
-/** A part of a source that runs completely or not at all, unless something in it exits early. */
+/** A part of a source that runs completely or not at all, unless a statement in the part exits early. */
 export interface Block {
   readonly start: number;
   readonly end: number;
-  /** Whether it is an expression that is an arrow function's body. */
+  /** Whether the block is an expression that is an arrow function's body. */
   readonly isExpression: boolean;
 }
 
@@ -34,14 +34,14 @@ export function innermostBlock(
   blocks: readonly Block[],
   part: { readonly start: number; readonly end: number },
 ): number {
-  // Each block comes after those that contain it.
+  // Each block comes after the blocks that contain it.
   const last = blocks.findLastIndex(({ start, end }) => start <= part.start && part.end <= end);
   return Math.max(0, last);
 }
 
 /**
  * Returns a source that reports each block that is entered to `globalThis.recordEnteredBlock`, as `file#block`. Line
- * numbers do not change. Where that function is not defined, such as in a process that a test starts, the module
+ * numbers do not change. If `recordEnteredBlock` is not defined, such as in a process that a test starts, the module
  * `fallback` is loaded to define it.
  */
 export function instrument(source: string, file: string, fallback: string): string {

@@ -1,6 +1,9 @@
 import { join } from "node:path";
 
-/** The file in which tests record the blocks that they enter. Has a line for each test, with its id and the blocks. */
+/**
+ * The file in which tests record the blocks that they enter. The file has a line for each test, with the test's id and
+ * the blocks.
+ */
 export const coverageFile: string = join(import.meta.dirname, "coverage");
 
 /** The file in which processes and threads that tests start record the blocks that they enter, one per line. */

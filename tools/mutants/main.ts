@@ -46,8 +46,8 @@ const { values: options } = parseArgs({
 if (options.settings) process.exit((await findUnnoticedSettings()).length === 0 ? 0 : 1);
 
 /**
- * Returns the mutants in the order of a hash, so that changing one file does not affect the draw for the others.
- * Modules take turns, and within a module the kinds take turns.
+ * Returns the mutants in the order of a hash, so that a change in a file does not affect the draw for other files.
+ * Modules alternate, and mutation kinds alternate within a module.
  */
 function draw(mutants: readonly Mutant[]): Mutant[] {
   const repetitions = new Map<string, number>();
@@ -65,16 +65,19 @@ function draw(mutants: readonly Mutant[]): Mutant[] {
   return inTurn(modules.map((ofModule) => inTurn([...Map.groupBy(ofModule, ({ kind }) => kind).values()])));
 }
 
-/** Returns each list's first item, then the second of each, and so on. */
+/** Returns the first items of all lists, then the second items, and so on. */
 function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...lists.map(({ length }) => length));
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
-/** How many seconds unrelated tests may run for a mutant. Some blocks are entered by most tests. */
+/** Maximum time in seconds for which unrelated tests run for a mutant. Most tests enter some blocks. */
 const unrelatedTestsSecondsMax = 60;
 
-/** Returns the tests that enter a mutant's block, in two groups, related and others, the fastest first. */
+/**
+ * Returns the tests that enter a mutant's block, in two groups: related tests and all other tests. Each group starts
+ * with the fastest test.
+ */
 function testsFor({ file, block }: Mutant): { tests: TestRequest["tests"]; seconds: number }[] {
   const related = new Set(relatedTests(file));
   const enters = (id: string): boolean => entered.get(id)?.has(`${file}#${block}`) === true;

@@ -16,7 +16,9 @@ export interface Mutant extends Pick<Mutation, "kind"> {
   readonly block: number;
 }
 
-/** Starts the comment, at the end of a line or above it, that says why the line's mutants are equivalent to it. */
+/**
+ * Matches the start of a comment, at the end of a line or above it, that states why the line's mutants are equivalent.
+ */
 const equivalentMark = /\/\/ equivalent mutant: /i;
 
 /** Returns a project file's mutants, in source order, without equivalent ones. */

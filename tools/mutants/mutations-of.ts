@@ -3,8 +3,9 @@ import { siblingMutations } from "./sibling-mutations.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 /**
- * A mistake that a programmer could make: a missing statement, half of a condition, `await` or member of a literal,
- * another name with the same type, two steps in the wrong order, or the opposite of a condition or value.
+ * A mistake that a programmer could make, such as a missing statement, half of a condition, `await` or member of a
+ * literal. Other mistakes are a different name with the same type, two steps in the wrong order, and the opposite of a
+ * condition or value.
  */
 export type MutationKind = "statement" | "half" | "await" | "member" | "sibling" | "order" | "flip";
 
@@ -13,7 +14,7 @@ export interface Mutation {
   readonly kind: MutationKind;
   readonly start: number;
   readonly end: number;
-  /** The code that replaces what is between `start` and `end`. */
+  /** The code that replaces the source between `start` and `end`. */
   readonly code: string;
 }
 
@@ -28,7 +29,7 @@ const otherMethod = new Map(
 /** Changes to SQL statements that remain valid. */
 const otherSql = { " AND ": " OR ", " IMMEDIATE": "", " FOR UPDATE": "", " DESC": "", " < ": " <= ", " > ": " >= " };
 
-/** Methods that return their object, or a promise like it, and can be removed from a chain. */
+/** Methods that return their object or an equal promise, so that a call can be removed from a chain. */
 const chained = new Set(["finally", "unref"]);
 
 /** Returns a TypeScript source's mutations, in the order of their positions. */
@@ -43,7 +44,7 @@ export function mutationsOf(source: string): Mutation[] {
     const inside = childrenOf(node).flatMap((child) =>
       visit(child, node, childInTry || child === block || isNode(finalizer), isReturned(child, node, returned)),
     );
-    // Outside of `try`, returning a promise and returning its awaited value are the same.
+    // Outside of `try`, returning a promise is equivalent to returning its awaited value.
     const isMutated = inTry || !returned || node.type !== "AwaitExpression";
     return isMutated ? [...mutationsAt(node, parent, textOf), ...inside] : inside;
   };
@@ -124,7 +125,8 @@ function* mutationsAt(node: Node, parent: Node | undefined, textOf: TextOf): Gen
 }
 
 /**
- * Yields pairs of steps in reverse order, where that may matter. One waits, returns or throws, or both use one object.
+ * Yields pairs of steps in reverse order, if the order may matter. The order may matter if a step waits, returns or
+ * throws, or if both steps use the same object.
  */
 function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Mutation> {
   for (const [at, step] of steps.entries()) {
@@ -140,13 +142,13 @@ function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Mutati
   }
 }
 
-/** Returns a node and the nodes in it that run with it, so none in a nested function. */
+/** Returns a node and its descendants, without the nodes in nested functions, which do not run with the node. */
 function partsOf(node: Node): Node[] {
   if (/Function/.test(node.type)) return [];
   return [node, ...childrenOf(node).flatMap(partsOf)];
 }
 
-/** A method call, which for `this.#socket.end()` is `this.#socket`, `end` and its first argument. */
+/** A method call. The call `this.#socket.end()` has the object `this.#socket` and the method `end`. */
 type MethodCall = Readonly<Record<"object" | "method" | "argument", string>>;
 
 function callsIn(step: Node, textOf: TextOf): MethodCall[] {
@@ -158,8 +160,8 @@ function callsIn(step: Node, textOf: TextOf): MethodCall[] {
 }
 
 /**
- * Returns whether two calls to an object may be swapped. Both only read it, they set different properties or register
- * different events or metrics, or the object is a namespace.
+ * Returns whether two calls to an object may be swapped. The calls may only read the object, set different properties,
+ * or register different events or metrics, or the object may be a namespace.
  */
 function canSwap(a: MethodCall, b: MethodCall): boolean {
   const both = (pattern: RegExp): boolean => pattern.test(a.method) && pattern.test(b.method);

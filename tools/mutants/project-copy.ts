@@ -18,12 +18,15 @@ import { instrument } from "./blocks.ts";
 import { childCoverageFile, coverageFile } from "./coverage-files.ts";
 import type { TestRequest, TestResult } from "./test-server.ts";
 
-/** The blocks that are entered, by the test id or test file. */
+/** The entered blocks, by test id or test file. */
 export type EnteredBlocks = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A copy of the project in a temporary folder, whose files can be mutated one at a time. */
 export class ProjectCopy implements Disposable {
-  /** Short, for the PostgreSQL sockets in it. A Unix socket's path has at most 107 bytes. */
+  /**
+   * The folder's path is short, because a Unix socket's path has at most 107 bytes, and the folder has PostgreSQL's
+   * sockets.
+   */
   readonly folder: string = mkdtempSync(join(tmpdir(), "mutants-"));
   readonly #temp: string = join(this.folder, "tmp");
   readonly #running = new Set<ChildProcess>();
@@ -81,8 +84,8 @@ export class ProjectCopy implements Disposable {
   /** Runs tests until one fails. A run that takes longer than `seconds` has failed. */
   async runTests(tests: TestRequest["tests"], seconds: number): Promise<TestResult> {
     if (this.#testServer === undefined) {
-      // A shorter deadline for each test is enough to detect one that hangs, but not while coverage is recorded, when
-      // workers take longer to start.
+      // A shorter timeout for each test is enough to detect a test that hangs. While coverage is recorded, workers take
+      // longer to start.
       const deadline = "packages/testing/src/deadline.ts";
       this.replace(deadline, readFileSync(join(this.folder, deadline), "utf8").replace("= 30_000;", "= 6_000;"));
       this.#testServer = await this.#startTestServer([]);
@@ -101,7 +104,8 @@ export class ProjectCopy implements Disposable {
       // Omits a night's seed, because results must not depend on chance, and more inputs would take longer.
       env: { ...process.env, TMPDIR: this.#temp, TEST_SEED: undefined },
       stdio: "ignore",
-      // A separate process group, so that it is killed together with everything that its tests have started.
+      // The test server has a separate process group, so that it is killed together with all processes that its tests
+      // have started.
       detached: true,
     });
     this.#running.add(server);
@@ -111,9 +115,9 @@ export class ProjectCopy implements Disposable {
 
   /** Resolves to the result, or to `undefined` after a timeout or when the server exits. */
   async #request(server: ChildProcess, request: TestRequest, seconds: number): Promise<TestResult | undefined> {
-    // Files that one mutant leaves behind must not affect the next.
+    // Files that a mutant leaves behind must not affect the next mutant.
     rmSync(this.#temp, { recursive: true, force: true, maxRetries: 3 });
-    // A process left behind by an earlier mutant may have created it again.
+    // A process left behind by an earlier mutant may have created the folder again.
     mkdirSync(this.#temp, { mode: 0o755, recursive: true });
     const { promise, resolve } = Promise.withResolvers<TestResult | undefined>();
     const timer = setTimeout(() => resolve(undefined), seconds * 1000);
@@ -138,13 +142,13 @@ function linkPackages(from: string, to: string): void {
   for (const name of readdirSync(from).filter((each) => !each.startsWith(".") || each === ".bin")) {
     const [path, link] = [join(from, name), join(to, name)];
     if (name.startsWith("@")) linkPackages(path, link);
-    // For a project package, the relative link leads to the one in the copy.
+    // For a project package, the relative link leads to the package in the copy.
     else if (lstatSync(path).isSymbolicLink()) symlinkSync(readlinkSync(path), link);
     else symlinkSync(path, link);
   }
 }
 
-/** Reads a line for each test or test file, with its id and the blocks that it enters, separated by spaces. */
+/** Parses lines that have the id of a test or test file, and the blocks that it enters, separated by spaces. */
 function readCoverage(lines: string): EnteredBlocks {
   const parts = lines.split("\n").map((line) => line.split(" "));
   return new Map(parts.map(([id = "", ...blocks]) => [id, new Set(blocks)]));
@@ -154,6 +158,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // The process has already exited.
+    // The error is ignored, because the process has already exited.
   }
 }

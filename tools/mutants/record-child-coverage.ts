@@ -1,8 +1,8 @@
 import { appendFileSync } from "node:fs";
 import { childCoverageFile } from "./coverage-files.ts";
 
-// Loaded by the instrumented source in a process or thread that a test has started, and records the blocks entered
-// there.
+// Records the blocks that are entered in a process or thread that a test has started. The instrumented source loads
+// this module.
 
 const recorded = new Set<string>();
 
@@ -10,9 +10,9 @@ globalThis.recordEnteredBlock = (block): void => {
   if (recorded.has(block)) return;
   recorded.add(block);
   try {
-    // Written immediately, because the process may be killed.
+    // The block is written immediately, because the process may be killed.
     appendFileSync(childCoverageFile, `${block}\n`);
   } catch {
-    // A process that may not write files is not recorded.
+    // Blocks in a process that may not write files are not recorded.
   }
 };

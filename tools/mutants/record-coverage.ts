@@ -10,7 +10,7 @@ const entered = new Map<string, Set<string>>();
 let recorded = new Set<string>();
 let testFileId = "";
 
-/** The key for the test file's blocks, whose id is not known before its first test. */
+/** The key for the test file's blocks, because the file's id is not known before its first test. */
 const testFileKey = "";
 
 globalThis.recordEnteredBlock = (block): void => {

@@ -5,7 +5,7 @@ import type { Mutant } from "./mutant.ts";
 
 /** Returns the mutants that do not compile. The compiler checks types only once no file has a syntax error. */
 export async function rejectedMutants(folder: string, mutants: readonly Mutant[]): Promise<Set<Mutant>> {
-  // The compiler fails without any file.
+  // Without mutants, the compiler is not run, because it fails without files.
   if (mutants.length === 0) return new Set();
   const rejected = await rejectedInOneRun(folder, mutants);
   if (rejected.size === 0) return rejected;
@@ -14,8 +14,8 @@ export async function rejectedMutants(folder: string, mutants: readonly Mutant[]
 }
 
 /**
- * Returns the mutants that one compiler run rejects. Each is written to a separate file next to the original, so that
- * one run checks thousands of them.
+ * Returns the mutants that a compiler run rejects. Each mutant is written to a separate file next to the original, so
+ * that a single run checks thousands of mutants.
  */
 async function rejectedInOneRun(folder: string, mutants: readonly Mutant[]): Promise<Set<Mutant>> {
   const mutated = new Map(mutants.map((mutant, at) => [mutant.file.replace(/\.ts$/, `.mutant-${at}.ts`), mutant]));
@@ -29,8 +29,8 @@ async function rejectedInOneRun(folder: string, mutants: readonly Mutant[]): Pro
   const options = { cwd: folder, maxBuffer: 2 ** 28 };
   const output = await new Promise<string>((resolve, reject) =>
     execFile("node_modules/.bin/tsc", ["-p", "tsconfig.mutants.json"], options, (failure, stdout, stderr) => {
-      // The compiler also exits with an error when it finds errors, which it prints to standard output. Any other
-      // failure means that it has not checked all mutants.
+      // The compiler also exits with an error if it has printed errors to standard output. Any other failure means that
+      // the compiler has not checked all mutants.
       if (failure === null || (stdout !== "" && stderr === "")) resolve(stdout);
       else reject(failure);
     }),

@@ -11,12 +11,13 @@ export const allTests: readonly string[] = suitesForMutants().flatMap((suite) =>
 const sources = new Map(allTests.map((file) => [file, readFileSync(file, "utf8")]));
 
 /**
- * Returns the test files that are related to a source file by folder, import or name, and those that test the contract.
+ * Returns the test files that are related to a source file by folder, import or name, and the test files for the
+ * contract.
  */
 export function relatedTests(file: string): string[] {
   const folder = `${dirname(file).replace(/(^|\/)src(?=\/|$)/, "$1test")}/`;
   return allTests.filter((test) => {
-    // Below suites/NAME/, a test has its source's folder.
+    // Below suites/NAME/, a test has the same folder as its source.
     const place = test.replace(/\/suites\/[^/]+\//, "/");
     return (
       place.startsWith(folder) ||

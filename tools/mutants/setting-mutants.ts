@@ -6,11 +6,11 @@ import { ProjectCopy } from "./project-copy.ts";
 import { rejectedMutants } from "./rejected-mutants.ts";
 import type { PassedFile } from "./test-server.ts";
 
-/** A setting that has no effect, or less. A comparison of its values must fail. */
+/** A mutant in which a setting has less or no effect. A comparison of the setting's values must fail. */
 export interface SettingMutant extends Mutant {
   /** Returns whether a test compares the setting's values. The tests for which it returns true run first. */
   readonly isCompared: (test: string) => boolean;
-  /** Whether it also counts if any other comparison fails. */
+  /** Whether the mutant is also killed if any other comparison fails. */
   readonly hasOthers: boolean;
 }
 
@@ -20,13 +20,13 @@ interface SettingsProgram {
   readonly tests: readonly string[];
   /** The setting names. */
   readonly names: readonly string[];
-  /** The code that reads a setting, and the same code for all settings but one. */
+  /** The code that reads a setting, and the same code for all settings except one. */
   readonly reader: {
     readonly file: string;
     readonly code: string;
     readonly without: (setting: string) => string;
   };
-  /** The files that pass settings to what they configure. */
+  /** The files that pass settings to the code that they configure. */
   readonly wiring: readonly string[];
 }
 
@@ -62,23 +62,26 @@ const proxy: SettingsProgram = {
   ),
 };
 
-/** Members with a setting's name that do not pass it on, by how their text starts. */
+/** The starts of members that have a setting's name, but do not pass the setting on. */
 const notPassedOn = [
-  // The log's fields.
+  // These members are fields in log lines.
   "port: address.port",
   "publicUrl: publicUrl?.href",
-  // The setting names in messages.
+  // This member has setting names for messages.
   "tokenHashesFile: credentialSettings",
   // Part of the server, which is not ready without descriptors.
   "descriptors: { problem",
-  // Only for MCP on standard input, which has its own tests.
+  // This member is only for MCP on standard input, which has its own tests.
   "delayMs →",
   "set →",
 ];
 
 const programs: readonly SettingsProgram[] = [plantStore, proxy];
 
-/** Returns a mutant for each setting that does not read it, and one for each place that does not pass its value on. */
+/**
+ * Returns a mutant for each setting in which the setting is not read, and a mutant for each place that passes its value
+ * on.
+ */
 export function settingMutants(): SettingMutant[] {
   return programs.flatMap((program) => [...unreadSettings(program), ...unwiredSettings(program)]);
 }

@@ -5,9 +5,8 @@ import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 type Declared = readonly [name: string, type: string];
 
 /**
- * Returns the mutations that replace a name by another with the same type that is declared next to it. The other name
- * is a parameter of the same function, a field of the same type or class, or a constant in the file whose number has
- * the same unit.
+ * Returns the mutations that replace a name by a sibling with the same type. The sibling is a parameter of the same
+ * function, a field of the same type or class, or a constant in the file whose number has the same unit.
  */
 export function siblingMutations(program: Node, source: string): Mutation[] {
   const typeOf = (node: unknown): string => {
@@ -43,7 +42,7 @@ export function siblingMutations(program: Node, source: string): Mutation[] {
   return mutations;
 }
 
-/** Maps each name to the next one with its type. Omits names that are declared in several places. */
+/** Maps each name to the next name with the same type. Omits names that are declared in several places. */
 function siblings(lists: readonly (readonly Declared[])[]): ReadonlyMap<string, string> {
   const others = new Map<string, string>();
   const known = new Set<string>();
@@ -83,7 +82,10 @@ function declaredNumbers(body: unknown): Declared[] {
     .flatMap(({ id, init }): Declared[] => (isNode(id) && isNumber(init) ? [declaredNumber(String(id["name"]))] : []));
 }
 
-/** The unit is a name's last word, or the one before "Max" or "Min"; nobody confuses milliseconds and bytes. */
+/**
+ * The unit is a name's last word, or the word before "Max" or "Min". Numbers with different units are not siblings,
+ * because nobody confuses milliseconds and bytes.
+ */
 function declaredNumber(name: string): Declared {
   return [name, /[A-Z]?[a-z]*(?=(?:Max|Min)?$)/.exec(name)?.[0] ?? ""];
 }

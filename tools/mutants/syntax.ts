@@ -11,7 +11,10 @@ export function isNode(value: unknown): value is Node {
   return typeof value === "object" && value !== null && "type" in value && "start" in value && "end" in value;
 }
 
-/** Returns whether a node is a type, which is gone when the code runs. Casts are not. They contain an expression. */
+/**
+ * Returns whether a node is a type, which does not exist when the code runs. A cast is not a type, because it contains
+ * an expression.
+ */
 export function isType({ type }: Node): boolean {
   return type.startsWith("TS") && type !== "TSAsExpression" && type !== "TSSatisfiesExpression";
 }

@@ -8,7 +8,7 @@ import { suitesForMutants } from "../../test/suites/select-suites.ts";
 // `node test-server.ts` stops at the first failure. With `--all` it runs all tests, repeats failures up to twice, and
 // records which source blocks each test enters.
 
-/** Which tests to run, one file after the other. */
+/** The tests to run, one file after the other. */
 export interface TestRequest {
   /** The ids of each file's tests. An empty list selects all tests. */
   readonly tests: Readonly<Record<string, readonly string[]>>;
@@ -18,7 +18,7 @@ export interface TestRequest {
 
 /** A test run's result. */
 export interface TestResult {
-  /** The first test that failed, or another error, or `undefined` when all passed. */
+  /** The first test that failed, or another error, or `undefined` if all tests passed. */
   readonly failure: string | undefined;
   readonly files: readonly PassedFile[];
 }
@@ -27,12 +27,12 @@ export interface TestResult {
 export interface PassedFile {
   readonly file: string;
   readonly id: string;
-  /** How many seconds it took to load the file and to run what its tests share. */
+  /** Seconds for loading the file and for the setup that its tests share. */
   readonly seconds: number;
   readonly passed: readonly { readonly id: string; readonly name: string; readonly seconds: number }[];
 }
 
-/** Runs files in the requested order. Vitest would start with the slowest. */
+/** Runs files in the requested order. Vitest would start with the slowest file. */
 class InOrder extends BaseSequencer {
   override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
     return Promise.resolve(specifications);
@@ -46,12 +46,13 @@ const vitest = await createVitest(
     watch: false,
     project: suitesForMutants().map(({ name }) => name),
     reporters: [{ onTestCaseResult: stopAtFailure }],
-    // On a busy machine, a test may time out.
+    // Failures are repeated, because a test may time out on a busy machine.
     retry: all ? 2 : 0,
     maxWorkers: 1,
     sequence: { sequencer: InOrder },
   },
-  // Isolated, because the blocks that run when a source is loaded are recorded only in the first file that loads it.
+  // Files are isolated, because blocks that run when a source is loaded are otherwise recorded only in the first file
+  // that loads it.
   all ? { test: { isolate: true, setupFiles: [join(import.meta.dirname, "record-coverage.ts")] } } : {},
 );
 await vitest.standalone();
@@ -60,7 +61,10 @@ process.on("message", (request: TestRequest) => void runTests(request).then((res
 process.once("disconnect", () => process.exit());
 process.send?.("ready");
 
-/** Whether this run has been stopped. Vitest's own `bail` stops once for each failure, and so may stop the next run. */
+/**
+ * Whether the current run has been stopped. Vitest's own `bail` stops once for each failure, and so may stop the next
+ * run.
+ */
 let isStopped = false;
 
 function stopAtFailure(test: TestCase): void {
@@ -86,7 +90,7 @@ async function runTests({ tests, changed }: TestRequest): Promise<TestResult> {
     });
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const failed = testModules.filter(hasFailed);
-  // With retries, a failed first attempt may leave an unhandled error although the next one passes.
+  // With retries, a failed first attempt may leave an unhandled error although the next attempt passes.
   const unhandled = unhandledErrors.length > 0 && !all ? "an error outside of every test" : undefined;
   return { failure: failed[0] ? failureOf(failed[0]) : unhandled, files: testModules.map(passedFile) };
 }

@@ -10,7 +10,7 @@ import { authorized, testVerifier } from "../../test/support/server/plant-server
 import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
-/** Plants that still exist after their deletion, so that each transport finds the same ones. */
+/** Plants that still exist after their deletion, so that each transport finds the same plants. */
 class Perennials extends Set<bigint> {
   override delete(id: bigint): boolean {
     return this.has(id);

@@ -2,7 +2,7 @@ import { type Address, fieldValue, type HttpRequest } from "../../packages/testi
 import { type Http1Connection, openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { maskField, renderBytes } from "./render.ts";
 
-/** Records HTTP/1.1 responses, on one connection for as long as the server keeps it open. */
+/** Records HTTP/1.1 responses on a single connection, for as long as the server keeps the connection open. */
 export class Http1Recorder implements Disposable {
   readonly #address: Address;
   #connection: Http1Connection | undefined;
@@ -12,7 +12,7 @@ export class Http1Recorder implements Disposable {
     this.#address = address;
   }
 
-  /** Sends a request and returns its response's bytes as text. */
+  /** Sends a request and returns the response's bytes as text. */
   async record(request: HttpRequest): Promise<string> {
     const connection = (this.#connection ??= await this.#open());
     this.#received = [];
@@ -53,7 +53,7 @@ export function renderHttp1(bytes: Buffer): string {
   return `${head}\n(chunks) ${renderBytes(data)}\n${renderBytes(rest)}\n`;
 }
 
-/** Joins a body's chunks. @returns their data, and the bytes after the last one: the trailer section */
+/** Joins a body's chunks. @returns the chunks' data, and the trailer section after the last chunk */
 function joinChunks(body: Buffer): { readonly data: Buffer; readonly rest: Buffer } {
   const chunks: Buffer[] = [];
   for (let at = 0; ;) {

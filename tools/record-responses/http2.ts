@@ -12,14 +12,17 @@ import {
 } from "../../packages/testing/src/http/http2-frames.ts";
 import { renderBytes, renderFields } from "./render.ts";
 
-/** The largest frame's size that every server accepts (RFC 9113 §4.2). */
+/** Maximum frame size that every server accepts (RFC 9113 §4.2). */
 const frameBytesMax = 16_384;
 const streamIdMax = 2 ** 31 - 1;
 
 /** Records HTTP/2 responses as all stream frames, with header blocks decoded and as bytes. */
 export class Http2Recorder implements Disposable {
   readonly #address: Address;
-  /** Whether header blocks are also shown as bytes. Always false for node, whose blocks contain the current date. */
+  /**
+   * Whether header blocks are also shown as bytes. The value is always false for node, whose blocks contain the current
+   * date.
+   */
   readonly #showsBlocks: boolean;
   #connection: FrameConnection | undefined;
   #decoder = new HpackDecoder(Infinity);
@@ -30,7 +33,7 @@ export class Http2Recorder implements Disposable {
     this.#showsBlocks = showsBlocks;
   }
 
-  /** Sends a request and returns its response's frames as text. */
+  /** Sends a request and returns the response's frames as text. */
   async record({ httpMethod, path, header, body }: HttpRequest): Promise<string> {
     const pseudo: Field[] = [
       [":method", httpMethod],
@@ -42,7 +45,7 @@ export class Http2Recorder implements Disposable {
     return await this.recordFields([...pseudo, [":authority", host], ...fields], body);
   }
 
-  /** Sends a header list unchanged, which may be an invalid one. */
+  /** Sends a header list unchanged, even if it is invalid. */
   async recordFields(fields: readonly Field[], body: Uint8Array | undefined): Promise<string> {
     const connection = (this.#connection ??= await this.#open());
     const streamId = (this.#streamId += 2);

@@ -7,7 +7,7 @@ import { streamRequests } from "./streams.ts";
 
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 
-/** Valid calls, from each of which several malformed ones are derived. */
+/** Valid calls. Several malformed calls are derived from each valid call. */
 const validCalls: readonly HttpRequest[] = [
   ...Object.values(wireFormats).map((format) => {
     if (format.protocol !== "rest") {
@@ -85,7 +85,7 @@ const corruptions: readonly ((dice: Dice, request: HttpRequest) => HttpRequest)[
   (dice, request) => ({ ...request, path: corruptPath(dice, request.path) }),
 ];
 
-/** 200 calls with one or two random corruptions, from fixed seeds. A few are still valid. */
+/** 200 calls with one or two random corruptions, from fixed seeds. A few of these calls are still valid. */
 export const malformedCalls: readonly NamedRequest[] = Array.from({ length: 200 }, (_, seed) => {
   const dice = new Dice(seed);
   let request = dice.oneOf(validCalls);

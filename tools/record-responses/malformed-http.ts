@@ -8,7 +8,7 @@ import { Http2Recorder } from "./http2.ts";
 import { renderBytes } from "./render.ts";
 import { streamingOptions } from "./streams.ts";
 
-/** How many requests with malformed HTTP are sent over each version. */
+/** Number of requests with malformed HTTP that are sent over each HTTP version. */
 const requests = 200;
 
 /** Sends requests with malformed HTTP to the gateway's servers. @returns the records, by HTTP version */

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** How many body bytes are shown. The rest is replaced by a hash. */
+/** Maximum number of body bytes that are shown. The rest is replaced by a hash. */
 const shownBytesMax = 2048;
 
-/** Returns bytes as text, with all bytes escaped that are not printable ASCII. */
+/** Returns bytes as text. Bytes that are not printable ASCII are escaped. */
 export function renderBytes(bytes: Uint8Array): string {
   const shown = escape(Buffer.from(bytes.subarray(0, shownBytesMax)).toString("latin1"));
   if (bytes.byteLength <= shownBytesMax) return shown;
@@ -11,7 +11,7 @@ export function renderBytes(bytes: Uint8Array): string {
   return `${shown}… (${bytes.byteLength} bytes, SHA-256 ${hash})`;
 }
 
-/** Returns header or trailer fields, one on each line, with the values masked that differ from run to run. */
+/** Returns header or trailer fields, each on a line. Values that differ from run to run are masked. */
 export function renderFields(fields: readonly (readonly [name: string, value: string])[]): string {
   return fields.map(([name, value]) => `${maskField(`${escape(name)}: ${escape(value)}`)}\n`).join("");
 }

@@ -17,11 +17,11 @@ import { malformedCalls } from "./malformed-calls.ts";
 import type { NamedRequest } from "./named-request.ts";
 import { streamingOptions, streamRequests } from "./streams.ts";
 
-/** A gateway and the requests to send to it. Dispose of it after its servers. */
+/** A gateway and the requests to send to it. Dispose of the gateway after its servers. */
 export interface OpenRequestSet extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly requests: readonly NamedRequest[];
-  /** Returns the arguments in all calls to the gateway's hooks since this method's last call, as text. */
+  /** Returns the arguments of all hook calls since this method was last called, as text. */
   takeEvents(): Promise<string>;
 }
 

@@ -19,7 +19,7 @@ import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
-/** Options for the greenhouse's gateway, without interceptors. A sensor's name is an order for the handler. */
+/** Options for the greenhouse's gateway, without interceptors. A sensor's name determines what the handler does. */
 export const streamingOptions: GatewayOptions = {
   readMaxBytes,
   routes: (router) =>
@@ -90,7 +90,7 @@ const calls: readonly Call[] = [
   ]),
 ];
 
-/** How a call's messages are sent, and how they are malformed. */
+/** The way in which a call's messages are sent or malformed. */
 interface Variant {
   readonly name: string;
   readonly header?: (format: WireFormat) => readonly Field[];

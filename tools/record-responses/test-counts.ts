@@ -6,7 +6,7 @@ import { isFileSuite } from "../../packages/testing/src/suite.ts";
 import { suites } from "../../test/suites/suites.ts";
 import { projectFolder } from "../build/manifest.ts";
 
-/** The part of vitest's report that is used here. */
+/** The members of vitest's report that are read here. */
 interface Report {
   readonly testResults: readonly { readonly name: string; readonly assertionResults: readonly unknown[] }[];
 }
@@ -17,12 +17,12 @@ const names = suites
   .filter(({ needs, prepare }) => needs === undefined && prepare === undefined)
   .map(({ name }) => name);
 
-/** Returns the test count in each file and suite, one a line, without running them. */
+/** Returns a line with the number of tests for each file and suite, without running the tests. */
 export function countTests(): string {
   const folder = mkdtempSync(join(tmpdir(), "test-counts-"));
   const lines = names.flatMap((project) => {
     const file = join(folder, `${project}.json`);
-    // No test has this name, so all of them are counted as skipped.
+    // No test has this name, so all tests are counted as skipped.
     const options = ["-t", "^$", "--maxWorkers=2", "--reporter=json", `--outputFile=${file}`];
     execFileSync("npx", ["vitest", "run", "--project", project, ...options], { cwd: projectFolder, stdio: "ignore" });
     const { testResults }: Report = JSON.parse(readFileSync(file, "utf8"));

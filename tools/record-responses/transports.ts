@@ -40,7 +40,7 @@ export async function openTransports(
   };
 }
 
-/** Adds a fixed host. Ports differ from run to run, and a response may contain its request's host. */
+/** Adds a fixed host, because ports differ from run to run, and a response may contain the request's host. */
 function withHost(request: HttpRequest): HttpRequest {
   if (request.header.some(([name]) => name === "host")) return request;
   return { ...request, header: [["host", "gateway.example"], ...request.header] };

@@ -5,26 +5,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageFolders, projectFolder as project, readManifest } from "../build/manifest.ts";
 
-/** The folder for a release's files: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
+/**
+ * The folder for a release's files, which are a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS.
+ */
 export const releaseFolder: string = join(project, "dist/release");
 
-/** The output that `npm sbom` prints is half a megabyte today. */
+/** Maximum size of the output from `npm sbom`, which is half a megabyte today. */
 const outputLimitBytes = 16 * 1024 * 1024;
 
-/** The folders in dist/ that become packages, dependencies first. */
+/** The folders in dist/ that become packages. Dependencies come first. */
 const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`);
 
-/** Returns the package names, in the same order. */
+/** Returns the package names, in the order of `folders`. */
 function packageNames(): string[] {
   return [...packageFolders.values()].map((folder) => readManifest(join(project, folder, "package.json")).name);
 }
 
-/** Returns the tarball's name that npm packs for a package. */
+/** Returns the name of the tarball that npm packs for a package. */
 function tarballName(name: string, version: string): string {
   return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
 }
 
-/** Writes a release's files from what `npm run build` has written. */
+/** Writes a release's files from the output of `npm run build`. */
 export function makeArtifacts(version: string, notes: string): void {
   execFileSync("npm", ["pack", "--silent", "--pack-destination", releaseFolder, ...folders], {
     cwd: project,
@@ -81,18 +83,18 @@ type Command = readonly [program: string, ...args: string[]];
 
 /** The commands that publish one package in a release. */
 export interface Publication {
-  /** Its name and version, such as `plantstore@0.2.0`. */
+  /** The package's name and version, such as `plantstore@0.2.0`. */
   readonly id: string;
-  /** Prints the version if the registry has it. Otherwise it prints nothing or fails. */
+  /** A command that prints the version if the registry has it. Otherwise, the command prints nothing or fails. */
   readonly find: Command;
-  /** Publishes the tarball with its provenance. */
+  /** A command that publishes the tarball with its provenance. */
   readonly publish: Command;
 }
 
 /**
- * Returns the commands that publish a version's packages, dependencies first.
+ * Returns the commands that publish a version's packages. Dependencies come first.
  *
- * @param folder - the tarball folder, by default a release's
+ * @param folder - the folder with the tarballs. The default is {@link releaseFolder}
  */
 export function publicationsOf(version: string, folder: string = releaseFolder): Publication[] {
   // npm requires a tag for a version that is not to be installed by default.

@@ -23,7 +23,7 @@ import {
 //
 // Exit codes: 0 for success, 1 for a failure, 2 for wrong usage.
 
-/** Wrong usage, such as an invalid version. */
+/** The error for wrong usage, such as an invalid version. */
 class UsageError extends Error {}
 
 function git(...args: readonly string[]): string {
@@ -105,10 +105,11 @@ function publish(version: string): void {
 }
 
 /**
- * Returns whether npm has a version. `false` also when npm fails, because it refuses to publish an existing version.
+ * Returns whether npm has a version. Returns `false` also if npm fails, because npm refuses to publish an existing
+ * version.
  */
 function isPublished({ find: [program, ...args] }: Publication, version: string): boolean {
-  // Errors are ignored. Nearly always, the version does not exist.
+  // Errors are ignored, because they nearly always mean that the version does not exist.
   const { stdout } = spawnSync(program, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   return stdout === `${version}\n`;
 }

@@ -2,19 +2,19 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { gatewayParts, packageFolders, projectFolder as project } from "../build/manifest.ts";
 
-/** The packages' package.json files, relative to the project's folder, dependencies first. */
+/** The packages' package.json files, relative to the project's folder. Dependencies come first. */
 export const manifests: readonly string[] = [
   ...gatewayParts.map((name) => name.replace("@plantstore", "packages")),
   ...packageFolders.values(),
 ].map((folder) => join(folder, "package.json"));
 
-/** The files that may contain a version, relative to the project's folder: pages and the deploy/ files. */
+/** The pages and deploy/ files that may contain a version, relative to the project's folder. */
 export const filesWithNames: readonly string[] = globSync(
   ["README.md", "packages/*/README.md", "docs/**/*.md", "deploy/**/*.{md,yaml}"],
   { cwd: project },
 );
 
-// https://semver.org, without build metadata, which npm drops when it publishes.
+// A version as in A version as in https://semver.org, without build metadata, which npm drops when it publishes.
 const number = "(?:0|[1-9]\\d*)";
 const identifier = `(?:${number}|\\d*[A-Za-z-][0-9A-Za-z-]*)`;
 const versionPattern = new RegExp(`^${number}\\.${number}\\.${number}(?:-${identifier}(?:\\.${identifier})*)?$`);

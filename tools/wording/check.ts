@@ -18,8 +18,8 @@ export function forbiddenPhrases(): Phrase[] {
 }
 
 /**
- * Returns where the project uses phrases that it should not, one per line, with file, line, phrase and what to write
- * instead. Checks messages, comments, declared names, test names, pages, and all lines in other files.
+ * Returns a line for each use of a forbidden phrase, with file, line, phrase and replacement. Checks messages,
+ * comments, declared names, test names, pages, and all lines in other files.
  */
 export function wordingErrors(phrases: readonly Phrase[]): string[] {
   const filter = roughPattern(phrases);

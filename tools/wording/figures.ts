@@ -5,13 +5,16 @@ import { pageFiles, pageTexts, sourceFiles, sourceTexts, testFiles, testTitles, 
 /** A property that makes the project's texts hard to read when it is frequent. */
 export interface Figure {
   readonly name: string;
-  /** A percentage, a number per 100 words, or a number. */
+  /** The property's frequency, as a percentage, a number per 100 words, or a number. */
   readonly value: number;
-  /** The highest value that `npm run check` accepts, lowered when texts are rewritten. None for commits, which stay. */
+  /**
+   * The highest value that `npm run check` accepts. The value is lowered when texts are rewritten. Figures for commits
+   * have no limit, because commits cannot be rewritten.
+   */
   readonly ceiling?: number;
 }
 
-/** A test title that is longer is read twice. */
+/** Maximum number of words in a test title. Readers read a longer title twice. */
 const titleWordsMax = 12;
 
 const referent = /^(?:such|these|those|it|the same)\b/i;

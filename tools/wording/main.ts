@@ -29,7 +29,7 @@ const { values } = parseArgs({
   },
 });
 
-/** A kind of text, and how many texts are drawn. */
+/** A kind of text, and the number of texts to draw. */
 interface DrawnKind {
   readonly kind: TextKind;
   readonly count: number;
@@ -90,7 +90,7 @@ function drawKind(texts: readonly PlacedText[], { kind, count }: DrawnKind, seed
   return drawTexts(texts.filter(isDrawn(kind)), show, count, seed);
 }
 
-/** Prints texts from several sides in a random order, so that a reader does not see which side each is from. */
+/** Prints the texts of several projects in a random order, so that a reader does not see the project of each text. */
 function printMixed(sides: readonly PlacedText[][], seed: string): void {
   for (const drawnKind of drawnKinds) {
     const { kind } = drawnKind;

@@ -7,16 +7,16 @@ import { pageTextsOf, textsOf } from "./texts-of.ts";
 const excluded = /(?:^|\/)(?:node_modules|dist|build|gen|generated|vendor|third_party|\.git)$/;
 const testPath = /(?:^|[/._-])(?:tests?|spec|__tests__)(?=[/._-])/;
 
-// Their text is prescribed, so a draw with them would say little about how a project writes.
+// Matches licences and directives. Their text is prescribed, so it would show little about a project's writing.
 const licensesAndDirectives =
   /^(?:Copyright|@?licen[sc]e|Licensed under|You may obtain a copy|Unless required by applicable law|See the License|WITHOUT WARRANTIES|(?:biome|eslint|prettier|c8|v8|istanbul|deno|ts)-(?:ignore|disable|expect-error|enable))/i;
 
-/** How many commits to read subjects from, the latest first. */
+/** Number of latest commits whose subjects are read. */
 const subjectsRead = 200;
 
 /**
- * Returns the texts in other projects' checkouts with this project's filters. They are from TypeScript and JavaScript,
- * Markdown pages, and commit subjects.
+ * Returns the texts in other projects' checkouts, with the filters for this project. The texts are from TypeScript and
+ * JavaScript, Markdown pages, and commit subjects.
  *
  * @param folder - has a folder for each project
  */
@@ -41,12 +41,12 @@ function textsOfFile(content: string, file: string): ReturnType<typeof textsOf> 
   try {
     return textsOf(content, testPath.test(file));
   } catch {
-    // JSX, Flow, and broken test files are not parsed.
+    // A file that cannot be parsed, such as JSX, Flow or a broken test file, has no texts.
     return [];
   }
 }
 
-/** Returns the subjects of a repository's latest commits; none in another folder. */
+/** Returns the subjects of a repository's latest commits. A folder without a repository has no subjects. */
 export function subjectsOf(folder: string, name: string): PlacedText[] {
   const { stdout } = spawnSync("git", ["log", "--no-merges", "--format=%s", `-${subjectsRead}`], {
     cwd: folder,

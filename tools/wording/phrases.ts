@@ -3,15 +3,15 @@ import type { Text } from "./texts-of.ts";
 /** A phrase that this project does not use. */
 export interface Phrase {
   readonly phrase: string;
-  /** What to write instead. */
+  /** The text to write instead of the phrase. */
   readonly replacement: string;
-  /** Longer phrases that contain it and are correct. */
+  /** Longer phrases that contain the phrase, but are correct. */
   readonly exceptions: readonly string[];
 }
 
 /**
- * Returns the phrases that the page of terms rules out: the code spans in the last column of its tables, up to the word
- * "except". The first column has what to write instead.
+ * Returns the phrases that the page of terms rules out. They are the code spans in the last column of the page's
+ * tables, up to the word "except". The first column has the replacement.
  */
 export function phrasesOf(page: string): Phrase[] {
   return page.split("\n").flatMap((line) => {
@@ -30,7 +30,7 @@ function codeSpansOf(cell: string): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, span = ""]) => span);
 }
 
-/** A phrase in a text. */
+/** A forbidden phrase that a text contains. */
 export interface Offence {
   readonly text: Text;
   readonly phrase: Phrase;
@@ -55,7 +55,7 @@ export function roughPattern(phrases: readonly Phrase[]): RegExp {
   const patterns = phrases.map(({ phrase }) => {
     const words = phrase.split(" ").map((word) => {
       const [first, rest] = [word.slice(0, 1), word.slice(1)];
-      // A word that starts with a capital letter may follow another one in a name.
+      // In a name, a word that starts with a capital letter may follow another word.
       return `(?:(?<![A-Za-z])${escapePattern(first.toLowerCase())}|${escapePattern(first.toUpperCase())})${escapePattern(rest)}(?![a-z])`;
     });
     return words.join("[\\s*/]*");

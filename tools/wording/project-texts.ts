@@ -45,7 +45,7 @@ export function pageFiles(): string[] {
 }
 
 /**
- * Returns the other files that people read: definitions, manifests, test cases, examples and programs in other
+ * Returns the other files that people read, such as definitions, manifests, test cases, examples and programs in other
  * languages.
  */
 export function otherFiles(): string[] {
@@ -61,7 +61,7 @@ export function otherFiles(): string[] {
   );
 }
 
-/** Returns the file lines. @param filter - skips files that it does not match */
+/** Returns the lines in files. @param filter - skips files that it does not match */
 export function lineTexts(files: readonly string[], filter: RegExp): PlacedText[] {
   return textsIn(files, filter, lineTextsOf);
 }

@@ -4,9 +4,9 @@ import { childrenOf, isNode, type Node, nodesIn } from "../mutants/syntax.ts";
 export interface TestName {
   /** The titles of the groups around the test and its own title, separated by " > ". */
   readonly text: string;
-  /** Where the title is, or a row value that appears in it. */
+  /** The position of the title, or of a row value that appears in the title. */
   readonly start: number;
-  /** Whether the text is only a row's value, because the test title is in another file. */
+  /** Whether the text is only a row's value. The test title is then in another file. */
   readonly isRow: boolean;
 }
 
@@ -81,7 +81,10 @@ export function testTitlesOf(program: Node, source: string, stringOf: (node: Nod
   return [...own, ...childrenOf(program).flatMap((child) => testTitlesOf(child, source, stringOf))];
 }
 
-/** Returns the values in a table row, by name for an object, by place for an array or a single value. */
+/**
+ * Returns the values in a table row. An object's values are by name, and the values of an array or a single value are
+ * by index.
+ */
 function valuesOf(row: Node): { readonly byName: ReadonlyMap<string, Node>; readonly byPlace: readonly Node[] } {
   const byName = nodesIn(row["properties"]).flatMap(({ key, value }): [string, Node][] =>
     isNode(key) && isNode(value) ? [[String(key["name"]), value]] : [],
@@ -93,7 +96,7 @@ interface TestCall {
   readonly title: string;
   readonly start: number;
   readonly isGroup: boolean;
-  /** The `test.each(table)` table. */
+  /** The argument `table` in `test.each(table)`. */
   readonly table: unknown;
 }
 

@@ -2,7 +2,7 @@ import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
 import { testNamesOf, testTitlesOf } from "./test-names.ts";
 
-/** A text's kind. A message is a program's string for people. A "docs" or "cell" text is a part of a page. */
+/** The kind of a text. A message is a program's string for people. A "docs" or "cell" text is a part of a page. */
 export type TextKind = "message" | "name" | "comment" | "test name" | "test title" | "commit subject" | "docs" | "cell";
 
 /** A text that people read, with its position. */
@@ -11,9 +11,10 @@ export interface Text {
   /** The text in one line. `${}` stands for each interpolated value. */
   readonly text: string;
   /**
-   * Where the text is used. For a message, the function that is called with it, such as `new TypeError`. For a name,
-   * its declaration. For a comment's sentence, the sentence before it. For a test name, "row" if the test title is in
-   * another file. For a page's sentence, the sentence with its code. Otherwise empty.
+   * The context of the text. A message's context is the function that is called with it, such as `new TypeError`. A
+   * name's context is its declaration. A comment sentence's context is the sentence before it. A test name's context is
+   * "row" if the test title is in another file. A page sentence's context is the sentence with its code. Any other text
+   * has an empty context.
    */
   readonly context: string;
   /** The line, counted from 1. */
@@ -23,12 +24,13 @@ export interface Text {
 /** Strings with at least three words are prose. */
 const prose = /^\s*\S*[A-Za-z]\S* .*\S+ .*\S/su;
 
-/** Strings that start with an SQL statement or clause, or contain one. */
+/** Strings that start with an SQL statement or clause, or contain SQL. */
 const sql =
   /^\W*(?:SELECT|INSERT|DELETE|UPDATE|CREATE|ALTER|WITH|SET|BEGIN|PRAGMA|DROP|GRANT|REVOKE|COPY|LOCK|EXISTS|RETURN|EXECUTE|DECLARE|CASE|DO|AND|ISOLATION)\b|\b(?:FROM|WHERE|VALUES|RETURNING|ORDER BY|PRIMARY KEY|NOT NULL|IS NULL)\b|::\w|= ANY\(/;
 
 /**
- * Strings with operators, calls or JavaScript blocks, header fields, tags or flags, which are not written for people.
+ * Strings that are not written for people, because they contain operators, calls, JavaScript blocks, header fields,
+ * tags or flags.
  */
 const code =
   /=>|===?|!==|\+\+|>>>|[;{}](?:\s|\\n)*$|!=|^\s*(?!\$\{)[{}]|\b(?:const|let) \w+ =|\b(?:if|for|while|switch) \(|\breturn [^.]*;|[\w}]\((?![)\w]*\))|\\r\\n|;\s?(?:q|charset|\w+)=|<\w+ \w+=|^-\w |^(?:from [\w.]+ import|except|HTTP\/1\.1|PRI \*) |: f"|: `Bearer/;
@@ -43,8 +45,8 @@ const declarations = new Set([
 ]);
 const members = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySignature", "TSMethodSignature"]);
 /**
- * Returns a TypeScript source's texts, in the order of its lines. They are comments, declared names, and messages or,
- * with `isTest`, test names.
+ * Returns a TypeScript source's texts, in the order of its lines. The texts are comments, declared names and messages.
+ * With `isTest`, the texts are test names instead of messages.
  */
 export function textsOf(source: string, isTest: boolean): Text[] {
   const lineOf = lineFinder(source);
@@ -84,13 +86,13 @@ export function titlesOf(source: string): Text[] {
   });
 }
 
-/** Returns a Markdown page's texts, without code and the link targets. */
+/** Returns a Markdown page's texts, without code and link targets. */
 export function pageTextsOf(page: string): Text[] {
   const lineOf = lineFinder(page);
   const visible = page
     .replaceAll(/^ *```[\s\S]*?^ *```|<!--[\s\S]*?-->/gm, blank)
     .replaceAll(/(`+)(?!`)[^`]+\1|(?<=\])\([^)]*\)/g, blank);
-  // Table cells and headings, each in one line, or the lines in a paragraph or a list item.
+  // Matches table cells and headings, which each have one line, and the lines in a paragraph or a list item.
   const blocks = visible.matchAll(/(?<=^\|.*)[^|\n]+|^#.*|(?:^(?![|#]).*\S.*\n?(?! *[-*|#] | *\d+\. ))+/gm);
   return [...blocks].flatMap(({ 0: block, index: start }) => {
     const kind = /^#|^\|/.test(visible.slice(visible.lastIndexOf("\n", start) + 1)) ? "cell" : "docs";
@@ -137,7 +139,7 @@ function isMessage(text: string): boolean {
 }
 
 function calleeOf(node: Node, source: string): string | undefined {
-  // A string in a function is not an argument of the call that the function is passed to.
+  // A string in a function is not an argument of the call to which the function is passed.
   if (/Function/.test(node.type)) return "";
   if (node.type !== "CallExpression" && node.type !== "NewExpression") return undefined;
   const { callee } = node;

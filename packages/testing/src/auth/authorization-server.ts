@@ -88,8 +88,8 @@ async function register(request: IncomingMessage, response: ServerResponse): Pro
 }
 
 /**
- * Returns the request whose grant the token gets, or `undefined` if the code is unknown or was issued for another
- * request.
+ * Returns the request with the token's resource and scope, or `undefined` if the code is unknown or was issued for
+ * another request.
  */
 function grantedTo(sent: TokenRequest, consents: Map<string, TokenRequest>): TokenRequest | undefined {
   if (sent["grant_type"] === "client_credentials") return sent;

@@ -1,7 +1,7 @@
 // A greenhouse on connections that its parent process hands over. The sensors return this process's id. The parent may
-// send four messages. "ping" is answered with "pong". "drain" drains the server. "drain at the next" drains the server
-// when a connection has arrived and is not accepted yet. "fill at the next" fills the channel to the parent at the same
-// time.
+// send four messages. The response to "ping" is "pong". "drain" drains the server. "drain at the next" drains the
+// server when a connection has arrived and is not accepted yet. "fill at the next" fills the channel to the parent when
+// a connection has arrived.
 import { setTimeout } from "node:timers/promises";
 import type { ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
