@@ -2,14 +2,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 
-/** The issuer and the audience of the bench's tokens. */
+/** The issuer of the bench's tokens. */
 export const benchIssuer = "https://id.bench.example/realms/plants";
 export const benchAudience = "https://plants.bench.example";
 
 /** An identity provider that consists of a key file. */
 export interface BenchIssuer {
   readonly keysFile: string;
-  /** Signs a new token, which differs from all earlier ones. */
+  /** Signs a new token, which differs from all earlier tokens. */
   sign(): Promise<string>;
 }
 
@@ -30,7 +30,8 @@ export async function createBenchIssuer(folder: string, algorithm: string): Prom
   };
 }
 
-// The claims in an access token from Keycloak and similar providers, some 800 characters when signed with RS256.
+// Returns the claims in an access token from Keycloak and similar providers. The token has about 800 characters when
+// signed with RS256.
 function claimsOf(id: number): Record<string, unknown> {
   return {
     iss: benchIssuer,

@@ -75,7 +75,7 @@ function row(name: string, us: number): void {
   console.log(`| ${name} | ${us.toFixed(2)} |`);
 }
 
-/** Creates requests like the gateway does. Each has a new string for the header. */
+/** Creates requests like the gateway does. Each request has a new string for the header. */
 function requestWith(token: string, connection: object = {}): () => CredentialRequest {
   const bytes = Buffer.from(`Bearer ${token}`);
   return () => {
@@ -84,7 +84,7 @@ function requestWith(token: string, connection: object = {}): () => CredentialRe
   };
 }
 
-/** Returns the µs for one warm `admit` that returns no promise. */
+/** Returns the time in µs for a warm `admit` that returns no promise. */
 function timeSync(admit: BearerAuth["admit"], request: () => CredentialRequest, calls = 300_000): number {
   const run = (count: number): void => {
     for (let call = 0; call < count; call += 1) admitOrRefuse(admit, request());
@@ -104,7 +104,7 @@ function admitOrRefuse(admit: BearerAuth["admit"], request: CredentialRequest): 
   }
 }
 
-/** Returns the µs for one `admit` with a new token, one after the other. */
+/** Returns the time in µs for an `admit` with a new token. The calls run one after the other. */
 async function timeNew(admit: BearerAuth["admit"], tokens: readonly string[]): Promise<number> {
   const requests = tokens.map((token) => requestWith(token)());
   const startMs = performance.now();

@@ -27,7 +27,7 @@ const get = { httpMethod: "GET", header: {}, body: undefined };
 const post = { httpMethod: "POST", header: { "content-type": "application/json" } };
 const imported = create(ImportBooksRequestSchema, { books: makeBooks(booksMax) });
 
-/** Typical messages as JSON over REST: one book and book lists, from the server and from the client. */
+/** Scenarios with typical messages as JSON over REST. The server or the client sends one book or a list of books. */
 export const bookScenarios: readonly Scenario[] = [
   {
     ...scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),

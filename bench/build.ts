@@ -16,14 +16,14 @@ const outFolder = join(project, "node_modules/.bench");
 /**
  * Builds the packages, and the `bench/starts` programs, which import the packages as they are published.
  *
- * Programs in TypeScript would first strip types, which takes longer than everything else until their first response.
+ * Programs in TypeScript would first strip types, which takes longer than all other work until their first response.
  */
 export function buildPrograms(): Built {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: project, stdio: "inherit" });
   rmSync(outFolder, { recursive: true, force: true });
   execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.starts.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
-  // Resolved before the workspace's packages, which are sources.
+  // Node finds these packages before the workspace's packages, which are sources.
   mkdirSync(join(outFolder, "node_modules/@plantstore"), { recursive: true });
   for (const name of ["gateway", "http-engine"]) {
     symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@plantstore", name));

@@ -7,7 +7,7 @@ import { type Scenario, server, type Subject } from "./scenarios.ts";
 
 const titles = { small: "a message of 16 bytes", book: "a book" };
 
-/** Scenarios that measure clients, each of which calls a separate server. */
+/** Scenarios that measure clients. Each client calls a separate server. */
 export const clientScenarios: readonly Scenario[] = (["small", "book"] as const).map((calls) => ({
   name: `client-${calls}`,
   title: `The caller's side: ${titles[calls]} both ways as unary gRPC, one connection, 64 callers`,

@@ -12,13 +12,13 @@ import { usageOf } from "./native-process.ts";
 import { replyLimitMs } from "./running-server.ts";
 import { median } from "./summary.ts";
 
-/** How often each program is started, after a first time that fills the file and code caches. */
+/** Number of measured starts of each program. An additional first start fills the file and code caches. */
 const starts = 11;
 
-/** The pause between two starts, in ms, in which the last one's processes exit. */
+/** Pause between two starts, in ms, in which the processes of the last start exit. */
 const pauseMs = 50;
 
-/** The peers, which `npm ci --prefix bench/peers` installs. */
+/** The folder with the peers, which `npm ci --prefix bench/peers` installs. */
 const peers = join(import.meta.dirname, "peers");
 
 /** A program as a user starts it, without any bench code in its process. */
@@ -29,7 +29,7 @@ interface Program {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** One start. */
+/** The time and resources of one start. */
 interface Start {
   readonly ms: number;
   readonly cpuMs: number;
@@ -37,8 +37,8 @@ interface Start {
 }
 
 /**
- * Measures how long programs take from process start to the response to a first call, DeletePlant as Connect JSON. The
- * figures are medians, and the starts alternate. The first program is the floor.
+ * Measures how long programs take from process start to the response to their first call, which is DeletePlant as
+ * Connect JSON. The figures are medians, and the starts of all programs alternate. The first program is the floor.
  */
 export async function measureColdStarts(): Promise<readonly StartFigures[]> {
   const { command, programOf } = buildPrograms();
@@ -54,7 +54,7 @@ export async function measureColdStarts(): Promise<readonly StartFigures[]> {
     serve,
   ];
   const startsByProgram = new Map<Program, Start[]>(programs.map((program) => [program, []]));
-  // A plant for each start, so that each call deletes one.
+  // The store has a plant for each start, so that each call deletes a plant.
   for (let plant = 0; plant <= starts; plant += 1) {
     for (const program of programs) {
       const start = await startOnce(program, token, plant);
@@ -66,7 +66,7 @@ export async function measureColdStarts(): Promise<readonly StartFigures[]> {
   return toFigures([...startsByProgram]);
 }
 
-/** Prepares a store in a file, a token and a folder for compiled code. Returns the program that serves them. */
+/** Prepares a store in a file, a token and a folder for compiled code. Returns the program that serves the store. */
 function prepareCommand(command: string, folder: string): { readonly serve: Program; readonly token: string } {
   const environment = {
     TMPDIR: folder,
@@ -139,12 +139,12 @@ async function callOnce(port: number, token: string, plant: number): Promise<num
 }
 
 /**
- * Returns the CPU time that a process's threads have used in ms. The process's own time in /proc has a resolution of 10
- * ms.
+ * Returns the CPU time in ms that a process's threads have used. The process's total time in /proc has a resolution of
+ * only 10 ms.
  */
 function cpuMsOf(pid: number | undefined): number {
   const threads = `/proc/${String(pid)}/task`;
-  // Documentation/scheduler/sched-stats.rst: a task's first figure is its time on a CPU, in ns.
+  // A task's first figure in schedstat is its time on a CPU, in ns (Documentation/scheduler/sched-stats.rst).
   const timesNs = readdirSync(threads).map((thread) =>
     Number.parseInt(readFileSync(join(threads, thread, "schedstat"), "latin1"), 10),
   );

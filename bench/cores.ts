@@ -4,10 +4,12 @@ import { readFileSync } from "node:fs";
 /** The core that is reserved for the server under load. */
 export const serverCore = 0;
 
-/** The load generators' core. */
+/** The core that is reserved for load generators. */
 export const loadCore = 1;
 
-/** Whether processes can be pinned to cores. Otherwise server and load share them, and figures are less accurate. */
+/**
+ * Whether processes can be pinned to cores. Otherwise, server and load share the cores, and figures are less accurate.
+ */
 export const canPin: boolean = spawnSync("taskset", ["--version"], { stdio: "ignore" }).error === undefined;
 
 /** Returns the command line that runs a command on one core, if that is possible. */
@@ -25,7 +27,7 @@ export const tickUs: number = 10_000;
 export function busyUs(core: number): number | undefined {
   const line = readStat().match(new RegExp(`^cpu${String(core)} (.*)$`, "m"))?.[1];
   if (line === undefined) return undefined;
-  // proc_stat(5): user nice system idle iowait irq softirq steal. The other values are contained in these.
+  // The values are user nice system idle iowait irq softirq steal (proc_stat(5)). Later values are contained in them.
   const ticks = line.split(" ").map(Number);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = ticks;
   return (user + nice + system + irq + softIrq + steal) * tickUs;

@@ -17,10 +17,10 @@ import {
   type Subject,
 } from "./scenarios.ts";
 
-/** Requests that differ in id, trace and field order, as different callers' requests do. */
+/** Number of requests that differ in id, trace and field order, like the requests of different callers. */
 const variedRequests = 100;
 
-/** Requests on a connection before its client closes it, on average. */
+/** Average number of requests on a connection before its client closes it. */
 const requestsPerConnection = 10;
 
 const variedShape: LoadShape = {
@@ -41,7 +41,9 @@ const tlsEnvironment = { BENCH_CERT: cert, BENCH_KEY: key };
 
 const http1Subjects = [nodeHttp, own, ownOnNode, ...installedPeers("fastify"), ...nativeSubjects("rest")];
 
-/** DeletePlant as it is called in production, by different callers, on short connections, and over TLS. */
+/**
+ * Scenarios in which DeletePlant is called as in production, by different callers, on short connections, or over TLS.
+ */
 export const deployedScenarios: readonly Scenario[] = [
   overHttp1(
     "rest-varied",

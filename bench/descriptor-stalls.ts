@@ -1,7 +1,7 @@
 /**
- * Measures how long one upstream's new descriptors delay calls to another upstream in the proxy. Reports the slowest
- * call among those that are sent one after the other while the descriptors are reloaded, and how long the reload takes.
- * `npx node bench/descriptor-stalls.ts [--rounds 5]`
+ * Measures how long one upstream's new descriptors delay calls to another upstream in the proxy. Calls are sent one
+ * after the other while the descriptors are reloaded. The program reports the slowest call, and how long the reload
+ * takes. `npx node bench/descriptor-stalls.ts [--rounds 5]`
  */
 import { writeFileSync } from "node:fs";
 import { Agent, get } from "node:http";
@@ -23,7 +23,10 @@ import { createTempFolder } from "../packages/testing/src/process/temp-folder.ts
 import { numberFlags } from "./options.ts";
 import { median } from "./summary.ts";
 
-/** An upstream's descriptors. Each file has messages, and a service with an RPC for each of the first messages. */
+/**
+ * The size of an upstream's descriptors. Each file has messages, and a service with an RPC for each of the first
+ * messages.
+ */
 interface Shape {
   readonly files: number;
   readonly messagesPerFile: number;

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Percentiles } from "./load/load.ts";
 
-/** How much the ratios in two rounds, or on two machines, may differ before the difference is reported. */
+/** Maximum difference between the ratios in two rounds, or on two machines, that is not reported. */
 export const roundsDifferMax = 0.15;
 
 /** This project's server. */
@@ -15,7 +15,7 @@ export const ownNodeName = "plantstore on node's HTTP";
 /** This project's server with grpc-js handlers. */
 export const ownHandlersName = "plantstore, handlers of grpc-js";
 
-/** This project's server on an SQLite file. The others keep their plants in memory. */
+/** This project's server on an SQLite file. All other servers keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
 
 /** This project's server on an SQLite file, with the log that `plantstore serve` writes. */
@@ -23,34 +23,34 @@ export const ownLoggedName = "plantstore on SQLite, with its log";
 
 /** The bench's results, from which the tables and the docs' pictures are generated. */
 export interface Figures {
-  /** Comparisons by turns, by scenario. */
+  /** Comparisons of servers in turns, by scenario. */
   readonly calls?: Readonly<Record<string, CallFigures>>;
   /** Latency at fixed rates, by protocol. */
   readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
-  /** From process start to the first response. The first program is the floor. */
+  /** The cost of each program from process start to the first response. The first program is the floor. */
   readonly starts?: readonly StartFigures[];
   /** Resident memory after many calls, by scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
   /** How long a 10 MB list delays other requests, by scenario. */
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
-  /** Several processes on one port. */
+  /** The cost of calls to several processes on the same port. */
   readonly workers?: WorkerFigures | undefined;
-  /** What plants, deletions and their records cost in a database. */
+  /** The cost of plants, deletions and their records in a database. */
   readonly scale?: ScaleFigures;
 }
 
-/** One comparison by turns. */
+/** A comparison of servers in turns. */
 export interface CallFigures {
   readonly measured: Measured;
-  /** The first one is the floor. */
+  /** The servers' figures. The first server is the floor. */
   readonly servers: readonly ServerFigures[];
   /** The highest share of the server's core that other processes used in a turn. */
   readonly foreignLoad: number;
 }
 
-/** When and where something was measured. */
+/** The date and the machine of a measurement. */
 export interface Measured {
-  /** The day, as 2026-11-21. */
+  /** The day, such as 2026-11-21. */
   readonly date: string;
   readonly node: string;
   readonly cores: number;
@@ -62,7 +62,7 @@ export interface ServerFigures {
   readonly cpuUs: number;
   readonly leastCpuUs: number;
   readonly timesFloor: number;
-  /** The lowest and the highest median in a round, if they differ by more than {@link roundsDifferMax}. */
+  /** The lowest and the highest median ratio in a round, if they differ by more than {@link roundsDifferMax}. */
   readonly timesFloorRange?: readonly [number, number];
   /** The ratio between the two lowest CPU times. */
   readonly leastTimesFloor: number;
@@ -72,11 +72,11 @@ export interface ServerFigures {
   readonly rssLoadedBytes: number;
 }
 
-/** One server's latency at each rate that it kept up with. */
+/** A server's latency at each rate with which it kept up. */
 export interface RateFigures {
   readonly name: string;
   readonly steps: readonly RateStep[];
-  /** The requests per second at saturation. */
+  /** The server's requests per second at saturation. */
   readonly requestsPerSMax?: number;
   /** The latency at shares of this server's own maximum, by percent. */
   readonly atShares?: Readonly<Record<string, RateStep>>;
@@ -88,7 +88,10 @@ export interface RateStep {
   readonly latencyUs: Percentiles;
 }
 
-/** How long one program takes to its first response, and the resources used until then. Medians over its starts. */
+/**
+ * The time until a program's first response, and the resources used until the response. The figures are medians over
+ * the program's starts.
+ */
 export interface StartFigures {
   readonly name: string;
   readonly ms: number;
@@ -98,7 +101,7 @@ export interface StartFigures {
   readonly rssTimesFloor: number;
 }
 
-/** How long a small request waits on one server while a large response is encoded and sent. */
+/** The time for which a small request waits on a server while a large response is encoded and sent. */
 export interface StallFigures {
   readonly name: string;
   readonly ms: number;
@@ -110,49 +113,55 @@ export interface MemoryFigures {
   readonly rssBytes: readonly number[];
 }
 
-/** The cost of a REST call on several processes that share a port, compared with one process. Medians of all turns. */
+/**
+ * The cost of a REST call on several processes that share a port, compared with a single process. The figures are
+ * medians over all turns.
+ */
 export interface WorkerFigures {
   readonly workers: number;
-  /** The CPU time per call in all processes as a multiple of that in a single process, by turn. */
+  /** The CPU time per call in all processes, as a multiple of the CPU time in a single process, by turn. */
   readonly timesOne: number;
-  /** The multiple for processes that each have a separate port and part of the load. */
+  /** The same multiple for processes that each have a separate port and part of the load. */
   readonly apartTimesOne: number;
 }
 
-/** What plants, deletions and their records cost in PostgreSQL. CPU times are the lowest in all turns, per deletion. */
+/**
+ * The cost of plants, deletions and their records in PostgreSQL. CPU times are per deletion, and the lowest in all
+ * turns.
+ */
 export interface ScaleFigures {
   readonly measured: Measured;
   /** The machine's load average over five minutes, which includes the measurement. */
   readonly loadAverage: number;
-  /** Bytes for a plant in its table, and in the index. */
+  /** Number of bytes for a plant in the table. `plantIndexBytes` is the number in the index. */
   readonly plantTableBytes: number;
   readonly plantIndexBytes: number;
-  /** Bytes for a deletion record with all indexes, and the share that is the index by plant. */
+  /** Number of bytes for a deletion record with all indexes. `recordIndexBytes` is the number in the index by plant. */
   readonly recordBytes: number;
   readonly recordIndexBytes: number;
-  /** Write-ahead log for a deletion, without page images. */
+  /** Number of bytes that a deletion adds to the write-ahead log, without page images. */
   readonly walBytes: number;
-  /** The bytes after a checkpoint, with images. */
+  /** The bytes in the write-ahead log after a checkpoint, with page images. */
   readonly afterCheckpoint: CheckpointFigures;
-  /** CPU time of the one process that replays the log on a standby. */
+  /** CPU time per deletion in the process that replays the write-ahead log on a standby. */
   readonly replayUs: number;
-  /** CPU time that a process with the store uses, without HTTP, with the largest batches. */
+  /** CPU time that a process with the store uses per deletion, without HTTP, with the largest batches. */
   readonly storeUs: number;
-  /** CPU time that the server uses for one process, by batch size. */
+  /** CPU time that the database server uses for one process, by batch size. */
   readonly oneProcess: readonly BatchFigures[];
   readonly twoProcesses: BatchFigures;
-  /** CPU time that the server uses for an id in a statement with a thousand ids. */
+  /** CPU time that the database server uses per id in a statement with a thousand ids. */
   readonly thousandUs: number;
   readonly citus?: CitusFigures;
 }
 
-/** The cost of a deletion for the server, by mean batch size. */
+/** The cost of a deletion for the database server, by mean batch size. */
 export interface BatchFigures {
   readonly batch: number;
   readonly serverUs: number;
 }
 
-/** The log that a deletion writes after a checkpoint, with how many deletions, plants and records there are. */
+/** The size of the log that a deletion writes after a checkpoint, and the numbers of deletions, plants and records. */
 export interface CheckpointFigures {
   readonly walBytes: number;
   readonly deletions: number;
@@ -166,7 +175,7 @@ export interface CitusFigures {
   readonly points: readonly CitusPoint[];
 }
 
-/** One number of shards and batch size. The workers' CPU time is the total for both. */
+/** The cost with a number of shards and a batch size. The workers' CPU time is the total for both workers. */
 export interface CitusPoint {
   readonly shards: number;
   readonly batch: number;
@@ -181,7 +190,7 @@ export function readFigures(): Figures {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
 }
 
-/** Records new figures, and keeps the others. */
+/** Records new figures, and keeps all other figures. */
 export function recordFigures(part: Figures): void {
   const before = readFigures();
   const merged: Record<string, unknown> = { ...before };
@@ -202,7 +211,7 @@ function isParts(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Rounds to four digits, which is more precise than two runs agree on. */
+/** Rounds to four digits. The difference between two runs is larger than the rounding error. */
 function shorten(_: string, value: unknown): unknown {
   return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 }

@@ -1,8 +1,8 @@
 /**
  * Compares two gateway builds in one process, without sockets and load generators. Requests are passed to the HTTP
- * servers as bytes. Sockets and the kernel do not affect the figures, so it shows what a change in a few lines costs.
- * On a busy machine, two copies of one build differ by up to 5 %. `npx node bench/in-process.ts [--against REV]
- * [--calls 250] [--rounds 150]`
+ * servers as bytes. Sockets and the kernel do not affect the figures, so the figures show the cost of a change in a few
+ * lines. On a busy machine, two copies of the same build differ by up to 5 %. `npx node bench/in-process.ts [--against
+ * REV] [--calls 250] [--rounds 150]`
  */
 import { existsSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -34,7 +34,7 @@ const { values } = parseArgs({
 /** Sends a request and resolves when its response is complete. */
 type Send = (request: Buffer) => Promise<void>;
 
-/** One build on one HTTP server. */
+/** A gateway build on an HTTP server. */
 interface Contender {
   readonly name: string;
   readonly send: Send;
@@ -53,7 +53,7 @@ class FakeSocket extends Socket {
 
   override _read(): void {}
 
-  // Called once for a response, because the servers write one of these sizes in one write.
+  // Called once for a response, because the servers send responses of these sizes in a single write.
   override _write(_chunk: unknown, _encoding: string, done: () => void): void {
     done();
     this.#respond();
@@ -64,13 +64,14 @@ class FakeSocket extends Socket {
     this.#respond();
   }
 
-  // Responds after the turn, when node has finished the response. Otherwise the next request would count as pipelined.
+  // Calls the callback after the event loop turn, when node has finished the response. Otherwise, the next request
+  // would be pipelined.
   #respond(): void {
     setImmediate(this.#onResponse);
   }
 }
 
-/** The rounds before the measurement, in which V8 compiles the code. */
+/** Number of rounds before the measurement, in which V8 compiles the code. */
 const warmUpRounds = 24;
 
 const books = makeBooks(booksMax);
@@ -105,7 +106,7 @@ process.exit();
 
 /** Returns each contender's CPU time per call, in µs, by round. */
 async function measure(request: Buffer): Promise<number[][]> {
-  // Large messages take longer, so fewer are enough.
+  // Large messages take longer, so fewer calls are enough.
   const count = Math.max(20, Math.round(calls / Math.max(1, request.byteLength / 1_000)));
   const figures = contenders.map((): number[] => []);
   for (const { send } of contenders) await repeat(send, request, count * warmUpRounds);
@@ -125,7 +126,7 @@ async function repeat(send: Send, request: Buffer, count: number): Promise<void>
   for (let call = 0; call < count; call++) await send(request);
 }
 
-/** Returns the first decile and the median, because other processes only ever add to a round. */
+/** Returns the first decile and the median, because other processes can only make a round slower. */
 function format(figures: readonly number[]): string {
   const sorted = figures.toSorted((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(2);
@@ -145,7 +146,7 @@ async function openOnEngine(folder: string): Promise<Send> {
 }
 
 async function openOnNode(folder: string): Promise<Send> {
-  // The second path is from before the gateway was split into packages.
+  // Checkouts from before the gateway was split into packages have the second path.
   const path = ["packages/http/src/node/index.ts", "packages/gateway/src/node/index.ts"].find((candidate) =>
     existsSync(join(folder, candidate)),
   );
@@ -170,7 +171,7 @@ async function openMounted(folder: string): Promise<Send> {
 }
 
 function openServer(server: Server): Send {
-  // A connection is idle while the other contenders are measured.
+  // The keep-alive timeout is disabled, because a connection is idle while the other contenders are measured.
   server.keepAliveTimeout = 0;
   const socket = new FakeSocket();
   server.emit("connection", socket);

@@ -18,7 +18,7 @@ import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
 import { buildStep } from "../packages/testing/src/process/build-step.ts";
 
-/** This project's server with the library as grpc-js handlers, in the ts-proto messages. */
+/** This project's server with the library as grpc-js handlers, which use ts-proto messages. */
 export const ownWithHandlers: Subject = {
   ...server(ownHandlersName, "peers/library-handlers-gateway"),
   build: generateStubs,
@@ -39,7 +39,10 @@ async function generateStubs(): Promise<void> {
 
 const books = makeBooks(booksMax);
 
-/** Typical messages over gRPC: one or a hundred books with a dozen fields and some 375 bytes each. */
+/**
+ * Scenarios with typical messages over gRPC. A message has one or a hundred books, with a dozen fields and about 375
+ * bytes each.
+ */
 export const libraryScenarios: readonly Scenario[] = [
   scenario(
     "grpc-get-book",
@@ -88,7 +91,7 @@ export function libraryCall<Desc extends DescMessage>(rpc: string, desc: Desc, r
   };
 }
 
-/** Returns a function that throws unless a message equals the expected one. The order in maps is irrelevant. */
+/** Returns a function that throws unless a message equals the expected message. The order in maps is irrelevant. */
 export function sameAs<Desc extends DescMessage>(
   desc: Desc,
   expected: MessageShape<Desc>,

@@ -67,7 +67,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** Returns the scenarios with figures in the docs, or `undefined` for all. */
+/** Returns the scenarios with figures in the docs, or `undefined` for all scenarios. */
 function defaultNames(ofCalls: boolean): readonly string[] | undefined {
   if (values.watched) return watchedNames;
   if (values.stalls) return ["rest-list-100-books"];

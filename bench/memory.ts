@@ -2,18 +2,19 @@ import { ownName, type MemoryFigures } from "./figures.ts";
 import { startServer } from "./server-process.ts";
 import { type Scenario, type Subject } from "./scenarios.ts";
 
-/** Calls between two memory samples. */
+/** Number of calls between two memory samples. */
 const callsPerSample = 1_000_000;
 
-/** Samples after the first one, which is taken when the server has started. */
+/** Number of memory samples after the first sample, which is taken when the server has started. */
 const samples = 2;
 
 /** Seconds under load between two call counts. */
 const stepS = 5;
 
 /**
- * Measures resident memory after a garbage collection, at the start, after one million calls and after two million.
- * Only for the floor and this project's server, because two million calls take the slowest peer a quarter of an hour.
+ * Measures resident memory after a garbage collection, at the start, after one million calls and after two million
+ * calls. Only the floor and this project's server are measured, because two million calls take the slowest peer a
+ * quarter of an hour.
  */
 export async function measureMemory({ subjects, load }: Scenario): Promise<readonly MemoryFigures[]> {
   const figures: MemoryFigures[] = [];

@@ -9,10 +9,10 @@ import { collectPath, countPath, echoPath, streamedBytes, uploadPath } from "./s
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
 
-/** Messages in a stream whose fixed cost matters. */
+/** Number of messages in a stream whose fixed cost matters. */
 const fewMessages = 100;
 
-/** Messages in a stream whose fixed cost is negligible. */
+/** Number of messages in a stream whose fixed cost is negligible. */
 const streamedMessages = 10_000;
 
 const subjects: readonly Subject[] = [
@@ -47,7 +47,7 @@ const upload: LoadShape = {
 
 const smallUpload: LoadShape = { ...upload, body: Buffer.alloc(MiB, "x"), connections: 16 };
 
-/** Equal messages in both directions, over REST and over the Connect protocol in JSON. */
+/** Streams of equal messages, in both directions, over REST and over the Connect protocol in JSON. */
 const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { readonly shape: LoadShape })[] = [
   {
     name: "rest-stream",
@@ -93,7 +93,7 @@ const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { r
   },
 ];
 
-/** Scenarios in which messages dominate the cost: large ones that are echoed, and streams with many. */
+/** Scenarios in which messages dominate the cost, because large messages are echoed, or streams have many messages. */
 export const messageScenarios: readonly Scenario[] = [
   scenario("grpc-64k", "64 KiB both ways as unary gRPC, 8 connections of 4 streams", echo(64 * KiB, 8, 4)),
   scenario("grpc-1m", "1 MiB both ways as unary gRPC, 4 connections of 2 streams", echo(MiB, 4, 2)),

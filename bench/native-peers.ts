@@ -5,7 +5,7 @@ import { buf, testProtoFolder } from "../test/support/clients/client-recipe.ts";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { hasProgram, toolsFolder } from "../packages/testing/src/process/tools-folder.ts";
 
-/** Peers in a compiled language, in one program whose source is in `peers/<folder>`. */
+/** Peers in a compiled language. A language's peers are in one program, whose source is in `peers/<folder>`. */
 export interface NativePeer {
   /** The library or framework that serves gRPC. */
   readonly grpc: string;
@@ -16,11 +16,11 @@ export interface NativePeer {
   readonly canBuild: boolean;
   /** The built program's path, outside the checkout. */
   readonly program: string;
-  /** Generates its messages and compiles it. Rejects with the failing step's output. */
+  /** Generates the program's messages and compiles the program. Rejects with the failing step's output. */
   readonly build: () => Promise<void>;
 }
 
-/** How to build a peer in its folder. */
+/** The steps that build a peer in its folder. */
 interface Recipe {
   readonly folder: string;
   readonly grpc: string;
@@ -35,7 +35,7 @@ const workspace = [projectFolder, `--config=${join(peersFolder, "buf.workspace.y
 const plantsPath = `--path=${join(peersFolder, "proto/plantstore")}`;
 const libraryPath = `--path=${join(testProtoFolder, "library")}`;
 
-/** The arguments with which buf finds the definition for the peers' plant store, which is separate. */
+/** The arguments with which buf finds the separate definition for the peers' plant store. */
 export const plants: readonly string[] = [...workspace, plantsPath];
 /** The arguments with which buf finds the library's definition. */
 export const library: readonly string[] = [...workspace, libraryPath];

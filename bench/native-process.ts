@@ -7,9 +7,9 @@ import { replyLimitMs, stop, type RunningServer, type Usage } from "./running-se
 const bytesPerKiB = 1_024;
 
 /**
- * Starts a server that does not run on node, and waits until it listens. Its first output line is its port. The program
- * then collects garbage and writes a line for each input line, and exits when its input ends. Rejects when it exits
- * before it listens.
+ * Starts a server that does not run on node, and waits until it listens. The program first prints its port. For each
+ * input line, the program collects garbage and writes a line. It exits when its input ends. Rejects if the program
+ * exits before it listens.
  */
 export async function startNativeServer(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
   // taskset executes the program in its own process, so the child is the server.
@@ -41,7 +41,7 @@ export async function startNativeServer(program: string, environment: NodeJS.Pro
 export function usageOf(pid: number | undefined): Usage {
   const folder = `/proc/${String(pid)}`;
   // The name in parentheses may contain spaces (proc_pid_stat(5)). Utime and stime are the 12th and 13th field after
-  // it.
+  // the name.
   const stat = readFileSync(`${folder}/stat`, "latin1");
   const fields = stat.slice(stat.lastIndexOf(") ") + 2).split(" ");
   const rssKiB = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`${folder}/status`, "latin1"))?.[1];

@@ -28,7 +28,7 @@ export function parseOptions(
 }
 
 /**
- * Returns the numbers that this program's flags have, with defaults.
+ * Returns the numbers in this program's flags, or the defaults for missing flags.
  *
  * @throws TypeError for an unknown flag
  */

@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 import { request as requestOverTls } from "node:https";
 import { type LoadShape, originOf } from "./load/load.ts";
 
-/** Sends one request from a load, and rejects unless the response is the expected one. */
+/** Sends one request from a load, and rejects unless the response is as expected. */
 export type Probe = (port: number) => Promise<void>;
 
 /** Returns a probe over HTTP/1.1 that requires a 2xx status. */
@@ -35,7 +35,7 @@ export function grpcProbe(shape: LoadShape): Probe {
   };
 }
 
-/** Returns a probe over HTTP/2 that checks the response message. @param check - throws if it is unexpected */
+/** Returns a probe over HTTP/2 that checks the response message. @param check - throws if the message is unexpected */
 export function grpcResponseProbe(shape: LoadShape, check: (message: Uint8Array) => void): Probe {
   return async (port) => {
     const session = openSession(shape, port);

@@ -20,7 +20,7 @@ import { http1Load, http2Load, type Scenario, server, type Subject } from "./sce
 /** A proxy that does not run on node. */
 interface Native {
   readonly subject: Subject;
-  /** The program that builds or installs it. */
+  /** The program that builds or installs the proxy. */
   readonly needs: string;
   readonly canBuild: boolean;
 }
@@ -71,7 +71,7 @@ function grpc(name: string, what: string, shape: LoadShape, check: (message: Uin
   return { name, title, shape, load: http2Load(shape), probe: grpcResponseProbe(shape, check), ...compared([envoy]) };
 }
 
-/** Returns the first peer, which is the baseline, this project's proxy and the other peers, if they can be built. */
+/** Returns the peers that can be built, and this project's proxy. The first peer is the baseline. */
 function compared([first, ...others]: readonly [Native, ...Native[]]): Pick<Scenario, "subjects" | "absent"> {
   const absent = [first, ...others].filter(({ canBuild }) => !canBuild);
   return {
@@ -85,7 +85,7 @@ function subjectOf({ canBuild, subject }: Native): Subject[] {
 }
 
 function native(name: string, program: string, needs: string, build: () => Promise<void>): Native {
-  // Uses a single thread, because more would only compete for the one core.
+  // The proxy has a single thread, because more threads would only compete for the server's only core.
   const subject = { ...server(name, "servers/native-proxy", { PROXY: program, GOMAXPROCS: "1" }), build };
   return { subject, needs, canBuild: hasProgram(needs) };
 }

@@ -5,22 +5,23 @@ import type { Scenario } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/** The offered requests per second, in the order in which they are tried until a server does not keep up. */
+/** The offered rates in requests per second. They are tried in this order until a server does not keep up. */
 const rates = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 
-/** Shares of a server's own maximum, in percent. Servers run at these rates, unlike at saturation. */
+/** Shares of a server's own maximum, in percent. Servers in production run at these rates, not at saturation. */
 const shares = [50, 80];
 
 const warmUpS = 2;
 
 /**
- * One-second turns for each server at a rate. h2load sends on all connections at the same time. At the lowest rate, one
- * of 78 bursts is more than a hundredth of the requests. A single disturbance therefore determines a turn's p99.
+ * Number of one-second turns for each server at a rate. h2load sends on all connections at the same time. At the lowest
+ * rate, each of 78 bursts is more than a hundredth of the requests. A single disturbance therefore determines a turn's
+ * p99.
  */
 const turns = 7;
 const turnS = 1;
 
-/** A server that responds to a lower share of the offered requests does not keep up. */
+/** Minimum share of the offered requests to which a server must respond to keep up. */
 const keptUp = 0.95;
 
 interface Measured extends RateFigures {
@@ -29,8 +30,8 @@ interface Measured extends RateFigures {
 }
 
 /**
- * Measures some of a scenario's servers at increasing rates. Latencies are medians over turns, in which the servers are
- * loaded one after the other. Requires h2load.
+ * Measures some of a scenario's servers at increasing rates. Latencies are medians over turns. In a turn, the servers
+ * are loaded one after the other. The function requires h2load.
  */
 export async function measureRates(
   { subjects, shape, load }: Scenario,

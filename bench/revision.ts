@@ -3,7 +3,7 @@ import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, sy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** Another commit's checkout, which is removed when it is disposed of. */
+/** A checkout of another commit, which is removed when it is disposed of. */
 export interface Revision {
   /** The commit's short hash. */
   readonly name: string;
@@ -42,7 +42,7 @@ function linkPackages(installed: string, checkout: string): void {
   }
 }
 
-/** Returns the folders of a checkout's packages. Before packages/ existed, they were in src/. */
+/** Returns the folders of a checkout's packages. Before packages/ existed, packages were in src/. */
 function packagesOf(checkout: string): string[] {
   const packages = globSync(join(checkout, "packages/*/package.json"));
   return (packages.length > 0 ? packages : globSync(join(checkout, "src/*/package.json"))).map((file) => dirname(file));

@@ -1,20 +1,20 @@
 /**
- * Measures how the cost of REST routing grows with the rule count. Compiles the rules at the start, and for each
- * request finds a path's rule and extracts its variables, over all rules and over the same ten.
+ * Measures how the cost of REST routing grows with the rule count. The rules are compiled at the start. Each request
+ * finds the rule for a path and extracts the path's variables. Requests match all rules, or the same ten rules.
  *
- * Runs in one process without sockets, whose cost would hide that of routing. Run it alone, as `npx node
- * bench/routes.ts`.
+ * The program runs in one process without sockets, whose cost would hide the cost of routing. Run no other program at
+ * the same time. `npx node bench/routes.ts`
  */
 import { compileRestRoutes, type RestRoutes } from "../packages/protocols/src/rest/rules/index.ts";
 import { Health } from "../packages/gateway/src/health/index.ts";
 import { median } from "./summary.ts";
 
 const ruleCounts = [10, 1000, 10_000] as const;
-/** The smallest table's rules, which every table has. */
+/** Number of rules in the smallest table. Every table has these rules. */
 const sameRules = ruleCounts[0];
 const rounds = 5;
 const requestsPerRound = 500_000;
-// Enough different paths that the processor's caches do not hold their results.
+// Maximum number of different paths. There are enough paths that the processor's caches do not hold their results.
 const pathsMax = 4096;
 
 /** A rule with only a method and a path. */
@@ -68,14 +68,14 @@ interface Request {
 
 function requestsOf(cases: readonly Case[]): readonly Request[] {
   return Array.from({ length: pathsMax }, (_, at) => {
-    // The stride is coprime with the counts, so that all rules are used, in a mixed order.
+    // The stride is coprime with the rule counts, so that all rules are used in a mixed order.
     const each = cases[(at * 7919) % cases.length];
     if (each === undefined) throw new Error("no rules");
     return { httpMethod: each.httpMethod, path: flat(each.path(1000 + at)) };
   });
 }
 
-// Returns a flat string, like one that is read from a socket, instead of a rope with concatenated parts.
+// Returns a flat string, like a string that is read from a socket, instead of a rope with concatenated parts.
 function flat(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
@@ -102,7 +102,7 @@ const subjects = ruleCounts.map((count) => {
   const same = requestsOf(cases.slice(0, sameRules));
   return { count, cases, routes: compile(cases), requests: requestsOf(cases), same };
 });
-// Rounds alternate between the counts, so that a disturbance affects all counts.
+// Rounds alternate between the rule counts, so that a disturbance affects all rule counts.
 const timings = Array.from({ length: rounds + 1 }, () =>
   subjects.map(({ cases, routes, requests, same }) => ({
     match: matchNs(routes, requests),

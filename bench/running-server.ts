@@ -3,7 +3,7 @@ import { once } from "node:events";
 
 /** The resources that a server has used since it started. */
 export interface Usage {
-  /** User and system time in all its threads. */
+  /** User and system time in all threads of the server. */
   readonly cpuUs: number;
   readonly rssBytes: number;
 }
@@ -12,17 +12,17 @@ export interface Usage {
 export interface RunningServer {
   readonly port: number;
   usage(): Promise<Usage>;
-  /** The usage after a garbage collection. */
+  /** Returns the server's usage after a garbage collection. */
   settle(): Promise<Usage>;
   stop(): Promise<void>;
 }
 
-/** How long a server may take to listen or to respond, in ms. */
+/** Maximum time in ms until a server listens or responds. */
 export const replyLimitMs = 30_000;
 
 /**
  * Stops a server, and returns when it has exited. A node program exits when its channel is disconnected, and then saves
- * its compiled code for the next start. Any other program is killed, and so is one that does not exit in time.
+ * its compiled code for the next start. Any other program, and a node program that does not exit in time, is killed.
  */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -35,13 +35,13 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Returns a server program's next message. Rejects when the message has another kind, when the program exits first, and
+ * Returns a server program's next message. Rejects if the message has another kind, if the program exits first, and
  * after a timeout.
  */
 export function nextMessage<M extends { readonly kind: string }>(child: ChildProcess, kind: M["kind"]): Promise<M> {
   return new Promise((resolve, reject) => {
     const settle = (message: M | Error): void => {
-      // A gateway sends this message to the process that hands over connections to it.
+      // A gateway sends this message to the process that hands over connections to the gateway.
       if ("gateway" in message) return;
       clearTimeout(limit);
       child.off("message", settle).off("exit", fail);

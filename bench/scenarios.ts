@@ -19,7 +19,7 @@ export interface Scenario {
   readonly load: Load;
   /** Sends one request from the load, to check before the measurement that a server handles it. */
   readonly probe: Probe;
-  /** The servers. The first server is the floor, and the others' results are multiples of it. */
+  /** The servers. The first server is the floor, and all other results are multiples of the floor's result. */
   readonly subjects: readonly Subject[];
   /** A message for each server that cannot be built on this machine, which names what is missing. */
   readonly absent?: readonly string[];
@@ -28,12 +28,15 @@ export interface Scenario {
 /** A server in the comparison. */
 export interface Subject {
   readonly name: string;
-  /** Its program's path. */
+  /** The path to the server's program. */
   readonly program: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** This server's load, if it differs from the scenario's: the same call over another protocol. */
+  /**
+   * The load for this server, if it differs from the scenario's load. The load is then the same call over another
+   * protocol.
+   */
   readonly shape?: LoadShape;
-  /** Builds the program, if it does not run from its source. Rejects when that fails. */
+  /** Builds a program that does not run from its source. Rejects if the build fails. */
   readonly build?: () => Promise<void>;
 }
 
@@ -62,7 +65,7 @@ const connectShape: LoadShape = {
 const tool = "plantstore_v1_PlantService_DeletePlant";
 const revision = "2026-07-28";
 
-/** As clients in the stateless revision send it. */
+/** A tool call, as clients in the stateless MCP revision send it. */
 const toolShape: LoadShape = {
   ...connectShape,
   path: "/mcp",
@@ -116,7 +119,7 @@ export const nodeHttp: Subject = server("node:http", "servers/node-http");
 const nodeNet = server("node:net", "servers/net");
 /** The floor for HTTP/2. */
 export const nodeHttp2: Subject = server("node:http2", "servers/node-http2");
-/** This project's server with its own engine, and with Node's. */
+/** This project's server with the project's own HTTP engine. */
 export const own: Subject = server(ownName, "servers/plantstore");
 export const ownOnNode: Subject = server(ownNodeName, "servers/plantstore", { HTTP_ENGINE: "node" });
 const ownOnSqlite = server(ownSqliteName, "servers/plantstore-sqlite");
@@ -128,7 +131,7 @@ const unbuildable = nativePeers.filter(({ canBuild }) => !canBuild);
 
 /** Returns the servers in other languages that can be built here. */
 export function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
-  // A single thread for Go and Rust, because more would only compete for the server's one core.
+  // Go and Rust have a single thread, because more threads would only compete for the server's only core.
   const environment = { BENCH_TOKEN: benchToken, BENCH_PROTOCOL: protocol, GOMAXPROCS: "1" };
   return buildable.map(({ [protocol]: name, program, build }) => ({ name, program, build, environment }));
 }
@@ -137,7 +140,7 @@ function absentSubjects(protocol: "grpc" | "rest"): string[] {
   return unbuildable.map(({ [protocol]: name, compiler }) => `${name} is not measured: ${compiler} is not on PATH`);
 }
 
-/** All DeletePlant comparisons. Peers need `npm ci --prefix bench/peers` or a compiler. */
+/** The scenarios in which DeletePlant is compared. Peers need `npm ci --prefix bench/peers` or a compiler. */
 export const scenarios: readonly Scenario[] = [
   {
     name: "rest",
@@ -199,7 +202,7 @@ export const scenarios: readonly Scenario[] = [
     ],
     absent: absentSubjects("grpc"),
   },
-  // The gRPC calls with fewer streams on each connection, so that fewer responses share a write.
+  // These gRPC calls have fewer streams on each connection, so that fewer responses share a write.
   ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
     name: `grpc-${String(shape.connections)}x${String(shape.streams)}`,
     title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} streams each`,
@@ -211,7 +214,7 @@ export const scenarios: readonly Scenario[] = [
   })),
 ];
 
-/** Returns the scenario with this project's server from another checkout in addition. */
+/** Returns the scenario, to which this project's server from another checkout is added. */
 export function against({ subjects, ...scenario }: Scenario, { name, folder }: Revision): Scenario {
   const withRevision = (subject: Subject): Subject[] => [
     subject,
@@ -224,8 +227,8 @@ export function against({ subjects, ...scenario }: Scenario, { name, folder }: R
 }
 
 /**
- * Returns the scenario with only this project's server, which runs alone, with metrics, with traces at 1 %, and with
- * both.
+ * Returns the scenario with only this project's server. The server runs without telemetry, with metrics, with traces at
+ * 1 %, and with both.
  */
 export function watched({ subjects, ...scenario }: Scenario): Scenario {
   return {

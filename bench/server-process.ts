@@ -13,8 +13,8 @@ export interface Request {
 export type Reply = { readonly kind: "listening"; readonly port: number } | ({ readonly kind: "usage" } & Usage);
 
 /**
- * Starts a server program on the server's core and waits until it listens; JavaScript and TypeScript run on node. Rejects
- * when the program exits first.
+ * Starts a server program on the server's core and waits until it listens. JavaScript and TypeScript programs run on
+ * node. Rejects if the program exits first.
  */
 export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
   if (![".js", ".ts"].includes(extname(program))) return await startNativeServer(program, environment);
@@ -26,7 +26,9 @@ export function startOnLoadCore(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), program, {});
 }
 
-/** Starts a server program on node, without pinning it to a core. `onStart` gets the process before it listens. */
+/**
+ * Starts a server program on node, without pinning it to a core. `onStart` gets the process before the server listens.
+ */
 export function startAnywhere(
   program: string,
   environment: NodeJS.ProcessEnv,

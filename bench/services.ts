@@ -1,5 +1,6 @@
 /**
- * Measures what many services cost `createGateway`, without their descriptors, as CPU time and retained memory.
+ * Measures the CPU time and retained memory that many services cost in `createGateway`. The services' descriptors are
+ * not included.
  *
  * `npx node --expose-gc bench/services.ts` uses 800 services with four RPCs, each with a rule.
  */
@@ -12,7 +13,7 @@ const serviceCount = 800;
 
 const fieldsOfThing = ["name", "note", "owner", "place", "state"];
 
-/** The four RPCs' rules, by their names. */
+/** The HTTP rules of the four RPCs, by RPC name. */
 const rulesOf = {
   Get: (path: string) => ({ pattern: { case: "get", value: `${path}/{name}` } as const }),
   Create: (path: string) => ({ pattern: { case: "post", value: path } as const, body: "thing" }),
@@ -62,7 +63,7 @@ const retainedMiB = (heapBytes() - before) / 2 ** 20;
 console.log(
   `${serviceCount} services of ${rpcs.length} RPCs: ${tookMs.toFixed(0)} ms of CPU, ${retainedMiB.toFixed(1)} MiB`,
 );
-// Keeps the gateway reachable until here.
+// The call keeps the gateway reachable until the memory is measured.
 await gateway.close();
 
 function respond(): object {

@@ -6,13 +6,13 @@ import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 import { longListBooks } from "../packages/testing/src/gateway/books.ts";
 
-/** How many lists each server sends, after as many that do not count. */
+/** Number of measured lists that each server sends. As many lists are sent before, and not measured. */
 const lists = 5;
 
-/** The pause between two small requests on the other connection, in ms. */
+/** Pause between two small requests on the other connection, in ms. */
 const intervalMs = 1;
 
-/** How long small requests are sent before a list is requested and after it has arrived, in ms. */
+/** Milliseconds for which small requests are sent before a list is requested, and after the list has arrived. */
 const marginMs = 50;
 
 /**
@@ -48,7 +48,7 @@ async function slowestDuringList(port: number): Promise<number> {
     }
   })();
   await delay(marginMs);
-  // The time for opening the connection and the first response does not count.
+  // The time for opening the connection and for the first response is not measured.
   slowestMs = 0;
   const bytes = await read(port, `/v1/books?pageSize=${String(longListBooks)}`, new Agent());
   if (bytes < 8_000_000) throw new Error(`the list has only ${String(bytes)} bytes`);

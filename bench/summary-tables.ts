@@ -11,15 +11,15 @@ import { formatRows } from "./table.ts";
 
 type Calls = NonNullable<Figures["calls"]>;
 
-/** A summary row, with its scenario, and the server in its first column. */
+/** A row in a summary, with the row's scenario, and the server in the first column. */
 interface SummaryRow {
   readonly title: string;
   readonly scenario: string;
-  /** Default {@link ownName}. */
+  /** The server in the first column. The default is {@link ownName}. */
   readonly own?: string;
 }
 
-/** The README.md rows. */
+/** The rows in the tables of the project's README.md. */
 const headline: readonly SummaryRow[] = [
   { title: "REST, `DELETE /plants/7`, store in memory", scenario: "rest" },
   { title: "the same, store in an SQLite file", scenario: "rest", own: ownSqliteName },
@@ -39,7 +39,7 @@ const all: readonly SummaryRow[] = [
   { title: "gRPC, 64 KiB each way", scenario: "grpc-64k" },
 ];
 
-/** The other columns' servers. */
+/** The servers in the other columns. */
 const columns: Readonly<Record<string, RegExp>> = {
   "bare node": /^node:http/,
   fastify: /^fastify/,
@@ -61,7 +61,7 @@ function tablesOf(calls: Calls, rows: readonly SummaryRow[]): string {
   return `${cpuTable(calls, rows)}\n\n${p99Table(calls, rows)}`;
 }
 
-/** Omits scenarios without results. */
+/** Returns the table with CPU times. Scenarios without results are omitted. */
 function cpuTable(calls: Calls, rows: readonly SummaryRow[]): string {
   const cells = rows.flatMap(({ title, scenario, own = ownName }) => {
     const servers = calls[scenario]?.servers ?? [];
@@ -86,14 +86,14 @@ function p99Table(calls: Calls, rows: readonly SummaryRow[]): string {
   return formatRows(["p99 latency where a peer's is lower, ms", ownName, "peers"], cells);
 }
 
-/** Returns the servers with a lower p99, lowest first. */
+/** Returns the servers with a lower p99. The server with the lowest p99 comes first. */
 function fasterPeers(figures: CallFigures | undefined, own: ServerFigures): readonly ServerFigures[] {
   return (figures?.servers ?? [])
     .filter(({ name, latencyUs }) => !notPeers.has(name) && latencyUs.p99 < own.latencyUs.p99)
     .toSorted((one, other) => one.latencyUs.p99 - other.latencyUs.p99);
 }
 
-/** node:net writes a prepared response without handling the request. */
+/** The servers that are not peers, such as node:net, which writes a prepared response without handling the request. */
 const notPeers: ReadonlySet<string> = new Set([ownName, ownNodeName, ownSqliteName, ownLoggedName, "node:net"]);
 
 function p99Ms({ latencyUs }: ServerFigures): string {

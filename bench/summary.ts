@@ -1,7 +1,7 @@
 /** The median and the spread of some figures. */
 export interface Summary {
   readonly median: number;
-  /** The smallest figure, which for CPU time is from the least disturbed round. */
+  /** The smallest figure. For CPU time, the smallest figure is from the least disturbed round. */
   readonly least: number;
   /** The difference between the largest and the smallest figure, as a share of the median. */
   readonly spread: number;

@@ -14,8 +14,8 @@ const head = [
 ];
 
 /**
- * Summarises a comparison. Returns medians over all turns, including the ratio between the CPU time and the first
- * server's.
+ * Summarises a comparison. Returns medians over all turns, including the ratio of the CPU time to the first server's
+ * CPU time.
  */
 export function toCallFigures(all: readonly Turns[]): CallFigures {
   const floorLeast = summarise(all[0]?.turns ?? [], ({ cpuUs }) => cpuUs).least;
@@ -39,7 +39,7 @@ export function toCallFigures(all: readonly Turns[]): CallFigures {
   return { measured: measuredNow(), servers, foreignLoad };
 }
 
-/** Returns the lowest and the highest ratio to the floor in a round, if the rounds differ. */
+/** Returns the lowest and the highest of the rounds' ratios to the floor, if the rounds differ. */
 function rangeOfRounds(turns: readonly Turn[]): Pick<ServerFigures, "timesFloorRange"> {
   const rounds = Map.groupBy(turns, ({ round }) => round);
   const ratios = [...rounds.values()].map((all) => median(all.map(({ timesFloor }) => timesFloor)));
@@ -72,7 +72,7 @@ export function formatCalls(
   return formatRows([firstHead, ...head.slice(1)], rows);
 }
 
-/** Returns a comparison as a Markdown table, and how much other processes disturbed it. */
+/** Returns a comparison as a Markdown table, and a description of how much other processes disturbed the comparison. */
 export function formatTable(all: readonly Turns[]): string {
   return `${formatCalls(toCallFigures(all))}\n\n${formatDisturbance(all)}`;
 }
@@ -95,7 +95,7 @@ function formatDisturbance(all: readonly Turns[]): string {
   ].join(" ");
 }
 
-/** Returns cell rows as a Markdown table. */
+/** Returns rows of cells as a Markdown table. */
 export function formatRows(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const [first = "", ...rest] = [header, ...rows].map((cells) => `| ${cells.join(" | ")} |`);
   return [first, `|${"---|".repeat(header.length)}`, ...rest].join("\n");

@@ -26,7 +26,8 @@ export interface Turn {
   readonly rssIdleBytes: number;
   readonly rssLoadedBytes: number;
   /**
-   * The share of the server's core that other processes used in the meantime. 0 where the system does not report it.
+   * Share of the server's core that other processes used during the turn. The share is 0 if the system does not report
+   * it.
    */
   readonly foreignLoad: number;
 }
@@ -37,15 +38,18 @@ export interface Turns {
   readonly turns: readonly Turn[];
 }
 
-/** How many rounds and turns there are. */
+/** The numbers of rounds and turns in a comparison. */
 export interface Length {
-  /** How often all servers are restarted, because two processes of one program may differ by a tenth. */
+  /**
+   * Number of rounds. All servers are restarted in each round, because two processes of the same program may differ by
+   * a tenth.
+   */
   readonly rounds: number;
-  /** Turns for each server in a round. */
+  /** Number of turns for each server in a round. */
   readonly turns: number;
 }
 
-/** The highest share of the server's core that other processes may use in a valid turn. */
+/** Maximum share of the server's core that other processes may use in a valid turn. */
 export const foreignLoadMax = 0.1;
 
 const warmUpS = 2;
@@ -59,11 +63,12 @@ const requestsMin = 40;
 const turnMaxS = 8;
 
 /**
- * Compares servers in turns. All are running, and each is loaded for a second, in reverse order in every second turn.
+ * Compares servers in turns. All servers run at the same time. In a turn, each server is loaded for a second, in
+ * reverse order in every second turn.
  *
  * On a shared machine, the same work may take a third longer from one minute to the next, but hardly within a turn. The
  * table therefore has the median ratio to the first contender in the same turn. A turn that other processes disturbed
- * is repeated. After as many repetitions as turns it counts, and the table reports it.
+ * is repeated. After as many repetitions as turns, a disturbed turn is used, and the table reports the disturbance.
  */
 export async function compareByTurns(contenders: readonly Contender[], length: Length): Promise<readonly Turns[]> {
   const results = contenders.map(({ subject }) => ({ subject, turns: new Array<Turn>() }));
@@ -82,7 +87,7 @@ interface Started extends Contender {
 /** A turn whose round is not set yet. */
 type RoundlessTurn = Omit<Turn, "round">;
 
-/** Returns each contender's turns. */
+/** Runs a round, and returns each contender's turns. */
 async function runRound(
   contenders: readonly Contender[],
   turns: number,

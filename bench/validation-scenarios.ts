@@ -5,7 +5,7 @@ import { grpcProbe } from "./probe.ts";
 import { http1Load, http2Load, type Scenario, server, type Subject } from "./scenarios.ts";
 import { form, formService } from "./servers/form-service.ts";
 
-/** The floor is the same call without validation. */
+/** The servers in each scenario. The servers in each scenario. The floor is the same call without validation. */
 const subjects: readonly Subject[] = [
   server("without validation", "servers/form"),
   server("3 standard rules", "servers/form", { FORM_RULES: "3" }),
@@ -32,7 +32,8 @@ const grpc: LoadShape = {
 };
 
 /**
- * Scenarios that measure what validation costs. A message has twelve fields, of which none, three or all have a rule.
+ * Scenarios that measure the cost of validation. A message has twelve fields, and no field, three fields or all fields
+ * have a rule.
  */
 export const validationScenarios: readonly Scenario[] = [
   {

@@ -2,9 +2,9 @@ import { type CallFigures, roundsDifferMax } from "./figures.ts";
 
 /**
  * Compares a run with published figures. Returns a line for each server whose ratio to the floor differs by more than
- * {@link roundsDifferMax}, and for each server that only one of them has.
+ * {@link roundsDifferMax}, and for each server that is missing in the run or in the published figures.
  *
- * A published range counts as its nearest bound. CPU times are not compared, because machines differ.
+ * A ratio is compared with the nearest bound of a published range. CPU times are not compared, because machines differ.
  */
 export function differencesOf(run: CallFigures, published: CallFigures | undefined): string[] {
   if (published === undefined) return ["no figures are published for this scenario"];

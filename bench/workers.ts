@@ -8,7 +8,7 @@ import type { Scenario, Subject } from "./scenarios.ts";
 import { startAnywhere } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/** How many processes share the load, like those of `plantstore serve --workers` on a machine with two cores. */
+/** Number of processes that share the load, as with `plantstore serve --workers` on a machine with two cores. */
 const workers = 2;
 
 const turns = 10;
@@ -22,11 +22,11 @@ interface Group {
 }
 
 /**
- * Measures what a call costs on several processes that share a port. Compares it with a single process under the same
- * load, and with as many processes that each have a separate port and part of the load.
+ * Measures the cost of a call on several processes that share a port. The cost is compared with a single process under
+ * the same load, and with as many processes that each have a separate port and part of the load.
  *
- * No process has a reserved core, so processes and load compete, and throughput is not meaningful. The result is how
- * much more CPU time a call costs, and how much is due to the shared port. Returns `undefined` without wrk.
+ * No process has a reserved core, so processes and load compete, and throughput is not meaningful. The result shows how
+ * much more CPU time a call costs, and how much of the cost is due to the shared port. Returns `undefined` without wrk.
  */
 export async function measureWorkers({ shape }: Scenario, subject: Subject): Promise<WorkerFigures | undefined> {
   if (!hasTool("wrk")) return undefined;
@@ -59,13 +59,13 @@ function groupOf(servers: readonly RunningServer[]): Group {
   return { servers, ports };
 }
 
-/** Returns what a call costs in each other group as a multiple of the first group's cost, by turn. */
+/** Returns the cost of a call in each other group, as a multiple of the first group's cost, by turn. */
 async function compare(groups: readonly [Group, Group, Group], load: Load): Promise<[number[], number[]]> {
   for (const group of groups) await cpuUsOf(group, load, warmUpS);
   const ratios: [number[], number[]] = [[], []];
   for (let turn = 0; turn < turns; turn++) {
     const cpuUs = new Map<Group, number>();
-    // Reverses the order every second time.
+    // The order is reversed in every second turn.
     for (const group of turn % 2 === 0 ? groups : groups.toReversed())
       cpuUs.set(group, await cpuUsOf(group, load, turnS));
     const [one = 0, ...others] = groups.map((group) => cpuUs.get(group) ?? 0);

@@ -1,4 +1,5 @@
-// Writes the bench's tables to the pages, each between two comments. Run it as `npx node bench/write-figures.ts`.
+// Writes the bench's tables to the pages, each between two comments. Run the program as
+// `npx node bench/write-figures.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -31,13 +32,16 @@ export const pages = [
   "docs/explanation/performance.md",
 ] as const;
 
-/** The text in a page instead of a table without figures. A test checks that no page contains it. */
+/** The text in a page instead of a table without figures. A test checks that no page contains this text. */
 export const unmeasured: string = "not measured";
 
-/** How many messages one stream has. */
+/** Number of messages in a stream. */
 const streamedMessages = 10_000;
 
-/** The blocks that a page can have, by the name in its comments, or `undefined` for one without figures. */
+/**
+ * The functions that return the blocks of a page, by the block's name in the page's comments. A block without figures
+ * is `undefined`.
+ */
 const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>> = {
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
@@ -194,10 +198,10 @@ function columnsTable(
   return formatRows(head, rows);
 }
 
-/** The text instead of a table without figures. */
+/** The text that replaces a table without figures. */
 const notYet = "`npm run bench` measures them.";
 
-/** Returns the book tables, or how to measure them. */
+/** Returns the tables for books, or a text that states how to measure them. */
 function bookTables(calls: NonNullable<Figures["calls"]>): string {
   const tables = [restBooks, grpcBooks].map((columns) => columnsTable(calls, columns));
   return tables.includes(undefined) ? notYet : tables.join("\n\n");

@@ -50,10 +50,10 @@ async function work(): Promise<void> {
     if (process.connected) process.disconnect?.();
   };
   process.once("SIGTERM", () => void drain());
-  // The first process has exited.
+  // The worker drains when the first process has exited.
   process.once("disconnect", () => void drain());
   await plain.listen({ host, port: Number(port), reusePort: true });
-  // Not every run mounts a certificate.
+  // TLS is optional, because not every run mounts a certificate.
   if (existsSync(certFile)) {
     const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
     await secure.listen({ host, port: Number(tlsPort), reusePort: true, tls });

@@ -1,4 +1,4 @@
-// The handlers, and the options for the gateway that serves them.
+// The entry's handlers, and the options for the gateway that serves the handlers.
 import { readFileSync } from "node:fs";
 import { fromJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
@@ -33,7 +33,9 @@ export function readItems(file: string): readonly Item[] {
   return items.map((item) => fromJson(ItemSchema, item));
 }
 
-/** Returns options for a gateway that serves both services, with fields that are zero or false in its JSON. */
+/**
+ * Returns options for a gateway that serves both services. The gateway's JSON includes fields that are zero or false.
+ */
 export function optionsFor(items: readonly Item[]): GatewayOptions {
   const endpointService = endpoints(items);
   return {

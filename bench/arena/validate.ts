@@ -27,7 +27,7 @@ interface SourceItem {
   readonly [other: string]: unknown;
 }
 
-/** The running entry, and what it serves. Dispose of it with `await using`. */
+/** The running entry, and the data that it serves. Dispose of the entry with `await using`. */
 export interface Entry extends AsyncDisposable {
   readonly plain: Address;
   readonly secure: Address;
@@ -36,7 +36,7 @@ export interface Entry extends AsyncDisposable {
   readonly server: CommandLine;
 }
 
-/** Returns 50 items as in HttpArena's data set, some with fields that are zero, false or empty. */
+/** Returns 50 items as in HttpArena's data set. Some items have fields that are zero, false or empty. */
 function createItems(): SourceItem[] {
   return Array.from({ length: 50 }, (_, index) => ({
     id: index + 1,
@@ -50,7 +50,7 @@ function createItems(): SourceItem[] {
   }));
 }
 
-/** Returns two free loopback ports, one without TLS and one with it. */
+/** Returns two free loopback ports, for connections without and with TLS. */
 export async function freePorts(): Promise<[plain: number, secure: number]> {
   return [await freePort(), await freePort()];
 }
@@ -149,7 +149,9 @@ async function checkShortConnections({ plain }: Entry): Promise<void> {
   }
 }
 
-/** Checks the items from /json/{count}, and that they are compressed if, and only if, the client accepts it. */
+/**
+ * Checks the items from /json/{count}. The response must be compressed if, and only if, the client accepts compression.
+ */
 async function checkItems(
   entry: Entry,
   { tls = false, accepted }: { tls?: boolean; accepted?: string },
@@ -176,7 +178,7 @@ async function handshake(entry: Entry, options: ConnectionOptions): Promise<TLSS
 
 async function checkTls(entry: Entry): Promise<void> {
   const socket = await handshake(entry, { ALPNProtocols: ["http/1.1"] });
-  // The socket keeps what it has negotiated.
+  // The closed socket keeps its negotiated protocol and certificate.
   socket.end();
   const mounted = new X509Certificate(entry.cert).fingerprint256;
   assert.equal(socket.getPeerX509Certificate()?.fingerprint256, mounted);
@@ -214,7 +216,7 @@ async function checkEnvelope({ plain }: Entry): Promise<void> {
 async function checkCalls({ plain }: Entry, check: (client: GrpcJsClient) => Promise<void>): Promise<void> {
   const includeDirs = [import.meta.dirname, join(projectFolder, "packages/protobuf/proto")];
   const service = loadSync("benchmark.proto", { includeDirs })["benchmark.BenchmarkService"];
-  // Messages have a format, and services do not.
+  // Only message definitions have a `format`, so a definition with `format` is not a service.
   if (service === undefined || "format" in service) throw new Error("benchmark.proto has no BenchmarkService");
   const Client = makeGenericClientConstructor(service, "BenchmarkService");
   const client = new Client(`${plain.address}:${String(plain.port)}`, credentials.createInsecure());
@@ -252,7 +254,7 @@ function rule(profile: string, name: string, check: Rule["check"]): Rule {
   return { profile, name, check };
 }
 
-/** The rules for the entry's profiles, by their current names, and by the former names `json` and `stream-grpc`. */
+/** The rules for the entry's profiles. A profile has its current name, or the former name `json` or `stream-grpc`. */
 export const rules: readonly Rule[] = [
   rule("baseline", "GET adds random numbers", checkGet),
   rule("baseline", "POST adds a body of text", (entry) => checkPosts(entry, ["content-type", "text/plain"])),

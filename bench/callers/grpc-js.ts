@@ -2,7 +2,7 @@ import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import { serveCalls } from "./serve-calls.ts";
 
-// A grpc-js client, on one connection.
+// Caller with a grpc-js client, on one connection.
 await serveCalls((baseUrl, { desc, input }) => {
   const client = new Client(new URL(baseUrl).host, credentials.createInsecure());
   const path = `/${desc.parent.typeName}/${desc.name}`;

@@ -2,7 +2,7 @@ import { connect } from "node:http2";
 import { toBinary } from "@bufbuild/protobuf";
 import { serveCalls } from "./serve-calls.ts";
 
-// node:http2 alone, on one connection. The request is encoded once, and responses are not decoded.
+// Caller with only node:http2, on one connection. The request is encoded once, and responses are not decoded.
 await serveCalls((baseUrl, { desc, input }) => {
   const session = connect(baseUrl);
   const message = toBinary(desc.input, input);

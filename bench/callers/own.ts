@@ -1,7 +1,7 @@
 import { type CalledMethod, serveCalls } from "./serve-calls.ts";
 import { importEntry } from "../servers/package-code.ts";
 
-// This project's createGrpcTransport, on one connection.
+// Caller with this project's createGrpcTransport, on one connection.
 const { createGrpcTransport } = await importEntry<typeof import("../../packages/proxy/src/client/entry.ts")>(
   "packages/proxy/src/client/entry.ts",
 );

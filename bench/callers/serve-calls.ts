@@ -9,7 +9,7 @@ import { startOnLoadCore } from "../server-process.ts";
 import { EchoService } from "../servers/echo-service.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-/** The RPC that callers call, with its request. */
+/** The RPC that callers call, and the request. */
 export interface CalledMethod {
   readonly desc: DescMethodUnary;
   readonly input: Message;
@@ -18,7 +18,7 @@ export interface CalledMethod {
 /** Makes one call. Rejects when the call fails. */
 export type Call = () => Promise<unknown>;
 
-/** How many calls are concurrent. */
+/** Number of concurrent calls. */
 const callers = 64;
 
 const methods: Readonly<Record<string, CalledMethod & { readonly server: string }>> = {
@@ -32,7 +32,7 @@ const methods: Readonly<Record<string, CalledMethod & { readonly server: string 
 
 /**
  * Runs a caller as the driver's child process. The caller calls a separate server on the load's core. The driver
- * connects to its port, writes for how many seconds to make calls, and reads the result.
+ * connects to the caller's port, writes the number of seconds for which to make calls, and reads the result.
  */
 export async function serveCalls(connect: (baseUrl: string, method: CalledMethod) => Call): Promise<void> {
   const { CALLS: name = "small" } = process.env;
@@ -42,7 +42,7 @@ export async function serveCalls(connect: (baseUrl: string, method: CalledMethod
   const call = connect(`http://127.0.0.1:${String(port)}`, method);
   const control = createServer((socket) => {
     socket.once("data", (seconds) => {
-      // The promise never rejects.
+      // The promise from `callFor` never rejects.
       void callFor(call, Number(seconds)).then((result) => socket.end(JSON.stringify(result)));
     });
   });

@@ -9,8 +9,8 @@ export function h2loadLoad(shape: LoadShape): Load {
 }
 
 /**
- * Returns an h2load load at a fixed rate in requests per second. Uses HTTP/2 or, for a shape with one stream on each
- * connection, HTTP/1.1. Latency is measured from when a request is sent.
+ * Returns an h2load load at a fixed rate in requests per second. The load uses HTTP/1.1 for a shape with one stream on
+ * each connection, and HTTP/2 for any other shape. Latency is measured from the time when a request is sent.
  */
 export function pacedLoad(shape: LoadShape, requestsPerS: number): Load {
   const protocol = shape.streams === 1 ? "--h1" : `-m${String(shape.streams)}`;
@@ -23,7 +23,7 @@ function runH2load(shape: LoadShape, options: readonly string[]): Load {
       const body = join(folder, "request.bin");
       const log = join(folder, "requests.tsv");
       writeFileSync(body, shape.body ?? "");
-      // h2load cannot send an empty file, and sends GET without one.
+      // h2load cannot send an empty file, and sends GET without a file, so the method is set by a field.
       const data = shape.body === undefined ? [`-H:method: ${shape.httpMethod}`] : [`-d${body}`];
       const header = Object.entries(shape.header).map(([name, value]) => `-H${name}: ${value}`);
       const command = ["h2load", `-c${String(shape.connections)}`, "-t1", `-D${String(durationS)}`] as const;
@@ -38,7 +38,7 @@ function runH2load(shape: LoadShape, options: readonly string[]): Load {
     });
 }
 
-// Each line has start time, status and µs.
+// Each line has a request's start time, status and latency in µs.
 function latenciesIn(log: string): Float64Array {
   return Float64Array.from(log.trimEnd().split("\n"), (line) => Number(line.slice(line.lastIndexOf("\t") + 1)));
 }

@@ -1,7 +1,7 @@
 /** A load generator's result. */
 export interface LoadResult {
   readonly requests: number;
-  /** Unexpected responses and broken connections. */
+  /** Number of unexpected responses and broken connections. */
   readonly failures: number;
   readonly durationS: number;
   readonly latencyUs: Percentiles;
@@ -16,14 +16,14 @@ export interface Percentiles {
 /** Puts a load on a loopback port for `durationS` seconds. */
 export type Load = (port: number, durationS: number) => Promise<LoadResult>;
 
-/** A load's shape: the request, and how many are sent concurrently. */
+/** A load's request, and the number of concurrent requests. */
 export interface LoadShape {
   readonly httpMethod: string;
   readonly path: string;
   readonly header: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
   readonly connections: number;
-  /** The concurrent requests on one connection. More than 1 requires HTTP/2. */
+  /** Number of concurrent requests on a connection. More than 1 requires HTTP/2. */
   readonly streams: number;
   /**
    * Paths and header fields that are sent in turn, in this order, instead of `path` and `header`. Supported only over
@@ -34,7 +34,7 @@ export interface LoadShape {
   readonly isTls?: boolean;
 }
 
-/** A request in a load that has several. */
+/** A request in a load with several different requests. */
 export interface Variant {
   readonly path: string;
   readonly header: Readonly<Record<string, string>>;

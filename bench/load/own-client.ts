@@ -5,10 +5,10 @@ import { connect } from "node:http2";
 import { originOf, percentilesOf, type LoadResult } from "./load.ts";
 import type { OwnClientOrder } from "./own-load.ts";
 
-// A load generator for machines without wrk and h2load. Reads its options, sends the load, and prints the result as
-// JSON.
+// A load generator for machines without wrk and h2load. The program reads its options, sends the load, and prints the
+// result as JSON.
 
-/** Sends one request, and returns whether the response is an expected one. */
+/** Sends one request, and returns whether the response is as expected. */
 type Send = () => Promise<boolean>;
 
 const order: OwnClientOrder = JSON.parse(process.argv[2] ?? "");
@@ -56,7 +56,7 @@ function openHttp1(): { sends: Send[]; close: () => void } {
     const [response] = await once(call, "response");
     response.resume();
     await once(response, "end");
-    // Every thousandth plant is missing by design, which is status 400 over REST and 404 over Connect.
+    // Every thousandth plant is missing by design. The response then has status 400 over REST and 404 over Connect.
     return response.statusCode < 401 || response.statusCode === 404;
   };
   return { sends: Array.from({ length: shape.connections }, () => send), close: () => agent.destroy() };

@@ -4,7 +4,7 @@ import { runTool } from "./tool.ts";
 
 const program = fileURLToPath(new URL("own-client.ts", import.meta.url));
 
-/** The `own-client.ts` options, an argument in JSON. */
+/** The options for `own-client.ts`, which are passed as an argument in JSON. */
 export interface OwnClientOrder {
   readonly shape: Omit<LoadShape, "body"> & { readonly bodyBase64: string | undefined };
   readonly port: number;
@@ -14,8 +14,8 @@ export interface OwnClientOrder {
 /**
  * Returns an `own-client.ts` load, for machines without wrk and h2load.
  *
- * The client uses more CPU per request than they do, so that a fast server is idle at times. CPU time per request is
- * comparable, and throughput is not.
+ * The client uses more CPU per request than wrk and h2load, so that a fast server is idle at times. CPU time per
+ * request is comparable with their results, but throughput is not.
  */
 export function ownLoad(shape: LoadShape): Load {
   return async (port, durationS) => {

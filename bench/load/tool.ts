@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { loadCore, pinned } from "../cores.ts";
 
-/** How long after its load's end a tool that is still running is stopped, in s. */
+/** Seconds after the end of a load until a tool that is still running is stopped. */
 const graceS = 30;
 
 /** Returns whether a load generator is installed. */
@@ -39,7 +39,7 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   }
 }
 
-/** Returns the number in a pattern's first group. Throws when the output does not match. */
+/** Returns the number that a pattern's first group matches in an output. Throws if the output does not match. */
 export function numberIn(output: string, pattern: RegExp): number {
   const found = pattern.exec(output)?.[1];
   if (found === undefined) throw new Error(`no ${String(pattern)} in: ${output}`);
@@ -47,8 +47,8 @@ export function numberIn(output: string, pattern: RegExp): number {
 }
 
 /**
- * Parses a time in the output of wrk or h2load, which has a number and a unit in the pattern's two groups. Returns
- * seconds.
+ * Parses a time in the output of wrk or h2load, and returns seconds. The pattern's two groups match the number and the
+ * unit.
  */
 export function secondsIn(output: string, pattern: RegExp): number {
   const factor = { us: 1e-6, ms: 1e-3, s: 1, m: 60 }[pattern.exec(output)?.[2] ?? "s"] ?? Number.NaN;

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { type Load, type LoadResult, type LoadShape, originOf, type Variant } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
-// wrk counts responses with status 400 and above, which every thousandth has by design. More than twice as many fail
-// the load.
+// Maximum share of responses with status 400 and above, which wrk counts. Every thousandth response has such a status
+// by design, and more than twice as many fail the load.
 const missesPerRequestMax = 1 / 500;
 
-/** Returns a wrk load with one thread. @param run - runs it, by default on the load's core */
+/** Returns a wrk load with one thread. @param run - runs wrk, by default on the load's core */
 export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
   return (port, durationS) =>
     withFolder(async (folder) => {
@@ -62,7 +62,7 @@ function toResult(output: string): LoadResult {
   return { ...result, failures: broken + (refused > result.requests * missesPerRequestMax ? refused : 0) };
 }
 
-/** The wrk result, with how many requests were refused and how many connections broke. */
+/** wrk's result, with the numbers of refused requests and broken connections. */
 interface WrkResult extends Omit<LoadResult, "failures"> {
   readonly refused: number;
   readonly broken: number;

@@ -38,7 +38,7 @@ function kindOf(fields: IncomingHttpHeaders): Outcome {
   return fields["grpc-status"] === "8" && /^\d+$/.test(String(fields["grpc-retry-pushback-ms"])) ? "refused" : "other";
 }
 
-/** An envelope with DeletePlantRequest{id}, whose field 1 is a varint. */
+/** Returns an envelope with DeletePlantRequest{id}, whose field 1 is a varint. */
 function messageOf(plant: number): Buffer {
   const varint: number[] = [];
   for (let rest = plant; rest > 0; rest >>>= 7) varint.push((rest & 0x7f) | (rest >= 0x80 ? 0x80 : 0));

@@ -1,9 +1,10 @@
 /**
- * Measures a server under more load than its store can handle. PostgreSQL is limited to 2,000 deletions per second, and
- * gets nine tenths of that load first, then three times as much. `npx node bench/overload/main.ts [--seconds 10]
+ * Measures a server under more load than its store can handle. PostgreSQL is limited to 2,000 deletions per second. It
+ * first gets nine tenths of this load, and then three times this load. `npx node bench/overload/main.ts [--seconds 10]
  * [--offered 6000] [--only rest,grpc] [--connections 500,5000]`
  *
- * With --connections, only the overload, from each number of connections, with the latency of `/readyz` meanwhile.
+ * With --connections, the program measures only the overload, from each number of connections. The latency of `/readyz`
+ * is measured at the same time.
  */
 import { parseArgs } from "node:util";
 import { Client } from "pg";
@@ -28,10 +29,10 @@ const seconds = Number(values.seconds);
 /** The deletions per second to which the store is limited. */
 const heldTo = 2_000;
 
-/** Enough plants that none is deleted twice. */
+/** Number of plants. There are enough plants that no plant is deleted twice. */
 const plantsMade = 1_000_000;
 
-// How long the server takes to adapt, which is reported on a separate line.
+// Seconds in which the server adapts to the overload. These seconds are reported on a separate line.
 const onsetS = 5;
 
 /** The batch size that the server uses under overload. */
@@ -43,7 +44,7 @@ await using postgres = await startPostgres();
 const heldUrl = await createHeldStore();
 await using server = await startServer("postgres", { file: "", url: heldUrl, plants: plantsMade });
 
-// A sleep takes at least the requested time, and longer on a busy machine, so the store's capacity is measured.
+// The store's capacity is measured, because a sleep may take longer than the requested time on a busy machine.
 const [one, other] = await Promise.all([measureConnection(1), measureConnection(2)]);
 const capacityPerS = one + other;
 console.log(`capacity of the store: ${capacityPerS.toFixed(0)} deletions/s\n`);
@@ -78,7 +79,7 @@ async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
   showColumns(protocol);
   await measure(protocol, 500, 3, [{ name: "warm-up", fromS: 0 }]);
   const [below] = await measure(protocol, capacityPerS * 0.9, seconds, [{ name: "below", fromS: 0 }]);
-  // A single load, because between two loads the store would be idle, which would end the overload.
+  // There is a single load, because between two loads the store would be idle, which would end the overload.
   const [, above] = await measure(protocol, Number(values.offered), onsetS + seconds, [
     { name: "onset", fromS: 0 },
     { name: "overload", fromS: onsetS },
@@ -102,7 +103,7 @@ async function createHeldStore(): Promise<string> {
   return url;
 }
 
-/** Deletes plants that no load deletes on a separate connection, and returns how many per second. */
+/** Deletes plants on a separate connection, and returns the deletions per second. No load deletes the same plants. */
 async function measureConnection(offset: number): Promise<number> {
   const client = new Client(configOf(heldUrl));
   await client.connect();
@@ -116,7 +117,7 @@ async function measureConnection(offset: number): Promise<number> {
   return (batches * batchSize * 1_000) / (performance.now() - startedMs);
 }
 
-/** Part of a load, between two times in seconds. */
+/** The part of a load between two times in seconds. */
 interface Part {
   readonly name: string;
   readonly fromS: number;

@@ -1,13 +1,16 @@
-/** The open-client.ts options, an argument in JSON. */
+/** The options for open-client.ts, which are passed as an argument in JSON. */
 export interface OpenOrder {
   readonly protocol: "rest" | "grpc";
   readonly port: number;
-  /** Calls per second, at random intervals, like those from independent callers. */
+  /** Number of calls per second. The intervals are random, as between calls from independent callers. */
   readonly callsPerS: number;
   readonly durationS: number;
-  /** The first plant's id. Each is deleted once. */
+  /** The id of the first plant to delete. Each plant is deleted once. */
   readonly firstPlant: number;
-  /** How many connections are opened before the first call. By default 16 for gRPC, and as many as REST needs. */
+  /**
+   * Number of connections that are opened before the first call. The default is 16 for gRPC. For REST, connections are
+   * by default opened on demand.
+   */
   readonly connections?: number | undefined;
 }
 
@@ -15,26 +18,26 @@ export interface OpenOrder {
 export type Outcome = "deleted" | "refused" | "other";
 
 /**
- * The response to a call. The call starts when it is due, or, with a fixed number of connections, when one is free. A
- * caller with its own connection sends its next call after a response.
+ * The response to a call. The call starts when it is due. With a fixed number of connections, the call starts when a
+ * connection is free, because a caller with its own connection sends its next call after a response.
  */
 export interface OpenResponse {
   readonly latencyMs: number;
-  /** When the call started, since the load's start. */
+  /** Milliseconds from the load's start to the call's start. */
   readonly startMs: number;
   readonly kind: Outcome;
 }
 
-/** The open-client.ts result. */
+/** The result of open-client.ts. */
 export interface OpenResult {
   readonly responses: readonly OpenResponse[];
-  /** How long it took from the first call to the last response. */
+  /** Seconds from the first call to the last response. */
   readonly tookS: number;
 }
 
 /** Calls over connections that stay open. */
 export interface OpenCalls {
-  /** Deletes a plant. @param onOutcome - called with the outcome */
+  /** Deletes a plant. @param onOutcome - gets the call's outcome */
   send(plant: number, onOutcome: (kind: Outcome) => void): void;
   close(): void;
 }

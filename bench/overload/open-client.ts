@@ -2,8 +2,8 @@ import { openGrpcCalls } from "./grpc-calls.ts";
 import type { OpenResponse, OpenOrder, OpenResult } from "./open-calls.ts";
 import { openRestCalls } from "./rest-calls.ts";
 
-// A client that sends deletions at a fixed rate, like many independent callers, without waiting for responses. Prints
-// its result as JSON.
+// A client that sends deletions at a fixed rate, like many independent callers, without waiting for responses. The
+// client prints its result as JSON.
 
 const order: OpenOrder = JSON.parse(process.argv[2] ?? "");
 

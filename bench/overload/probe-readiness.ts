@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Milliseconds between two probes, and the longest wait for a response, as in usual load balancers. */
+/** Milliseconds between two probes, and the timeout for a response, as in usual load balancers. */
 const intervalMs = 100;
 const responseTimeoutMs = 3_000;
 
 /**
- * Requests `/readyz` on a new connection again and again until the signal aborts.
+ * Requests `/readyz` repeatedly, each time on a new connection, until the signal aborts.
  *
  * @returns each probe's latency in milliseconds, or Infinity if it had no response with status 200 in time
  */

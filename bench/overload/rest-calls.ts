@@ -10,14 +10,14 @@ interface Connection {
   onOutcome: (kind: Outcome) => void;
 }
 
-/** Opens connections for REST, and more if there are more concurrent calls. */
+/** Opens connections for REST, and further connections if there are more concurrent calls. */
 export async function openRestCalls(port: number, connectionCount: number = 0): Promise<OpenCalls> {
   const idle: Connection[] = [];
   for (let i = 0; i < connectionCount; i++) idle.push(openConnection(port, idle));
   await Promise.all(idle.map(({ socket }) => once(socket, "connect")));
   return {
     send: (plant, onOutcome) => {
-      // Uses the one that has been idle for longest, so that all are used.
+      // The call uses the connection that has been idle for longest, so that all connections are used.
       const connection = idle.shift() ?? openConnection(port, idle);
       connection.onOutcome = onOutcome;
       connection.socket.write(
@@ -43,7 +43,7 @@ function openConnection(port: number, idle: Connection[]): Connection {
   return connection;
 }
 
-/** Returns a complete response's header, and removes the response. */
+/** Returns the header of a complete response, and removes the response from the received bytes. */
 function takeAnswer(connection: Connection): string | undefined {
   const { received } = connection;
   const headerEnd = received.indexOf("\r\n\r\n");

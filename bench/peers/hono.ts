@@ -5,7 +5,8 @@ import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-// hono 4 on its adapter for Node, which checks the credential in a middleware and the id by the route's pattern.
+// Server on hono 4 with its adapter for Node. The server checks the credential in a middleware and the id by the
+// route's pattern.
 const plants = createBenchPlants();
 const app = new Hono();
 

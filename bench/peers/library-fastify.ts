@@ -9,8 +9,8 @@ import {
 import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-// The library on fastify 5. By default it has a schema for each body and response, as its users write it, and books are
-// plain objects. With LIBRARY_JSON=protobuf-es, it converts bodies to messages, as the gateway does.
+// The library on fastify 5. By default, each body and response has a schema, as fastify's users write it, and books are
+// plain objects. With LIBRARY_JSON=protobuf-es, the server converts bodies to messages, as the gateway does.
 const string = { type: "string" } as const;
 const int32 = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } as const;
 const int64 = { type: "string", pattern: "^-?[0-9]+$" } as const;
@@ -75,7 +75,8 @@ function serveObjects(): void {
   );
 }
 
-// Handlers get messages, in which an int64 is a bigint, an enum a number and a time a Timestamp.
+// Registers handlers that get messages. In a message, an int64 is a bigint, an enum is a number, and a time is a
+// Timestamp.
 function serveMessages(): void {
   const books = makeBooks(booksMax);
   app.get<{ Querystring: { pageSize: string } }>("/v1/books", (request, reply) => {

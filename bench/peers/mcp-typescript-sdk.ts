@@ -5,9 +5,9 @@ import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-// The official TypeScript SDK 2 on hono's adapter for Node, in its fastest form: without revisions that begin with
-// `initialize`, without streams, and with schemas that are compiled once. The program creates a server for each
-// request.
+// Server on the official TypeScript SDK 2 with hono's adapter for Node, in its fastest configuration. The configuration
+// has no streams and no revisions that begin with `initialize`, and schemas are compiled once. The program creates an
+// MCP server for each request.
 const plants = createBenchPlants();
 const inputSchema = fromJsonSchema<{ id: string }>({
   type: "object",

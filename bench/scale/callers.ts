@@ -2,20 +2,22 @@ import { once } from "node:events";
 import { openPlantStore } from "../../src/stores/index.ts";
 import { scattered } from "../storage/scattered.ts";
 
-// A store on PostgreSQL without a server, and callers that each delete one plant after the other. They delete for a
-// second to warm up, and then, after a message from the parent, for the measurement.
+// A store on PostgreSQL without a server, and callers that each delete one plant after the other. The callers delete
+// for a second to warm up. After a message from the parent, the callers delete for the measurement.
 
-/** This program's options, an argument in JSON. */
+/** This program's options, which are passed as an argument in JSON. */
 export interface CallersOptions {
   readonly url: string;
   readonly callers: number;
   readonly seconds: number;
   readonly plants: number;
-  /** The part of the scattered order that this program deletes, from its first plant's index to the end, exclusive. */
+  /**
+   * The part of the scattered order that this program deletes, from the index `first` to the index `end`, exclusive.
+   */
   readonly range: { readonly first: number; readonly end: number };
 }
 
-/** Tells the parent that the callers are warm, or the measurement's result. */
+/** A message to the parent, which reports that the callers are warm, or the measurement's result. */
 export type CallersMessage =
   | { readonly kind: "warm" }
   | { readonly kind: "done"; readonly deletions: number; readonly batches: number; readonly cpuUs: number };
@@ -35,7 +37,7 @@ const store = await openPlantStore(
 );
 const ids = scattered(order.plants, order.range.first);
 const context = { signal: new AbortController().signal };
-// With the length that a server's request ids have.
+// The prefix gives request ids the same length as a server's request ids.
 const requestIdPrefix = `${"0".repeat(16)}-`;
 
 await deleteFor(warmUpMs);
@@ -46,7 +48,7 @@ const cpu = process.cpuUsage();
 await deleteFor(order.seconds * 1_000);
 const { user, system } = process.cpuUsage(cpu);
 sendToParent({ kind: "done", deletions, batches, cpuUs: user + system });
-// Runs when the parent disconnects.
+// The store is closed when the parent disconnects.
 await store.close();
 
 async function deleteFor(ms: number): Promise<void> {

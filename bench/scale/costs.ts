@@ -1,10 +1,11 @@
 import { type CheckpointFigures, type CitusPoint, type Figures, type ScaleFigures } from "../figures.ts";
 
-/** A PostgreSQL page's bytes. */
+/** Size of a PostgreSQL page, in bytes. */
 const pageBytes = 8_192;
 
 /**
- * The costs that a plan uses, which `measure.ts` has measured, and a call's cost, from the comparison between servers.
+ * The costs that a plan uses. `measure.ts` has measured them, except a call's cost, which is from the comparison
+ * between servers.
  */
 export interface Costs extends ScaleFigures {
   /** CPU time that a process uses for one call over REST and over gRPC, without its store. */
@@ -12,7 +13,7 @@ export interface Costs extends ScaleFigures {
   readonly grpcUs: number;
 }
 
-/** Returns the recorded costs, or `undefined` when some are missing. */
+/** Returns the recorded costs, or `undefined` if some costs are missing. */
 export function readCosts({ scale, calls }: Figures): Costs | undefined {
   const [restUs, grpcUs] = ["rest", "grpc"].map(
     (scenario) => calls?.[scenario]?.servers.find(({ name }) => name === "plantstore")?.cpuUs,
@@ -22,9 +23,9 @@ export function readCosts({ scale, calls }: Figures): Costs | undefined {
 }
 
 /**
- * Returns the CPU time that PostgreSQL uses for a deletion in a batch with this size. A statement has a cost and each
- * deletion in it another, so the cost is linear in 1 / batch. Costs are interpolated between the measured sizes, and
- * extrapolated beyond them.
+ * Returns the CPU time that PostgreSQL uses for a deletion in a batch with this size. The statement and each deletion
+ * have fixed costs, so the cost per deletion is linear in 1 / batch. Costs are interpolated between the measured sizes,
+ * and extrapolated beyond the measured sizes.
  */
 export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: number): number {
   const sorted = oneProcess.toSorted((one, other) => one.batch - other.batch);
@@ -36,9 +37,9 @@ export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: num
 }
 
 /**
- * Returns the CPU time that all Citus workers use for a deletion in a batch for one worker. The time is PostgreSQL's,
- * shifted to the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard on the worker
- * that has a plant in the batch. Their cost is the one measured with eight shards.
+ * Returns the CPU time that all Citus workers use for a deletion in a batch for one worker. The time is PostgreSQL's
+ * CPU time, shifted to the measured cost with two shards. Each further shard on the worker with a plant in the batch
+ * adds a `DELETE` and an `INSERT`, whose cost was measured with eight shards.
  */
 export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number): number {
   const [one, four] = [citusPoint(costs, workersMeasured), citusPoint(costs, 4 * workersMeasured)];
@@ -57,9 +58,9 @@ export function coordinatorUsAt(costs: Costs, batch: number): number {
 }
 
 /**
- * Returns how many bytes a deletion adds to the write-ahead log from one checkpoint to the next. They are the
- * deletion's, and an image for each page that is modified for the first time, in the plants table and in the record
- * index by plant.
+ * Returns how many bytes a deletion adds to the write-ahead log from a checkpoint to the next checkpoint. In addition
+ * to the deletion, the log has an image for each page that is modified for the first time. The pages are in the plants
+ * table and in the record index by plant.
  */
 export function walBytesAt(costs: Costs, { deletions, plants, records }: Omit<CheckpointFigures, "walBytes">): number {
   const pages = [plants * costs.plantTableBytes, records * costs.recordIndexBytes].map((bytes) => bytes / pageBytes);
@@ -67,10 +68,10 @@ export function walBytesAt(costs: Costs, { deletions, plants, records }: Omit<Ch
   return costs.walBytes + (images * pageBytes) / deletions;
 }
 
-/** How many workers the measured Citus has. */
+/** Number of workers in the measured Citus cluster. */
 const workersMeasured = 2;
 
-/** Returns the point with this number of shards and the largest batches. */
+/** Returns the measurement with this number of shards and the largest batches. */
 export function citusPoint({ citus }: Pick<Costs, "citus">, shards: number): CitusPoint {
   const points = citus?.points.filter((point) => point.shards === shards) ?? [];
   const [largest] = points.toSorted((one, other) => other.batch - one.batch);
@@ -78,7 +79,7 @@ export function citusPoint({ citus }: Pick<Costs, "citus">, shards: number): Cit
   return largest;
 }
 
-/** Returns how many of `count` pages are expected to be hit at least once by this many random accesses. */
+/** Returns the expected number of pages that `times` random accesses to `count` pages hit at least once. */
 function touchedOf(count: number, times: number): number {
   return count === 1 ? 1 : -count * Math.expm1(times * Math.log1p(-1 / count));
 }

@@ -3,18 +3,18 @@ import { fileURLToPath } from "node:url";
 import { nextMessage, stop } from "../running-server.ts";
 import type { CallersOptions, CallersMessage } from "./callers.ts";
 
-/** One turn's deletions, and their cost. */
+/** The deletions in a turn, and their cost. */
 export interface Turn {
   readonly deletions: number;
-  /** A batch's mean size. */
+  /** The mean size of a batch. */
   readonly batch: number;
-  /** CPU time per deletion in the process with callers that used least, in µs. */
+  /** CPU time per deletion, in µs, in the caller process with the lowest CPU time. */
   readonly processUs: number;
   /** Each meter's increase per deletion. */
   readonly metered: readonly number[];
 }
 
-/** Plants that are deleted in turns, each once. */
+/** Plants that are deleted in turns. Each plant is deleted once. */
 export class Plants {
   readonly url: string;
   readonly count: number;
@@ -22,8 +22,8 @@ export class Plants {
   #assigned = 0;
 
   /**
-   * @param count - the plants have the ids from 1 to this
-   * @param ofTurn - the highest number that is deleted in a turn
+   * @param count - the number of plants, whose ids are 1 to `count`
+   * @param ofTurn - the maximum number of plants that are deleted in a turn
    */
   constructor(url: string, count: number, ofTurn: number) {
     this.url = url;
@@ -31,13 +31,16 @@ export class Plants {
     this.#ofTurn = ofTurn;
   }
 
-  /** Runs a process for each number of callers, which delete for some seconds. Reads the meters before and after. */
+  /**
+   * Runs a process for each number of callers. The callers delete plants for some seconds. Meters are read before and
+   * after.
+   */
   async delete(
     callers: readonly number[],
     seconds: number,
     readMeters: () => Promise<readonly number[]>,
   ): Promise<Turn> {
-    // Not pinned to cores, because a machine with two cores has none to spare for callers.
+    // The processes are not pinned to cores, because a machine with two cores has no core to spare for callers.
     const children = callers.map((count) => {
       const order = { url: this.url, callers: count, seconds, plants: this.count, range: this.#assign(callers.length) };
       const program = fileURLToPath(new URL("callers.ts", import.meta.url));
@@ -71,7 +74,7 @@ export class Plants {
 
 type Message<Kind> = Extract<CallersMessage, { kind: Kind }>;
 
-/** Runs turns one after the other, and returns the one in which a meter has increased least. */
+/** Runs turns one after the other, and returns the turn in which a meter has increased least. */
 export async function leastOf(count: number, meter: number, run: () => Promise<Turn>): Promise<Turn> {
   let least = await run();
   for (let turn = 1; turn < count; turn++) {

@@ -6,7 +6,7 @@ import { type CitusFigures, type CitusPoint, measuredNow } from "../figures.ts";
 import { cpuUsOfCitus } from "../storage/cpu.ts";
 import { leastOf, Plants } from "./load.ts";
 
-/** How many shards there are, and how many callers one process has. The last point has small batches. */
+/** The numbers of shards, and of callers in the process. The last measurement has small batches. */
 const loads = [
   { shards: 2, callers: 256 },
   { shards: 8, callers: 256 },

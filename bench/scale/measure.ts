@@ -1,7 +1,7 @@
 /**
- * Measures what plants, deletions and their records cost in PostgreSQL and, if it is built, Citus. The plan in
- * bench/README.md is based on these costs. With `--record` it updates that page. Takes less than five minutes on a
- * quiet machine. Run it as `npx node bench/scale/measure.ts [--record]`.
+ * Measures the cost of plants, deletions and their records in PostgreSQL and, if it is built, Citus. The plan in
+ * bench/README.md is based on these costs. With `--record`, the program updates this page. A run takes less than five
+ * minutes on a quiet machine. Run it as `npx node bench/scale/measure.ts [--record]`.
  */
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,10 +19,12 @@ const { values } = parseArgs({ options: { record: { type: "boolean", default: fa
 
 const seconds = 2;
 const turns = 3;
-/** Enough plants for all turns, for the counted records and for the statements with a thousand ids. */
+/**
+ * Number of plants, which is enough for all turns, for the counted records and for the statements with a thousand ids.
+ */
 const plantsMade = 4_600_000;
 const plantsOfTurn = 200_000;
-/** The lowest number of records whose size is measured. */
+/** Minimum number of records whose size is measured. */
 const recordsMin = 1_000_000;
 const idsOfStatement = 1_000;
 
@@ -31,7 +33,7 @@ const replayedSql = "pg_last_wal_replay_lsn() - '0/0'";
 const countSql = "SELECT count(*) FROM deletions";
 const pollIntervalMs = 50;
 const settings = ["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"];
-// On disk, because its speed is part of the result.
+// The database is on disk, because the disk's speed is part of the result.
 await using postgres = await startPostgres(settings, { onDisk: true });
 const url = await createPlants(postgres, plantsMade);
 const [table, index] = [await numberOf("pg_table_size('plants')"), await numberOf("pg_indexes_size('plants')")];
@@ -72,7 +74,7 @@ const scale: ScaleFigures = {
   oneProcess,
   twoProcesses: { batch: together.batch, serverUs: together.metered[0] ?? Number.NaN },
   thousandUs,
-  // Without Citus, keeps its recorded figures.
+  // Without Citus, the recorded Citus figures are kept.
   ...(citus && { citus }),
 };
 console.log(JSON.stringify(scale, undefined, 1));
@@ -122,8 +124,8 @@ async function measureAfterCheckpoint(): Promise<ScaleFigures["afterCheckpoint"]
 }
 
 /**
- * Deletes plants in SQL with a record for each, using the ids after those in all turns. Stops when there are enough
- * records to determine one record's size.
+ * Deletes plants in SQL, with a record for each plant. The ids are higher than the ids in all turns. The function stops
+ * when there are enough records to determine a record's size.
  */
 async function measureThousands(): Promise<number> {
   const missing = Math.max(idsOfStatement, recordsMin - (await numberOf(countSql)));
@@ -141,7 +143,10 @@ async function measureThousands(): Promise<number> {
   return ((await cpuUsOfServer(postgres)) - before) / ids.length;
 }
 
-/** Returns the CPU time per deletion of the process that replays the log on a standby, the lowest in all turns. */
+/**
+ * Returns the CPU time per deletion in the process that replays the log on a standby. The result is the lowest in all
+ * turns.
+ */
 async function measureReplay(): Promise<number> {
   await using standby = await startStandby(postgres, "standby", settings);
   const at = url.replace(postgres.socketFolder, standby.socketFolder);

@@ -10,7 +10,7 @@ import { type Costs, coordinatorUsAt, readCosts, serverUsAt, walBytesAt, workers
 export interface Load {
   readonly plants: number;
   readonly deletionsPerS: number;
-  /** How long records are kept. */
+  /** Number of days for which records are kept. */
   readonly days: number;
 }
 
@@ -30,23 +30,26 @@ export type Limit = "disk" | "cores" | "replay" | "network" | "memory";
 
 /** The machines that a load requires. */
 export interface Plan {
-  /** The service processes, each of which uses {@link busyMax} of a core. */
+  /** Number of service processes. Each process uses {@link busyMax} of a core. */
   readonly processes: number;
-  /** How many servers share the plants. 1 is one PostgreSQL, and more are Citus workers. */
+  /**
+   * Number of database servers that share the plants. A single server is PostgreSQL, and several servers are Citus
+   * workers.
+   */
   readonly workers: number;
-  /** How many deletions a batch has, and how long it takes. */
+  /** Number of deletions per batch. `latencyMs` is a batch's duration. */
   readonly batch: number;
   readonly latencyMs: number;
-  /** How many cores are busy in the service, in all servers that share the plants, and in the coordinator. */
+  /** Numbers of busy cores in the service, in all database servers that share the plants, and in the coordinator. */
   readonly cores: { readonly service: number; readonly workers: number; readonly coordinator: number };
-  /** Bytes that one copy of everything needs, and write-ahead log from all servers. */
+  /** Terabytes for one copy of all data. `walMbPerS` is the rate of the write-ahead log from all servers. */
   readonly diskTb: number;
   readonly walMbPerS: number;
   /** The resource that a single PostgreSQL exhausts first, and its use as a multiple of the limit. */
   readonly first: { readonly limit: Limit; readonly times: number };
   /** The coordinator's connections or CPU time as a multiple of the limit, or 0 without a coordinator. */
   readonly coordinatorTimes: number;
-  /** All machines, including standbys and a spare one for the service. */
+  /** Numbers of machines, including standbys and a spare machine for the service. */
   readonly machines: { readonly service: number; readonly database: number; readonly coordinator: number };
 }
 
@@ -54,15 +57,15 @@ export interface Plan {
 export const assumed = {
   /** The highest utilisation of a core, disk or network. */
   busyMax: 0.7,
-  /** How long a commit takes, with a round trip, an fsync, and the same on a standby nearby. */
+  /** Milliseconds for a commit, with a round trip and an fsync on the primary and on a standby nearby. */
   commitMs: 3,
-  /** A primary and two standbys. */
+  /** Number of copies of the data, on a primary and two standbys. */
   copies: 3,
-  /** Each worker's shards, so that workers can be added without splitting shards. */
+  /** Number of shards per worker. With several shards, workers can be added without splitting shards. */
   shardsOfWorker: 4,
-  /** Connections that a coordinator serves well. */
+  /** Maximum number of connections that a coordinator serves well. */
   connectionsMax: 2_000,
-  /** How many pages per second a disk reads and writes at random. */
+  /** Number of pages that a disk reads and writes at random per second. */
   diskPagesPerS: 200_000,
   checkpointMinutes: 15,
   /** The share of memory that caches pages. */
@@ -114,7 +117,7 @@ interface Shares {
   readonly workersCores: number;
   readonly coordinatorCores: number;
   readonly walMbPerS: number;
-  /** How much of each resource is used, as a multiple of what a database machine has. */
+  /** The use of each resource, as a multiple of a database machine's capacity. */
   readonly limits: readonly Plan["first"][];
 }
 
@@ -134,7 +137,7 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   const coordinatorCoresAt = (batch: number): number =>
     isSpread ? (deletionsPerS * coordinatorUsAt(costs, batch)) / 1e6 : 0;
   let { batch, latencyMs } = batchOf(deletionsPerS / lanes, serverUs);
-  // On a busy coordinator deletions wait longer, so batches grow until its CPU time is sufficient.
+  // On a busy coordinator, deletions wait longer, so batches grow until the coordinator's CPU time is sufficient.
   while (coordinatorCoresAt(batch) > machine.cores * busyMax && batch < batchMax) {
     batch *= 1.01;
     latencyMs = (batch * lanes * 1_000) / deletionsPerS;
@@ -145,7 +148,7 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   const wal = walBytesAt(costs, { deletions: perS * checkpointMinutes * 60, plants, records });
   const hotBytes = plants * (costs.plantTableBytes + costs.plantIndexBytes) + records * costs.recordIndexBytes;
   const missed = 1 - Math.min(1, (machine.memoryGb * 1e9 * cacheShare) / hotBytes);
-  // A plant's page and those in the two indexes are each read, and written at some time.
+  // A plant's page and its pages in the two indexes are each read, and written at some time.
   const diskPages = perS * 3 * 2 * missed;
   return {
     batch,
@@ -163,10 +166,10 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   };
 }
 
-/** Returns a lane's batch size at a deletion rate, and how long a batch takes. */
+/** Returns a lane's batch size at a deletion rate, and a batch's duration. */
 function batchOf(perSOfLane: number, serverUs: (batch: number) => number): { batch: number; latencyMs: number } {
   let [batch, latencyMs] = [1, commitMs];
-  // A larger batch takes longer, during which more deletions arrive, so the iteration converges.
+  // A larger batch takes longer, and more deletions arrive in this time, so the iteration converges.
   for (let step = 0; step < 200; step++) {
     latencyMs = commitMs + (serverUs(batch) * batch) / 1_000;
     batch = Math.min(batchMax, Math.max(1, (perSOfLane * latencyMs) / 1_000));

@@ -2,7 +2,7 @@ import { formatRows, percent } from "../table.ts";
 import { type Costs, citusPoint, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 import { type Load, type Plan, planFor } from "./plan.ts";
 
-/** The page's loads, each with plants, and deletions per second. */
+/** The loads on the page, each with a number of plants and a number of deletions per second. */
 const loads = [
   [1e6, 1e3],
   [1e8, 1e5],
@@ -11,7 +11,7 @@ const loads = [
   [1e10, 1e6],
 ] as const;
 
-/** Returns a table with what each plant, deletion and record costs. */
+/** Returns a table with the cost of each plant, deletion and record. */
 export function costsTable(costs: Costs): string {
   const curve = costs.oneProcess;
   const rows = [
@@ -93,21 +93,21 @@ function breaksFirst({ first: { limit, times } }: Plan): string {
   return times > 1 ? `${limit} ${rounded(times)}×` : "none";
 }
 
-/** Returns the database's machines, in brackets when the load is too much for the coordinator. */
+/** Returns the number of database machines, in brackets if the load is too much for the coordinator. */
 function databaseOf({ workers, machines, coordinatorTimes }: Plan): string {
   if (workers === 1) return String(machines.database);
   const text = `${machines.coordinator}+${workers.toLocaleString("en-US")}×${machines.database / workers}`;
   return coordinatorTimes > 1 ? `(${text})` : text;
 }
 
-/** A measured point that the plan does not use, and its estimate. */
+/** A measurement that the plan does not use, and the plan's estimate for it. */
 export interface Check {
   readonly name: string;
   readonly measured: number;
   readonly planned: number;
 }
 
-/** Returns the points that check the plan, or the first two without Citus. */
+/** Returns the measurements that check the plan. Without Citus, returns only the first two measurements. */
 export function checksOf(costs: Costs): readonly Check[] {
   const { twoProcesses, afterCheckpoint, citus } = costs;
   const all = [
@@ -134,7 +134,7 @@ export function checksOf(costs: Costs): readonly Check[] {
   ];
 }
 
-/** Returns a table with the points. */
+/** Returns a table with the checks. */
 export function checksTable(costs: Costs): string {
   const rows = checksOf(costs).map(({ name, measured, planned }) => [
     name,

@@ -7,7 +7,8 @@ import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
 import { listen, serve } from "./serve.ts";
 
-// connect-node's adapter, which checks the credential in an interceptor, on node:http or node:http2 by HTTP_VERSION.
+// Server on connect-node's adapter, which checks the credential in an interceptor. HTTP_VERSION selects node:http or
+// node:http2.
 const plants = createBenchPlants();
 
 const authenticate: Interceptor = (next) => async (request) => {

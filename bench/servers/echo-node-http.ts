@@ -4,8 +4,8 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { uploadPath } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// Echoes large messages over HTTP/1.1 on node:http, decoded and encoded by protobuf-es or, for the floor, unchanged.
-// Counts an upload's bytes.
+// Echoes large messages over HTTP/1.1 on node:http, and counts an upload's bytes. protobuf-es decodes and encodes the
+// messages, except for the floor, which echoes them unchanged.
 const isTyped = process.env["ECHO_MESSAGES"] === "protobuf-es";
 
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -25,7 +25,7 @@ async function count(request: IncomingMessage, response: ServerResponse): Promis
 await serve(() =>
   listen(
     createServer((request, response) => {
-      // The load closes its connections at its end, with requests in progress.
+      // When the load ends, it closes its connections, with requests in progress.
       respond(request, response).catch(() => response.destroy());
     }),
   ),

@@ -3,15 +3,19 @@ import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "
 import { countPath, streamedBytes } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// The floor for large messages and long streams. node:http2's core `stream` event sends back the received bytes, or a
-// prepared message again and again with backpressure. Nothing is decoded.
+// The floor for large messages and long streams. A listener for node:http2's core `stream` event sends the received
+// bytes back, or sends a prepared message repeatedly with backpressure. The server decodes no message.
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 
-// An envelope with BytesValue{value}: five envelope bytes, field 1 as a length and so many bytes.
+// An envelope with BytesValue{value}, which is five envelope bytes, the tag and length of field 1, and the value's
+// bytes.
 const message = Buffer.from([0, 0, 0, 0, streamedBytes + 2, 0x0a, streamedBytes, ...Buffer.alloc(streamedBytes, "x")]);
 
-/** The number's offset in the request, an envelope with UInt32Value{value}: after the prefix and the tag of field 1. */
+/**
+ * The offset of the number in the request, which is an envelope with UInt32Value{value}. The envelope's prefix and the
+ * tag of field 1 precede the number.
+ */
 const numberAt = 6;
 
 async function respond(stream: ServerHttp2Stream, path: string | undefined): Promise<void> {
@@ -37,7 +41,7 @@ function readVarint(bytes: Buffer, from: number): number {
 await serve(() =>
   listen(
     createServer().on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-      // The load closes its connections at its end, with streams in progress.
+      // When the load ends, it closes its connections, with streams in progress.
       respond(stream, headers[":path"]).catch(() => stream.destroy());
     }),
   ),

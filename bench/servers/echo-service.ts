@@ -16,7 +16,7 @@ import {
 } from "../../packages/protobuf/src/gen/google/api/httpbody_pb.ts";
 import type { ExternalHttpRule } from "../../packages/gateway/src/index.ts";
 
-// A service that does nothing with its messages, to measure what the messages themselves cost.
+// A service that does nothing with its messages, to measure the cost of the messages themselves.
 
 /** The value's size in each stream message, in bytes. */
 export const streamedBytes = 16;
@@ -41,7 +41,10 @@ const definition = create(FileDescriptorProtoSchema, {
   ],
 });
 
-/** Returns its message, a stream with the requested number of messages, or the number of received messages or bytes. */
+/**
+ * The echo service. Its RPCs return the request message, a stream with the requested number of messages, or the number
+ * of received messages or bytes.
+ */
 export const EchoService: GenService<{
   echo: { methodKind: "unary"; input: typeof BytesValueSchema; output: typeof BytesValueSchema };
   count: { methodKind: "server_streaming"; input: typeof UInt32ValueSchema; output: typeof BytesValueSchema };
@@ -55,16 +58,16 @@ export const EchoService: GenService<{
   0,
 );
 
-/** The path for the call that returns its message. */
+/** The path for the call that returns its request message. */
 export const echoPath: string = `/${EchoService.typeName}/${EchoService.method.echo.name}`;
 
 /** The path for the call that returns a stream with the requested number of messages. */
 export const countPath: string = `/${EchoService.typeName}/${EchoService.method.count.name}`;
 
-/** The path for the call that returns how many messages its stream has. */
+/** The path for the call that returns the number of messages in its request stream. */
 export const collectPath: string = `/${EchoService.typeName}/${EchoService.method.collect.name}`;
 
-/** The path over REST that returns the byte count in its body. */
+/** The REST path that returns the number of bytes in the request body. */
 export const uploadPath = "/upload";
 
 /** The rules that bind the streams to REST. */
@@ -74,7 +77,7 @@ export const restRules: readonly ExternalHttpRule[] = [
   { selector: `${EchoService.typeName}.Upload`, pattern: { case: "post", value: uploadPath }, body: "*" },
 ];
 
-/** Registers the service. */
+/** Registers the echo service. */
 export function routes(router: ConnectRouter): void {
   router.service(EchoService, { echo: (request) => request, count: ({ value }) => count(value), collect, upload });
 }

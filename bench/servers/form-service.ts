@@ -23,7 +23,9 @@ const number = (value: Extract<FieldRules["type"], { case?: "int32" }>["value"])
   type: { case: "int32", value },
 });
 
-/** The fields, each with its rule and a valid value. The first three are the fields for "3". */
+/**
+ * The form's fields, each with its rule and a valid value. With the rules "3", only the first three fields have a rule.
+ */
 const fields: readonly (readonly [string, FieldRules, string | number])[] = [
   ["name", text({ minLen: 2n, maxLen: 50n }), "Ada Lovelace"],
   ["email", text({ wellKnown: { case: "email", value: true } }), "ada@example.com"],
@@ -39,7 +41,7 @@ const fields: readonly (readonly [string, FieldRules, string | number])[] = [
   ["note", text({ maxBytes: 1000n }), "The engine has no pretensions to originate anything."],
 ];
 
-/** A valid message in JSON. */
+/** A valid form in JSON. */
 export const form: Readonly<Record<string, string | number>> = Object.fromEntries(
   fields.map(([name, , value]) => [name, value]),
 );
@@ -50,7 +52,8 @@ const expressions = ["this.name != this.email", "this.age > this.level", "this.n
 /**
  * Returns a service whose request has twelve fields.
  *
- * @param rules - "3" or "12" for that many standard rules, "cel" for three CEL rules; otherwise none
+ * @param rules - "3" or "12" for three or twelve standard rules, and "cel" for three CEL rules. With any other value,
+ * the service has no rules
  */
 export function formService(rules: string): DescService {
   const ruled = rules === "12" ? 12 : rules === "3" ? 3 : 0;

@@ -5,7 +5,7 @@ import { createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 import { certificate } from "./tls.ts";
 
-// grpc-js with the ts-proto stubs, which checks the credential in the handler.
+// Server on grpc-js with the ts-proto stubs. The handler checks the credential.
 const plants = createBenchPlants();
 
 const deletePlant: handleUnaryCall<DeletePlantRequest, object> = (call, done) => {

@@ -9,10 +9,10 @@ import {
 import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
-// The library on node:http, with protobuf-es's JSON or, for the floor, with JSON.parse and JSON.stringify on plain
-// objects that are not validated.
+// The library on node:http, with protobuf-es's JSON. For the floor, JSON.parse and JSON.stringify convert plain objects
+// that are not validated.
 
-/** How JSON is read and written. */
+/** The functions that read and write the library's JSON. */
 interface Library {
   getBook(id: number): string;
   listBooks(pageSize: number): string;

@@ -48,7 +48,7 @@ function respond(stream: ServerHttp2Stream, path = ""): void {
   stream.on("data", (piece: Buffer) => pieces.push(piece));
   stream.on("end", () => {
     const body = Buffer.concat(pieces);
-    // The load closes its connections at its end, with streams in progress.
+    // When the load ends, it closes its connections, with streams in progress.
     const isWhole = body.byteLength >= prefixBytes && body.byteLength === prefixBytes + body.readUInt32BE(1);
     if (call === undefined || !isWhole) return stream.destroy();
     const message = call(body.subarray(prefixBytes));

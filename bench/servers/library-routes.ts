@@ -5,7 +5,7 @@ import { LibraryService } from "../../packages/testing/src/gen/library/v1/librar
 const books = makeBooks(booksMax);
 const [book] = books;
 
-/** The library, whose books are created in advance, so that a call costs only what its messages cost. */
+/** The library's handlers. Books are created in advance, so that a call has no cost except the cost of its messages. */
 export const library: ServiceImpl<typeof LibraryService> = {
   getBook: () => book ?? {},
   listBooks: ({ pageSize }) => ({ books: takeBooks(books, pageSize) }),

@@ -8,13 +8,14 @@ import { startOnLoadCore } from "../server-process.ts";
 import { envoyConfig } from "./envoy-config.ts";
 import { listen, type Listening, serve } from "./serve.ts";
 
-// Envoy or grpc-gateway, whose program is in PROXY, in front of the library on the load's core.
+// Envoy or grpc-gateway in front of the library, which runs on the load's core. PROXY is the path to the proxy's
+// program.
 const program = process.env["PROXY"] ?? "";
 
-/** One worker, because each server has one core, and a separate base id, so that several can run. */
+/** Envoy has one worker, because each server has one core. The separate base id allows several Envoy processes. */
 const envoyOptions = ["--concurrency", "1", "--log-level", "error", "--use-dynamic-base-id"];
 
-/** How often to check whether the program listens, in ms. */
+/** Milliseconds between two checks whether the program listens. */
 const checkIntervalMs = 50;
 
 await serve(async () => {
@@ -46,7 +47,7 @@ async function untilConnected(port: number): Promise<void> {
       await once(socket, "connect");
       return;
     } catch {
-      // The program does not listen yet.
+      // The error is ignored, because the program does not listen yet.
     } finally {
       socket.destroy();
     }

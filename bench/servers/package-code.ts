@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
 
-/** The checkout whose code runs, either this one or one to compare it with. */
+/** The checkout whose code runs, which is this checkout or the checkout that is compared with it. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
 
-/** The entries that these programs import, with their former paths, the newest first. */
+/** The entries that the bench's programs import, with the entries' former paths. The newest path comes first. */
 const entries = {
   "src/index.ts": ["src/plantstore/index.ts"],
   "src/server/plant-tools.ts": ["src/plantstore/server/plant-tools.ts"],
@@ -26,7 +26,7 @@ export async function importEntry<Module>(entry: Entry): Promise<Module> {
   return await import(pathToFileURL(findEntry(entry)).href);
 }
 
-/** Returns the option that selects the HTTP engine, or none for a checkout that uses it by default. */
+/** Returns the option that selects the HTTP engine, or no option for a checkout that uses the engine by default. */
 export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
   const entry = "packages/http-engine/src/index.ts";
   if (!existsSync(findEntry(entry))) return {};

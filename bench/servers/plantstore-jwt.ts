@@ -5,8 +5,8 @@ import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-// The plant store, which accepts three kinds of tokens: the bench's static token, one with a JWT's length, and JWTs
-// from the bench's issuer, whose keys are in a file.
+// The plant store, which accepts the bench's static token, a static token with a JWT's length, and JWTs from the
+// bench's issuer. The issuer's keys are in a file.
 
 const { BENCH_KEYS_FILE: file, BENCH_LONG_TOKEN: longToken } = process.env;
 if (file === undefined || longToken === undefined) throw new Error("BENCH_KEYS_FILE or BENCH_LONG_TOKEN is not set");

@@ -11,7 +11,7 @@ import { serve } from "./serve.ts";
 // The plant store on an SQLite file. Each call is a durable deletion with its record. A plant can be deleted only once,
 // so a call deletes the next existing plant instead of the requested one. With `LOG=on`, calls are logged.
 
-/** More plants than a round deletes: 20 one-second turns at 100,000 per second. */
+/** Number of plants, which is more than a round deletes in 20 one-second turns at 100,000 deletions per second. */
 const plantCount = 2_000_000n;
 
 const folder = createTempFolder();
@@ -32,7 +32,7 @@ const absent = 0n;
 let calls = 0n;
 
 const server = createPlantServer({
-  // Each call is a line, as in production, in a file instead of stderr.
+  // Each call is a log line, as in production. The lines are written to a file instead of stderr.
   ...(process.env["LOG"] === "on" && { log: openLog("info", createWriteStream(folder.file("log.jsonl"))) }),
   verifier: verifier.value,
   store: fakeStore({

@@ -6,9 +6,9 @@ import { serve } from "./serve.ts";
 import { certificate } from "./tls.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-// The plant store as it runs in production, with a store in memory and without a log. Serves all protocols on one port,
-// and has credentials, request ids, safe errors and health probes. `HTTP_ENGINE=node` serves it with node:http and
-// node:http2.
+// The plant store as it runs in production, with a store in memory and without a log. The server serves all protocols
+// on one port, and has credentials, request ids, safe errors and health probes. With `HTTP_ENGINE=node`, the plant
+// store runs on node:http and node:http2.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
   await importEntry<typeof import("../../src/index.ts")>("src/index.ts");
@@ -30,7 +30,7 @@ await serve(() =>
   }),
 );
 
-/** Imported only when it is measured, like the telemetry below. */
+/** MCP is imported only if it is measured, like the telemetry below. */
 async function tools(): Promise<Pick<PlantServerOptions, "tools">> {
   if (process.env["TOOLS"] !== "on") return {};
   const { createPlantTools } =
@@ -38,7 +38,7 @@ async function tools(): Promise<Pick<PlantServerOptions, "tools">> {
   return { tools: createPlantTools() };
 }
 
-/** Imported only when it is measured, because a checkout to compare with may not have it. */
+/** Telemetry is imported only if it is measured, because a checkout that is compared may not have telemetry. */
 async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
@@ -54,7 +54,7 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   const { onRequest, onResponse, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onResponse, interceptors: [interceptor] };
   if (!isMeasured) return traced;
-  // Combined as in the command.
+  // The callbacks are combined as in the command `plantstore serve`.
   const both: typeof onResponse = (response) => {
     count(response);
     onResponse(response);

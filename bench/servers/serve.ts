@@ -7,19 +7,20 @@ import type { Reply, Request } from "../server-process.ts";
 /** A server that listens. */
 export interface Listening {
   readonly port: number;
-  /** The process to measure, if another process serves. */
+  /** The id of the process to measure, if another process serves. */
   readonly pid?: number | undefined;
 }
 
 /**
- * Runs a server as the driver's child process. Sends its port, then its usage for each request from the driver.
+ * Runs a server as the driver's child process. Sends the server's port to the driver, and the server's usage for each
+ * request from the driver.
  *
  * The process exits when the driver disconnects, even with open connections.
  */
 export async function serve(start: () => Promise<Listening>): Promise<void> {
   const { port, pid } = await start();
   process.on("message", (request: Request) => {
-    // Collects garbage first, so that only reachable memory is compared.
+    // Garbage is collected first, so that only reachable memory is compared.
     if (request.kind === "settle") globalThis.gc?.();
     reply({ kind: "usage", ...(pid === undefined ? ownUsage() : usageOf(pid)) });
   });

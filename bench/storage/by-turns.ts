@@ -7,14 +7,14 @@ import { type SubjectServer, startServer } from "./subject.ts";
 export interface TurnResults {
   readonly name: StoreName;
   readonly requestsPerS: number;
-  /** The time as a multiple of the first store's in the same round. */
+  /** The requests per second as a multiple of the first store's in the same round. */
   readonly requestsTimes: number;
   /** CPU time in the thread that serves requests, in µs per request. */
   readonly mainUs: number;
-  /** The difference to the first store in the same round. */
+  /** The difference to the first store's CPU time in the same round, in µs. */
   readonly mainUsAbove: number;
   readonly p50Us: number;
-  /** The time as a multiple of the first store's in the same round. */
+  /** The median latency as a multiple of the first store's in the same round. */
   readonly p50Times: number;
 }
 
@@ -22,7 +22,7 @@ const sliceS = 1;
 
 /**
  * Loads servers in one-second turns. A store's cost is a small part of a request's cost, which changes from one minute
- * to the next on a shared machine. The others are compared with the first store.
+ * to the next on a shared machine. All other stores are compared with the first store.
  */
 export async function measureByTurns(
   locations: readonly { readonly name: StoreName; readonly location: StoreLocation }[],
@@ -35,7 +35,7 @@ export async function measureByTurns(
     const server = started.use(await startServer(name, location));
     subjects.push({ name, location, server, begun: 0, slices: new Array<Slice>() });
   }
-  // The first round warms up.
+  // The first round is a warm-up.
   for (let round = 0; round <= rounds; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const slice = await measureSlice(subject.server, subject.location.plants, connections, subject.begun);

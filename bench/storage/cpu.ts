@@ -5,8 +5,8 @@ import type { CitusCluster } from "../../test/suites/citus/citus-cluster.ts";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
 import { tickUs } from "../cores.ts";
 
-// How long the server may take to notice that a connection was closed, in ms. Until then, its process is in neither
-// sum.
+// Maximum time in ms until the server notices that a connection was closed. Before, the connection's process is in
+// neither sum.
 const endingMs = 200;
 
 /**
@@ -17,7 +17,7 @@ export async function cpuUsOfServer({ socketFolder }: PostgresServer): Promise<n
   return await cpuUsOfChildren(Number(first));
 }
 
-/** Returns the PostgreSQL server's CPU time with this main process. */
+/** Returns the CPU time of the PostgreSQL server with this main process. */
 async function cpuUsOfChildren(first: number): Promise<number> {
   await sleep(endingMs);
   const server = statOf(String(first));
@@ -41,7 +41,10 @@ export function cpuUsOfEnded(): number {
   return statOf("self").endedUs;
 }
 
-/** Returns a process's parent, its CPU time and its exited children's, in µs. Zeros after it has exited. */
+/**
+ * Returns a process's parent, its CPU time, and the CPU time of its exited children, in µs. Returns zeros if the
+ * process has exited.
+ */
 function statOf(pid: string): {
   readonly parent: string | undefined;
   readonly ownUs: number;

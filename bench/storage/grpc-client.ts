@@ -3,15 +3,15 @@ import { percentilesOf } from "../load/load.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scattered } from "./scattered.ts";
 
-// A gRPC client that writes HTTP/2 frames itself, because a node:http2 client costs more than the server. Deletes each
-// plant once, in a scattered order, and prints its result as JSON. The program does not check the calls' status. Its
-// caller counts the remaining plants.
+// A gRPC client that writes HTTP/2 frames itself, because a node:http2 client costs more than the server. The client
+// deletes each plant once, in a scattered order, and prints its result as JSON. The client does not check the calls'
+// status, because its caller counts the remaining plants.
 
-/** This client's options, an argument in JSON. */
+/** This client's options, which are passed as an argument in JSON. */
 export interface GrpcOrder {
   readonly port: number;
   readonly connections: number;
-  /** The concurrent calls on one connection. */
+  /** Number of concurrent calls on a connection. */
   readonly streams: number;
   readonly durationS: number;
   readonly plants: number;
@@ -24,14 +24,15 @@ export interface GrpcResult {
   readonly latencyUs: { readonly p50: number; readonly p99: number };
 }
 
-// RFC 9113 §6.
+// The frame types in RFC 9113 §6.
 const frameType = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 } as const;
 const flag = { endStream: 1, ack: 1, endHeaders: 4 } as const;
 const frameHeaderBytes = 9;
 
 const none = Buffer.alloc(0);
 
-// HPACK (RFC 7541). The first request adds its fields to the peer's dynamic table, and later ones refer to them.
+// The fields in HPACK's dynamic table (RFC 7541). The first request adds its fields to the peer's dynamic table, and
+// later requests refer to these fields.
 const fields = {
   ":path": "/plantstore.v1.PlantService/DeletePlant",
   ":authority": "127.0.0.1",
@@ -97,13 +98,13 @@ async function run(socket: Socket): Promise<void> {
       rest = rest.subarray(end);
     }
     socket.write(Buffer.concat(output));
-    // Leaving the loop closes the socket.
+    // The return leaves the loop, which closes the socket.
     if (startMs.size === 0) return;
   }
 }
 
 function preface(): Buffer {
-  // SETTINGS_INITIAL_WINDOW_SIZE and the connection's window are large enough that nothing waits for flow control.
+  // SETTINGS_INITIAL_WINDOW_SIZE and the connection's window are large enough that no response waits for flow control.
   const settings = Buffer.from("00047fffffff", "hex");
   const window = Buffer.from("7fff0000", "hex");
   return Buffer.concat([
@@ -120,7 +121,7 @@ function firstHeader(): Buffer {
   return Buffer.concat([staticFields, ...literals]);
 }
 
-/** An envelope with DeletePlantRequest{id}. The bench's ids are positive. */
+/** Returns an envelope with DeletePlantRequest{id}. The bench's ids are positive. */
 function messageOf(id: bigint): Buffer {
   const message = [0x08];
   for (let rest = id; ; rest >>= 7n) {

@@ -6,17 +6,17 @@ import { readWrk } from "../load/wrk.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scatterStep } from "./scattered.ts";
 
-/** The result when plants are deleted over REST. */
+/** The result of deleting plants over REST. */
 export interface RestResult {
   readonly connections: number;
   readonly requests: number;
   readonly requestsPerS: number;
-  /** The share of requests whose plant was already deleted, because a random id was repeated. */
+  /** Share of requests whose plant was already deleted, because a random id was repeated. */
   readonly missed: number;
   readonly latencyUs: Percentiles;
 }
 
-/** Deletes plants with random ids from 1 to `plants` over REST, for `seconds`. Requires wrk. */
+/** Deletes plants with random ids from 1 to `plants` over REST, for `seconds`. The function requires wrk. */
 export function deleteRandomPlants(
   port: number,
   connections: number,
@@ -29,13 +29,16 @@ export function deleteRandomPlants(
 
 /** Plants in a scattered order, without repetitions until all have been deleted. */
 export interface Scattered {
-  /** The plant count; their ids start with 1. */
+  /** Number of plants, whose ids start with 1. */
   readonly plants: number;
-  /** How many have been deleted before. */
+  /** Number of plants that have been deleted before. */
   readonly begun: number;
 }
 
-/** Deletes plants over REST, for `seconds`. Requires wrk. @param run - runs it, by default on the load's core */
+/**
+ * Deletes plants over REST, for `seconds`. The function requires wrk. @param run - runs wrk, by default on the load's
+ * core
+ */
 export function deleteScatteredPlants(
   port: number,
   connections: number,

@@ -1,7 +1,7 @@
 /**
- * Measures how a locked plant affects the deletion of others. Sends 200 deletions per second over REST, in turns with
- * and without a transaction that locks another plant, which a caller tries to delete once a second. `npx node
- * bench/storage/locked.ts [--seconds 10] [--turns 4]`
+ * Measures how a locked plant affects the deletion of other plants. The program sends 200 deletions per second over
+ * REST, in turns with and without a transaction that locks another plant. A caller tries to delete the locked plant
+ * once a second. `npx node bench/storage/locked.ts [--seconds 10] [--turns 4]`
  */
 import { setInterval as every } from "node:timers/promises";
 import { Client } from "pg";
@@ -16,10 +16,10 @@ import { startServer } from "./subject.ts";
 
 const { seconds, turns } = numberFlags({ seconds: 10, turns: 4 });
 
-/** Deletions per second for plants that are not locked. */
+/** Number of deletions per second for plants that are not locked. */
 const othersPerS = 200;
 
-/** How often the locked plant is called, in ms. */
+/** Milliseconds between two deletions of the locked plant. */
 const lockedEveryMs = 1_000;
 
 const lockedPlant = 1;
@@ -33,7 +33,7 @@ await using server = await startServer("postgres", { file: "", url, plants });
 let nextPlant = lockedPlant + 1;
 const free: LoadResult[] = [];
 const locked: LoadResult[] = [];
-// The first load warms up.
+// The first load is a warm-up.
 await deleteOthers();
 for (let turn = 0; turn < turns; turn++) {
   const isOdd = turn % 2 === 1;
@@ -67,7 +67,7 @@ async function deleteOthers(): Promise<LoadResult> {
   return { requests: responses.length, failed: responses.length - deleted.length, ...latency };
 }
 
-/** Deletes others while a plant is locked and a caller tries to delete it. */
+/** Deletes other plants while a plant is locked and a caller tries to delete the locked plant. */
 async function deleteDuringLock(): Promise<LoadResult> {
   const locking = new Client(configOf(url));
   await locking.connect();

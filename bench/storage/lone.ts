@@ -1,7 +1,7 @@
 /**
- * Measures what a deletion by a lone caller costs. Reports CPU time in the process and in PostgreSQL, in turns with the
- * same statement without a store. One caller deletes one plant after another, and one pauses in between. `npx node
- * bench/storage/lone.ts [--seconds 2] [--rounds 5] [--pause 2]`
+ * Measures the cost of a deletion by a lone caller. The program reports CPU time in the process and in PostgreSQL, in
+ * turns with the same statement without a store. A caller deletes one plant after another without a pause, and another
+ * caller pauses in between. `npx node bench/storage/lone.ts [--seconds 2] [--rounds 5] [--pause 2]`
  */
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ import { createStore, type StoreName } from "./stores.ts";
 
 const { seconds, rounds, pause } = numberFlags({ seconds: 2, rounds: 5, pause: 2 });
 const program = fileURLToPath(new URL("store-alone.ts", import.meta.url));
-// More plants than one caller can delete.
+// Number of plants, which is more than one caller can delete.
 const plants = 20_000 * seconds;
 
 using folder = createTempFolder();

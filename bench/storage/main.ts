@@ -1,7 +1,7 @@
 /**
- * Measures durable deletions of random plants end to end, on each store. Compares them with the same server with one
- * transaction per request, with the same server in memory, and with the store without a server. `npx node
- * bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
+ * Measures durable deletions of random plants end to end, on each store. The deletions are compared with deletions on
+ * the same server with one transaction per request, on the same server in memory, and on the store without a server.
+ * `npx node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
 import { readSqlite } from "../../test/support/plants/sqlite-file.ts";
@@ -14,8 +14,8 @@ import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subj
 // One caller, and enough callers to fill a queue.
 const connections = [1, 32, 256];
 
-// Applies to measurements in turns, regardless of the options. Enough for a meaningful median, and twice the plants
-// that the fastest store deletes in this time.
+// The numbers of rounds and plants for measurements in turns, regardless of the options. The rounds are enough for a
+// meaningful median. The fastest store deletes half of the plants in this time.
 const rounds = 15;
 const plantsOfRounds = 2_000_000;
 
@@ -108,7 +108,7 @@ function prepare(name: StoreName, count: number): Promise<StoreLocation> {
   return createStore(name, count, folder.file(`${++storesMade}.db`), postgres);
 }
 
-/** Returns how many plants remain, or 0 for `memory`, whose plants existed only in its process. */
+/** Returns the number of remaining plants, or 0 for `memory`, whose plants existed only in its process. */
 async function countPlants(name: StoreName, { file, url }: StoreLocation): Promise<number> {
   const count = "SELECT count(*) AS plants FROM plants";
   const [row] = name.startsWith("sqlite") ? readSqlite(file, count) : name === "memory" ? [] : await runSql(url, count);
@@ -129,7 +129,7 @@ function rowOf(name: string, row: Measurement): string {
   );
 }
 
-/** Returns a table row, with a name and values in columns that have a width in characters. */
+/** Returns a table row with a name and values. Each value's column has a width in characters. */
 function tableRow(name: string, ...cells: readonly (readonly [value: number | string, width: number])[]): string {
   return name.padEnd(16) + cells.map(([value, width]) => String(value).padStart(width)).join("");
 }

@@ -1,7 +1,7 @@
 /**
- * Measures how much more several processes on one PostgreSQL delete than one, in turns with the same callers. The result
- * is meaningful only if the database, the processes and the callers each have separate cores.
- * `npx node bench/storage/processes.ts [--processes 2] [--callers 256] [--seconds 5] [--turns 5] [--plants 4000000]`
+ * Measures how much more several processes on one PostgreSQL delete than a single process, in turns with the same
+ * callers. The result is meaningful only if the database, the processes and the callers each have separate cores. `npx
+ * node bench/storage/processes.ts [--processes 2] [--callers 256] [--seconds 5] [--turns 5] [--plants 4000000]`
  */
 import { availableParallelism } from "node:os";
 import { startPostgres } from "../../test/support/plants/postgres-server.ts";
@@ -15,7 +15,10 @@ import { startServer, type SubjectServer } from "./subject.ts";
 const flags = numberFlags({ processes: 2, callers: 256, seconds: 5, turns: 5, plants: 4_000_000 });
 const { processes, callers, seconds, plants } = flags;
 
-/** The cores for a meaningful result, one for each process and its callers, and as many for the database. */
+/**
+ * Number of cores for a meaningful result. Each process and its callers have separate cores, and the database has as
+ * many cores as there are processes.
+ */
 const coresMin = 3 * processes;
 
 // On disk, because its speed is part of the result.
@@ -26,7 +29,7 @@ await using started = new AsyncDisposableStack();
 const servers: SubjectServer[] = [];
 while (servers.length < processes) servers.push(started.use(await startServer("postgres", { file: "", url, plants })));
 
-// The number of load generators is the same in both cases, and each has separate plants.
+// The number of load generators is the same in both cases, and each load generator has separate plants.
 const begun = servers.map((_, lane) => lane * Math.floor(plants / processes));
 const one = servers.map(() => servers[0]?.port ?? 0);
 const all = servers.map(({ port }) => port);

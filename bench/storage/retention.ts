@@ -1,8 +1,8 @@
 /**
- * Measures what dropping old deletion records costs in PostgreSQL and SQLite, in turns with and without idempotency
- * keys. Reports dropped records per second, and deletions per second by 256 callers, with as many records that are
- * kept, and while records are dropped. `npx node bench/storage/retention.ts [--records 200000] [--seconds 3] [--turns
- * 3]`
+ * Measures the cost of dropping old deletion records in PostgreSQL and SQLite, in turns with and without idempotency
+ * keys. The program reports dropped records per second, and deletions per second by 256 callers. The deletions are
+ * measured while records are dropped, and with as many records that are kept. `npx node bench/storage/retention.ts
+ * [--records 200000] [--seconds 3] [--turns 3]`
  */
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
@@ -26,7 +26,7 @@ const { records, seconds, turns } = numberFlags({ records: 200_000, seconds: 3, 
 const plants = 500_000;
 const batchSize = 1_000;
 
-/** A kind of records, in a separate store. */
+/** A kind of deletion records, in a separate store. */
 interface Shape {
   readonly name: string;
   readonly store: "postgres" | "sqlite";
@@ -35,7 +35,7 @@ interface Shape {
   readonly fill: () => Promise<void>;
   /** Adds the deleted plants again, and records with an age in days. */
   readonly addRecords: (daysAgo: number) => Promise<void>;
-  /** Drops the records that are too old, and returns how many per second. */
+  /** Drops the records that are too old, and returns the number of dropped records per second. */
   readonly dropOld: () => Promise<number>;
   readonly alone: Alone[];
   readonly duringDrop: Alone[];
@@ -157,7 +157,7 @@ async function measure({
   await addRecords(100);
   dropped.push(await dropOld());
   await addRecords(100);
-  // The store starts to drop them when it is opened.
+  // The store starts to drop old records when it is opened.
   duringDrop.push(await measureAlone(store, location, seconds));
 }
 

@@ -1,7 +1,10 @@
-/** The step from one id to the next. A prime, so that it is coprime with every plant count except its multiples. */
+/**
+ * The step from an id to the next id. The step is a prime, so that it is coprime with every plant count except its
+ * multiples.
+ */
 export const scatterStep = 2_654_435_761n;
 
-/** Yields the ids from 1 to `last`, each once, in a scattered order, without the first `skipped` ones. */
+/** Yields each id from 1 to `last` once, in a scattered order, without the first `skipped` ids. */
 export function* scattered(last: number, skipped = 0): Generator<bigint, undefined> {
   const count = BigInt(last);
   for (let i = BigInt(skipped) + 1n; i <= count; i++) yield ((i * scatterStep) % count) + 1n;

@@ -3,7 +3,7 @@ import { createPlantServer } from "../../src/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
 import { isStoreName, type StoreLocation, stores } from "./stores.ts";
 
-/** A message to the parent process, with the port, or the CPU time in the main thread and in all threads. */
+/** A message to the parent process. The message has the port, or the CPU time in the main thread and in all threads. */
 export type ServerMessage =
   | { readonly kind: "listening"; readonly port: number }
   | { readonly kind: "usage"; readonly mainUs: number; readonly allUs: number };

@@ -4,8 +4,8 @@ import { percentilesOf } from "../load/load.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type StoreLocation, stores } from "./stores.ts";
 
-// A store without a server, with as many callers as the load. Each deletes one plant after the other, with an optional
-// pause in ms. Prints the deletions, their rate and latency, and the process's CPU time in µs.
+// A store without a server, with as many callers as the load. Each caller deletes one plant after the other, with an
+// optional pause in ms. The program prints the deletions, their rate and latency, and the process's CPU time in µs.
 
 const [name = "", location = "{}", callers = "256", seconds = "5", pauseMs = "0"] = process.argv.slice(2);
 if (!isStoreName(name)) throw new Error(`unknown store "${name}"`);

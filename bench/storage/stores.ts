@@ -6,7 +6,10 @@ import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { configOf, type PostgresServer, runSql } from "../../test/support/plants/postgres-server.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-/** Where a subject's store is, an SQLite file or a PostgreSQL URL, and how many plants it has. */
+/**
+ * The location of a subject's store, which is an SQLite file or a PostgreSQL URL, and the number of plants in the
+ * store.
+ */
 export interface StoreLocation {
   readonly file: string;
   readonly url: string;
@@ -18,7 +21,10 @@ export interface StoreLocation {
 /** A store's name in the comparison. */
 export type StoreName = "memory" | "sqlite" | "sqlite single" | "postgres" | "postgres single";
 
-/** The stores that are compared. The single ones run one transaction per request, as a service without a queue does. */
+/**
+ * The stores that are compared. The stores named "single" run one transaction per request, as a service without a queue
+ * does.
+ */
 export const stores: Readonly<Record<StoreName, (location: StoreLocation) => Promise<PlantStore>>> = {
   memory: ({ plants }) => Promise.resolve(openMemoryStore(new Set(idsTo(plants)))),
   sqlite: ({ file }) => openPlantStore({ kind: "sqlite", path: file }),

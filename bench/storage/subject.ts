@@ -63,14 +63,14 @@ export async function measureAlone(name: StoreName, location: StoreLocation, sec
 /** A server with a store, in a separate process. Dispose it with `await using`. */
 export interface SubjectServer {
   readonly port: number;
-  /** Returns its CPU time, in µs. */
+  /** Returns the server's CPU time, in µs. */
   usage(): Promise<Usage>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Starts a server with this store. */
 export async function startServer(name: StoreName, location: StoreLocation): Promise<SubjectServer> {
-  // Not pinned to a core, because storage threads and databases use other cores.
+  // The server is not pinned to a core, because storage threads and databases use other cores.
   const child = spawn(process.execPath, [pathOf("server.ts"), name, JSON.stringify(location)], {
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -113,7 +113,7 @@ async function measureLoad(
   };
 }
 
-// The pause between two unrelated requests, in ms: a few hundred per second, which is a negligible load.
+// Pause between two unrelated requests, in ms. A few hundred requests per second are a negligible load.
 const pingIntervalMs = 3;
 
 async function ping(port: number, loadEnd: AbortSignal): Promise<Percentiles> {

@@ -90,7 +90,7 @@ function drawKind(texts: readonly PlacedText[], { kind, count }: DrawnKind, seed
   return drawTexts(texts.filter(isDrawn(kind)), show, count, seed);
 }
 
-/** Prints the texts of several projects in a random order, so that a reader does not see the project of each text. */
+/** Prints texts with several origins in a random order, so that a reader does not see the origin of each text. */
 function printMixed(sides: readonly PlacedText[][], seed: string): void {
   for (const drawnKind of drawnKinds) {
     const { kind } = drawnKind;
