@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 
-/** The issuer of the bench's tokens. */
+/** The `iss` claim in the bench's tokens. */
 export const benchIssuer = "https://id.bench.example/realms/plants";
 export const benchAudience = "https://plants.bench.example";
 

@@ -21,7 +21,7 @@ const pauseMs = 50;
 /** The folder with the peers, which `npm ci --prefix bench/peers` installs. */
 const peers = join(import.meta.dirname, "peers");
 
-/** A program as a user starts it, without any bench code in its process. */
+/** A program that is started as by a user, without any bench code in its process. */
 interface Program {
   readonly name: string;
   /** The node arguments. */

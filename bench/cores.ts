@@ -27,7 +27,8 @@ export const tickUs: number = 10_000;
 export function busyUs(core: number): number | undefined {
   const line = readStat().match(new RegExp(`^cpu${String(core)} (.*)$`, "m"))?.[1];
   if (line === undefined) return undefined;
-  // The values are user nice system idle iowait irq softirq steal (proc_stat(5)). Later values are contained in them.
+  // The values are user nice system idle iowait irq softirq steal (proc_stat(5)). The values after `steal` are included
+  // in these values.
   const ticks = line.split(" ").map(Number);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = ticks;
   return (user + nice + system + irq + softIrq + steal) * tickUs;

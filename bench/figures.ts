@@ -9,7 +9,7 @@ export const roundsDifferMax = 0.15;
 /** This project's server. */
 export const ownName = "plantstore";
 
-/** This project's server on node:http and node:http2 instead of its engine. */
+/** This project's server on node:http and node:http2 instead of the project's engine. */
 export const ownNodeName = "plantstore on node's HTTP";
 
 /** This project's server with grpc-js handlers. */
@@ -31,7 +31,7 @@ export interface Figures {
   readonly starts?: readonly StartFigures[];
   /** Resident memory after many calls, by scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
-  /** How long a 10 MB list delays other requests, by scenario. */
+  /** The delays of other requests by a 10 MB list, by scenario. */
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
   /** The cost of calls to several processes on the same port. */
   readonly workers?: WorkerFigures | undefined;

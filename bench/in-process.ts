@@ -40,7 +40,7 @@ interface Contender {
   readonly send: Send;
 }
 
-/** A connection whose bytes are passed to the server, and received from it, by function calls. */
+/** A connection that passes bytes to and from the server by function calls. */
 class FakeSocket extends Socket {
   #onResponse: () => void = () => undefined;
 

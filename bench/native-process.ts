@@ -8,8 +8,8 @@ const bytesPerKiB = 1_024;
 
 /**
  * Starts a server that does not run on node, and waits until it listens. The program first prints its port. For each
- * input line, the program collects garbage and writes a line. It exits when its input ends. Rejects if the program
- * exits before it listens.
+ * input line, the program collects garbage and writes a line. The program exits when its input ends. Rejects if the
+ * program exits before it listens.
  */
 export async function startNativeServer(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
   // taskset executes the program in its own process, so the child is the server.

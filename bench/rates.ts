@@ -5,7 +5,7 @@ import type { Scenario } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/** The offered rates in requests per second. They are tried in this order until a server does not keep up. */
+/** The offered rates in requests per second. The rates are tried in this order until a server does not keep up. */
 const rates = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 
 /** Shares of a server's own maximum, in percent. Servers in production run at these rates, not at saturation. */

@@ -14,7 +14,7 @@ const ruleCounts = [10, 1000, 10_000] as const;
 const sameRules = ruleCounts[0];
 const rounds = 5;
 const requestsPerRound = 500_000;
-// Maximum number of different paths. There are enough paths that the processor's caches do not hold their results.
+// Maximum number of different paths. With this many paths, the processor's caches do not hold all results.
 const pathsMax = 4096;
 
 /** A rule with only a method and a path. */

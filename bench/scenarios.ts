@@ -17,7 +17,7 @@ export interface Scenario {
   readonly title: string;
   readonly shape: LoadShape;
   readonly load: Load;
-  /** Sends one request from the load, to check before the measurement that a server handles it. */
+  /** Sends one request from the load, to check before the measurement that a server handles the request. */
   readonly probe: Probe;
   /** The servers. The first server is the floor, and all other results are multiples of the floor's result. */
   readonly subjects: readonly Subject[];

@@ -6,7 +6,7 @@ import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 import { longListBooks } from "../packages/testing/src/gateway/books.ts";
 
-/** Number of measured lists that each server sends. As many lists are sent before, and not measured. */
+/** Number of measured lists that each server sends. As many lists are sent before the measurement. */
 const lists = 5;
 
 /** Pause between two small requests on the other connection, in ms. */

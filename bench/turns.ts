@@ -9,7 +9,7 @@ import { startServer } from "./server-process.ts";
 export interface Contender {
   readonly subject: Subject;
   readonly load: Load;
-  /** Sends one request from the load, to check before the measurement that the server handles it. */
+  /** Sends one request from the load, to check before the measurement that the server handles the request. */
   readonly probe: Probe;
 }
 
@@ -66,9 +66,9 @@ const turnMaxS = 8;
  * Compares servers in turns. All servers run at the same time. In a turn, each server is loaded for a second, in
  * reverse order in every second turn.
  *
- * On a shared machine, the same work may take a third longer from one minute to the next, but hardly within a turn. The
- * table therefore has the median ratio to the first contender in the same turn. A turn that other processes disturbed
- * is repeated. After as many repetitions as turns, a disturbed turn is used, and the table reports the disturbance.
+ * On a shared machine, the same work may take a third longer a minute later, but hardly within a turn. The table
+ * therefore has the median ratio to the first contender in the same turn. A turn that other processes disturbed is
+ * repeated. After as many repetitions as turns, a disturbed turn is used, and the table reports the disturbance.
  */
 export async function compareByTurns(contenders: readonly Contender[], length: Length): Promise<readonly Turns[]> {
   const results = contenders.map(({ subject }) => ({ subject, turns: new Array<Turn>() }));

@@ -5,7 +5,7 @@ import { grpcProbe } from "./probe.ts";
 import { http1Load, http2Load, type Scenario, server, type Subject } from "./scenarios.ts";
 import { form, formService } from "./servers/form-service.ts";
 
-/** The servers in each scenario. The servers in each scenario. The floor is the same call without validation. */
+/** The servers in each scenario. The floor is the same call without validation. */
 const subjects: readonly Subject[] = [
   server("without validation", "servers/form"),
   server("3 standard rules", "servers/form", { FORM_RULES: "3" }),

@@ -142,7 +142,7 @@ function costAndLatency({ cpuUs, timesFloor, latencyUs }: ServerFigures): string
   return [`${cpuUs.toFixed(1)} (${timesFloor.toFixed(2)})`, latencies(latencyUs)];
 }
 
-/** Scenarios by their columns' heads. */
+/** Scenarios by column heading. */
 type Columns = Readonly<Record<string, string>>;
 
 const largeMessages: Columns = {

@@ -15,7 +15,7 @@ export interface OwnClientOrder {
  * Returns an `own-client.ts` load, for machines without wrk and h2load.
  *
  * The client uses more CPU per request than wrk and h2load, so that a fast server is idle at times. CPU time per
- * request is comparable with their results, but throughput is not.
+ * request is comparable with the results of wrk and h2load, but throughput is not.
  */
 export function ownLoad(shape: LoadShape): Load {
   return async (port, durationS) => {

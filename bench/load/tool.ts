@@ -14,7 +14,9 @@ export function hasTool(name: string): boolean {
   return spawnSync(name, ["--version"], { stdio: "ignore" }).error === undefined;
 }
 
-/** Runs a load generator on the load's core, and returns its output. Rejects when it fails or times out. */
+/**
+ * Runs a load generator on the load's core, and returns its output. Rejects if the load generator fails or times out.
+ */
 export function runTool(command: readonly [string, ...string[]], durationS: number): Promise<string> {
   return runAnywhere(pinned(loadCore, command), durationS);
 }

@@ -1,7 +1,7 @@
 /**
- * Measures a server under more load than its store can handle. PostgreSQL is limited to 2,000 deletions per second. It
- * first gets nine tenths of this load, and then three times this load. `npx node bench/overload/main.ts [--seconds 10]
- * [--offered 6000] [--only rest,grpc] [--connections 500,5000]`
+ * Measures a server under more load than its store can handle. PostgreSQL is limited to 2,000 deletions per second. The
+ * program first sends nine tenths of this limit, and then three times the limit. `npx node bench/overload/main.ts
+ * [--seconds 10] [--offered 6000] [--only rest,grpc] [--connections 500,5000]`
  *
  * With --connections, the program measures only the overload, from each number of connections. The latency of `/readyz`
  * is measured at the same time.
@@ -32,7 +32,7 @@ const heldTo = 2_000;
 /** Number of plants. There are enough plants that no plant is deleted twice. */
 const plantsMade = 1_000_000;
 
-// Seconds in which the server adapts to the overload. These seconds are reported on a separate line.
+// Seconds in which the server adapts to the overload. The responses in this time are reported on a separate line.
 const onsetS = 5;
 
 /** The batch size that the server uses under overload. */

@@ -9,7 +9,7 @@ const responseTimeoutMs = 3_000;
 /**
  * Requests `/readyz` repeatedly, each time on a new connection, until the signal aborts.
  *
- * @returns each probe's latency in milliseconds, or Infinity if it had no response with status 200 in time
+ * @returns each probe's latency in milliseconds, or Infinity without a response with status 200 in time
  */
 export async function probeReadiness(port: number, signal: AbortSignal): Promise<readonly number[]> {
   const latencies: number[] = [];

@@ -2,7 +2,7 @@ import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { serve } from "../servers/serve.ts";
 import { echoDefinition, echoHandlers } from "./echo-handlers.ts";
 
-// Server on Server on grpc-js with the echo service's streams.
+// Server on grpc-js with the echo service's streams.
 await serve(async () => {
   const server = new Server();
   server.addService(echoDefinition, echoHandlers);

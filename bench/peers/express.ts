@@ -4,7 +4,7 @@ import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-// Server on Server on express 5, which checks the credential in a middleware and the id in the handler.
+// Server on express 5, which checks the credential in a middleware and the id in the handler.
 const plants = createBenchPlants();
 const idPattern = new RegExp(messages.idPattern);
 const app = express();

@@ -3,7 +3,7 @@ import { LibraryServiceService } from "./gen/library/v1/library.ts";
 import { library } from "./library-handlers.ts";
 import { serve } from "../servers/serve.ts";
 
-// Server on Server on grpc-js with the stubs and ts-proto messages.
+// Server on grpc-js with the stubs and ts-proto messages.
 await serve(async () => {
   const server = new Server();
   server.addService(LibraryServiceService, library);

@@ -4,7 +4,7 @@ import { type CheckpointFigures, type CitusPoint, type Figures, type ScaleFigure
 const pageBytes = 8_192;
 
 /**
- * The costs that a plan uses. `measure.ts` has measured them, except a call's cost, which is from the comparison
+ * The costs that a plan uses. `measure.ts` has measured all costs except a call's cost, which is from the comparison
  * between servers.
  */
 export interface Costs extends ScaleFigures {

@@ -1,7 +1,7 @@
 /**
  * Measures the cost of plants, deletions and their records in PostgreSQL and, if it is built, Citus. The plan in
  * bench/README.md is based on these costs. With `--record`, the program updates this page. A run takes less than five
- * minutes on a quiet machine. Run it as `npx node bench/scale/measure.ts [--record]`.
+ * minutes on a quiet machine. Run the program as `npx node bench/scale/measure.ts [--record]`.
  */
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";

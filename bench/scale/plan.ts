@@ -1,6 +1,7 @@
 /**
- * Estimates the machines for a store from the measured costs. Run it as `npx node bench/scale/plan.ts --plants 1e8
- * --deletions 1e5 --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other machines.
+ * Estimates the machines for a store from the measured costs. Run the program as `npx node bench/scale/plan.ts --plants
+ * 1e8 --deletions 1e5 --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other
+ * machines.
  */
 import { readFigures } from "../figures.ts";
 import { numberFlags } from "../options.ts";

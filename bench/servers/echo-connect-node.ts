@@ -3,5 +3,5 @@ import { createServer } from "node:http2";
 import { routes } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// Server on Server on connect-node's adapter with the echo service and no interceptors.
+// Server on connect-node's adapter with the echo service and no interceptors.
 await serve(() => listen(createServer({}, connectNodeAdapter({ routes }))));

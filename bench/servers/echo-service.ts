@@ -42,8 +42,8 @@ const definition = create(FileDescriptorProtoSchema, {
 });
 
 /**
- * The echo service. Its RPCs return the request message, a stream with the requested number of messages, or the number
- * of received messages or bytes.
+ * The echo service, whose RPCs return the request message, a stream with the requested number of messages, or the
+ * number of received messages or bytes.
  */
 export const EchoService: GenService<{
   echo: { methodKind: "unary"; input: typeof BytesValueSchema; output: typeof BytesValueSchema };

@@ -21,7 +21,7 @@ const entries = {
 
 type Entry = keyof typeof entries;
 
-/** Imports an entry from the checkout, in which it may have a former path. */
+/** Imports an entry from the checkout, in which the entry may have a former path. */
 export async function importEntry<Module>(entry: Entry): Promise<Module> {
   return await import(pathToFileURL(findEntry(entry)).href);
 }

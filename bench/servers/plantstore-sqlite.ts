@@ -9,7 +9,7 @@ import { benchToken, callsPerMiss } from "./plants.ts";
 import { serve } from "./serve.ts";
 
 // The plant store on an SQLite file. Each call is a durable deletion with its record. A plant can be deleted only once,
-// so a call deletes the next existing plant instead of the requested one. With `LOG=on`, calls are logged.
+// so a call deletes the next existing plant instead of the requested plant. With `LOG=on`, calls are logged.
 
 /** Number of plants, which is more than a round deletes in 20 one-second turns at 100,000 deletions per second. */
 const plantCount = 2_000_000n;
@@ -27,7 +27,7 @@ const verifier = await openTokenVerifier(
 );
 if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 
-/** An id without a plant. As on the other servers, one in {@link callsPerMiss} calls does not find a plant. */
+/** An id without a plant. As on all bench servers, one in {@link callsPerMiss} calls does not find a plant. */
 const absent = 0n;
 let calls = 0n;
 

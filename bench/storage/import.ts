@@ -18,7 +18,7 @@ const command = fileURLToPath(new URL("../../src/command/main.ts", import.meta.u
 using folder = createTempFolder();
 const file = folder.file("ids.txt");
 writeFileSync(file, Array.from({ length: ids }, (_, i) => `${i + 1}\n`).join(""));
-// On disk, because its speed is part of the result.
+// The database is on disk, because the disk's speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 
 const ways = { "plantstore import": importIds, "psql \\copy": copyIds };

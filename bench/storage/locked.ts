@@ -25,7 +25,7 @@ const lockedEveryMs = 1_000;
 const lockedPlant = 1;
 const plants = 1_000_000;
 
-// On disk, because its speed is part of the result.
+// The database is on disk, because the disk's speed is part of the result.
 await using postgres = await startPostgres([], { onDisk: true });
 const url = await createPlants(postgres, plants);
 await using server = await startServer("postgres", { file: "", url, plants });

@@ -18,7 +18,7 @@ const program = fileURLToPath(new URL("store-alone.ts", import.meta.url));
 const plants = 20_000 * seconds;
 
 using folder = createTempFolder();
-// On disk, because its speed is part of the result.
+// The database is on disk, because the disk's speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 let turnsMade = 0;
 

@@ -11,7 +11,7 @@ import { measureByTurns, type TurnResults } from "./by-turns.ts";
 import { createStore, isStoreName, type StoreLocation, type StoreName, stores } from "./stores.ts";
 import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subject.ts";
 
-// One caller, and enough callers to fill a queue.
+// The numbers of connections: one caller, and enough callers to fill a queue.
 const connections = [1, 32, 256];
 
 // The numbers of rounds and plants for measurements in turns, regardless of the options. The rounds are enough for a
@@ -36,7 +36,7 @@ const names = Object.keys(stores)
   .filter((name) => only?.includes(name) ?? true);
 
 using folder = createTempFolder();
-// On disk, because its speed is part of the result.
+// The database is on disk, because the disk's speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 
 console.log(`DELETE /plants/<random> over HTTP/1.1, ${plants} plants; µs per request\n`);

@@ -21,7 +21,7 @@ const { processes, callers, seconds, plants } = flags;
  */
 const coresMin = 3 * processes;
 
-// On disk, because its speed is part of the result.
+// The database is on disk, because the disk's speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 const url = await createPlants(postgres, plants);
 

@@ -42,7 +42,7 @@ interface Shape {
   readonly dropped: number[];
 }
 
-// On disk, because its speed is part of the result.
+// The stores are on disk, because the disk's speed is part of the result.
 using folder = createTempFolder();
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"], { onDisk: true });
 const shapes = [await openKeyed(), await openByDay(), onSqlite("SQLite, with keys", true), onSqlite("SQLite", false)];

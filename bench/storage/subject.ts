@@ -17,7 +17,7 @@ export interface Measurement extends RestResult {
   readonly mainUsPerRequest: number;
   /** The CPU time in all server threads, without the database's processes. */
   readonly allUsPerRequest: number;
-  /** How long an unrelated request takes during the load, in µs. */
+  /** Latency of an unrelated request during the load, in µs. */
   readonly pingUs: Percentiles;
 }
 

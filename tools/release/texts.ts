@@ -14,7 +14,7 @@ export const filesWithNames: readonly string[] = globSync(
   { cwd: project },
 );
 
-// A version as in A version as in https://semver.org, without build metadata, which npm drops when it publishes.
+// A version as in https://semver.org, without build metadata, which npm drops when it publishes.
 const number = "(?:0|[1-9]\\d*)";
 const identifier = `(?:${number}|\\d*[A-Za-z-][0-9A-Za-z-]*)`;
 const versionPattern = new RegExp(`^${number}\\.${number}\\.${number}(?:-${identifier}(?:\\.${identifier})*)?$`);

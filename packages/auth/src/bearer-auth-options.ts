@@ -12,7 +12,7 @@ export interface BearerAuthOptions {
    */
   readonly requiredScope?: ((procedure: string) => string | readonly string[] | undefined) | undefined;
   /**
-   * All the server's services. Their RPCs require the scopes in the RPC option `plantstore.auth.v1.required_scopes`.
+   * All the server's services, whose RPCs require the scopes in the RPC option `plantstore.auth.v1.required_scopes`.
    * `requiredScope` is called for RPCs without the option. If one RPC in a service has the option, each other RPC in
    * the service must have the option or be open. Calls to services that are not listed fail with `Internal`, unless
    * `open` names the service.

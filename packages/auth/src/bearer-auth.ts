@@ -31,7 +31,8 @@ export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization"
 export interface BearerAuth extends CredentialChecks {
   /**
    * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. If the request
-   * is refused, throws the error or rejects with it. Requests whose path matches no procedure need a credential too.
+   * is refused, throws the error or rejects with the error. Requests whose path matches no procedure need a credential
+   * too.
    *
    * With `requiredScope` or `services`, a request without a procedure, such as an MCP request, is only authenticated.
    * The returned function authorizes the request's procedure. The gateway calls the function as soon as the procedure
@@ -40,13 +41,13 @@ export interface BearerAuth extends CredentialChecks {
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
   /**
    * Authenticates and authorizes each call. If `admit` has already stored a principal, the principal is only authorized
-   * again. RPCs in a service with the option `required_scopes` fail with `Internal` if `services` lacks them or has
-   * them with other scopes.
+   * again. RPCs in a service with the option `required_scopes` fail with `Internal` if `services` lacks the RPC or has
+   * it with other scopes.
    */
   readonly interceptor: Interceptor;
   /**
-   * Returns the option `describeSecurity` for `createOpenApi`. RPCs in `open` need no credential. Other RPCs need the
-   * credential that `securitySchemes` has under the name `scheme`, with the RPC's scopes.
+   * Returns the option `describeSecurity` for `createOpenApi`. RPCs in `open` need no credential. Any RPC that is not
+   * in `open` needs the credential with the name `scheme` in `securitySchemes`, with the RPC's scopes.
    */
   describeSecurity(this: void, scheme: string): (method: DescMethod) => readonly OpenApiSecurityRequirement[];
 }
@@ -72,7 +73,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     const credential = readCredential(authorization, connection);
     if ("kind" in credential) throw errorsFor(url).credential(credential.kind);
     const outcome = verifier.verify(credential);
-    // Not `instanceof Promise`. Another library's thenable is accepted too.
+    // The check is not `instanceof Promise`, because another library's thenable is accepted too.
     if ("then" in outcome) return Promise.resolve(outcome).then((awaited) => toPrincipal(awaited, url));
     return toPrincipal(outcome, url);
   }
@@ -98,7 +99,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   function accept({ procedure, contextValues, path }: CredentialRequest, principal: Principal): void | AdmitProcedure {
-    // Set even if the scope is missing, so that the refusal's audit log names the caller.
+    // The principal is set even if the scope is missing, so that the refusal's audit log names the caller.
     contextValues.set(principalKey, principal);
     // A known procedure is authorized here, so that `admit`'s caller cannot forget the returned function.
     if (procedure !== undefined) return authorize(principal, procedure, path);
@@ -117,7 +118,8 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 }
 
 /**
- * Creates a reader that caches each connection's last parsed credential, because clients repeat it with every request.
+ * Creates a reader that caches each connection's last parsed credential, because clients repeat the credential with
+ * every request.
  *
  * The cache never stores whether a credential is valid. The verifier is called every time, so nothing has to be
  * invalidated when tokens, keys or the clock change.
@@ -165,7 +167,7 @@ function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: st
   const others = createCredentialErrors(realm, baseUrl);
   const byPath = new Map([...urlsByPath].map(([path, each]) => [path, createCredentialErrors(realm, each)]));
   return (url = "") => {
-    // Only refusals parse the URL.
+    // The URL is parsed only for refusals.
     const path = URL.canParse(url) ? new URL(url).pathname : url;
     return byPath.get(path) ?? others;
   };

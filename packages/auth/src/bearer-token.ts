@@ -4,7 +4,7 @@ export interface BearerToken {
   readonly token: string;
 }
 
-/** Why an `Authorization` header holds no bearer token. */
+/** The reason why an `Authorization` header contains no bearer token. */
 export interface BearerProblem {
   readonly kind: "missing" | "other-scheme" | "malformed";
 }
@@ -17,8 +17,8 @@ export interface BearerProblem {
 export const tokenLimitChars: number = 8 * 1024;
 
 // credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). The pattern is anchored, so that duplicate headers, which
-// arrive joined by ", ", are malformed. Only spaces are skipped (RFC 9110 §11.4). `trim()` would also remove tabs and
-// no-break spaces (in Latin-1 field values).
+// arrive joined by ", ", are malformed. Only spaces are allowed before the token (RFC 9110 §11.4). `trim()` would also
+// remove tabs and no-break spaces (in Latin-1 field values).
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 // Matches any value with the bearer scheme, even if its token is malformed. `Bearertoken` is a different scheme.
@@ -33,7 +33,7 @@ const malformedToken: BearerProblem = { kind: "malformed" };
  *
  * Checks the syntax only. A `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
  * distinguished because their challenges differ. Only the challenge for invalid credentials has `error="invalid_token"`
- * (RFC 6750 §3.1). Without this error a client may retry forever. A token longer than {@link tokenLimitChars} is
+ * (RFC 6750 §3.1). Without `invalid_token`, a client may retry forever. A token longer than {@link tokenLimitChars} is
  * malformed.
  *
  * @example

@@ -9,7 +9,7 @@ export interface CredentialChecks {
   isOpen(procedure: string): boolean;
   /**
    * Returns the principal for an `Authorization` field value. If the credential is refused, throws the error or rejects
-   * with it.
+   * with the error.
    *
    * @param connection - the connection that sent the field. The last parsed credential is cached per connection
    * @param url - the URL or request path, which determines the metadata document in the challenge
@@ -29,8 +29,8 @@ export interface CredentialChecks {
  *
  * The interceptor stores the principal under `principalKey` for the handler. A call with a missing, malformed or
  * invalid token fails with `Unauthenticated`. A call whose token lacks the required scope fails with
- * `PermissionDenied`. Both errors have a challenge in `www-authenticate`. If the token cannot be verified at the
- * moment, the call fails with `Unavailable` and `retry-after`.
+ * `PermissionDenied`. Errors with either code have a challenge in `www-authenticate`. If the token cannot be verified
+ * at the moment, the call fails with `Unavailable` and `retry-after`.
  *
  * The interceptor works in any Connect server. In the gateway, the same `BearerAuth`'s `admit` verifies the token and
  * the scope before the message is read, and the interceptor only checks the scope again.

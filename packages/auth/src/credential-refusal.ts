@@ -45,7 +45,7 @@ export interface CredentialErrors {
 }
 
 /**
- * Returns one realm's errors, each with its code, message and challenge.
+ * Returns the functions that create a realm's errors, each with its code, message and challenge.
  *
  * The messages state *that* a token is invalid, has expired or lacks a scope, so that a client knows whether to obtain
  * another token. The messages never state why, because the reason would help an attacker who guesses tokens. Challenges

@@ -36,14 +36,14 @@ const tokenRequestNames: OptionNames<TokenRequest> = {
 
 /** A new token. */
 export interface IssuedToken {
-  /** Created by {@link createTokenText}. Show it once and do not store it. */
+  /** Created by {@link createTokenText}. Show the token once and do not store it. */
   readonly token: string;
   /** The line for the file of token hashes. */
   readonly line: string;
 }
 
 /**
- * Creates a random 256-bit token and, if a file is given, adds its line to the file.
+ * Creates a random 256-bit token. If a file is given, adds the token's line to the file.
  *
  * If the request or the file is invalid, returns the problems and creates no token. Rejects with a TypeError for
  * unknown properties.

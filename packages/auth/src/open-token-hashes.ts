@@ -34,7 +34,7 @@ export async function openTokenHashes(
     apply(text = "") {
       const tokens = parseTokenHashes(text, scopeProblem);
       if (tokens.kind === "problems") return tokens;
-      // No cache stores outcomes for these tokens, so removing a line revokes its token immediately.
+      // No cache stores outcomes for tokens in the file, so removing a line revokes its token immediately.
       verifier.replace(tokens.value);
       // An empty file is valid, because the last token may be revoked. The warning is for a file that was truncated by
       // mistake.

@@ -30,7 +30,7 @@ export interface TokenSources {
   readonly introspection?: IntrospectionSource | undefined;
   /**
    * The sources' names, such as the names of their settings. Each problem starts with its source's name. By default,
-   * problems have no such prefix.
+   * problems do not name the source.
    */
   readonly names?: SourceNames | undefined;
 }

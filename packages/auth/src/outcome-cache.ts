@@ -6,8 +6,8 @@ export interface ExpiringOutcome {
   /** When the outcome expires, in milliseconds by the clock that the cache's caller uses. */
   readonly untilMs: number;
   /**
-   * When the outcome was determined, by the same clock as `untilMs`. Set if that clock can be set back. A cached
-   * outcome is not used while the clock shows an earlier time than `fromMs`.
+   * When the outcome was determined, by the same clock as `untilMs`. Set if the cache uses a clock that can be set
+   * back. A cached outcome is not used while the clock shows an earlier time than `fromMs`.
    */
   readonly fromMs?: number;
 }
@@ -59,9 +59,9 @@ export class OutcomeCache<K extends ExpiringOutcome> {
  * A map with at most `2 * limit` values, which evicts values that were not used recently.
  *
  * A value that is used moves to the young generation. When the young generation is full, it becomes the old generation,
- * and the previous old generation is dropped. A hit is usually one lookup, and eviction has no cost per value. In a
- * single map, deleting the first entry each time would be slow, because each search for the first entry has to skip the
- * deleted entries' holes.
+ * and the previous old generation is dropped. A cache hit usually costs one lookup, and eviction has no cost per value.
+ * In a single map, deleting the first entry each time would be slow, because each search for the first entry has to
+ * skip the deleted entries' holes.
  */
 class Generations<V> {
   readonly #limit: number;

@@ -31,15 +31,15 @@ export interface RateLimit {
 }
 
 /**
- * Maximum number of keys in memory, which take about 10 MiB. Above this number, the least recently used key is evicted.
- * The eviction has no effect if the key's bucket is full again.
+ * Maximum number of keys in memory, which take about 10 MiB. Above 100,000 keys, the least recently used key is
+ * evicted. The eviction has no effect if the key's bucket is full again.
  */
 const rateLimitKeysMax = 100_000;
 
 const secondMs = 1000;
 
 /**
- * Creates a rate limit: a token bucket for each key, which holds one second's calls and refills continuously.
+ * Creates a rate limit with a token bucket for each key. A bucket holds one second's calls and refills continuously.
  *
  * For each bucket, only the time when it will be full again is stored (the generic cell rate algorithm in ITU-T I.371),
  * so no timer is needed.

@@ -58,7 +58,7 @@ function readScopes({ wireType, data }: UnknownField): readonly string[] | undef
 /**
  * Returns a map from each procedure in the services to its scopes. RPCs without the option have the value `undefined`.
  *
- * @param isOpen - returns whether a procedure needs no credential. Such a procedure does not need the option
+ * @param isOpen - returns whether a procedure needs no credential, and therefore no option
  * @throws TypeError for a scope that a token cannot have, for RPCs without the option if another RPC in their service
  * has it, and if two descriptors for a service have different RPCs or scopes. Also throws the errors of
  * {@link requiredScopesOf}

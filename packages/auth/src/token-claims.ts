@@ -1,7 +1,7 @@
 /**
  * The tolerated clock skew between issuer and server, in seconds.
  *
- * NTP keeps clocks within one second of each other. 30 seconds also cover a virtual machine that was just resumed.
+ * NTP keeps clocks within a second of each other. 30 seconds also cover a virtual machine that was just resumed.
  */
 export const clockSkewS = 30;
 

@@ -8,7 +8,7 @@ import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.t
 /**
  * Maximum size of a file of token hashes, in bytes.
  *
- * 4 MiB hold 35,000 tokens. Parsing them blocks the event loop for 0.2 s.
+ * 4 MiB hold 35,000 tokens. Parsing a 4 MiB file blocks the event loop for 0.2 s.
  */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 const tokenHashesFileMode = 0o600;
 
 /**
- * Adds a token to a file of token hashes. Creates the file, readable by its owner only, if it does not exist.
+ * Adds a token to a file of token hashes. Creates a missing file, which only its owner can read.
  *
  * The file is replaced atomically, so that a concurrent reader, or a reader after a power failure, gets either the old
  * or the new file. Of two concurrent changes, the second is rejected and can be repeated. A change is also rejected if
@@ -48,7 +48,7 @@ export async function listTokens(path: string): Promise<ParseResult<readonly Sta
   return text.kind === "problems" ? text : parseTokenHashes(text.value);
 }
 
-/** Returns a file's new content, or why it cannot be changed. */
+/** Returns a file's new content, or the problems that prevent the change. */
 type Change = (text: string) => ParseResult<string>;
 
 async function editFile(path: string, change: Change): Promise<ParseResult<void>> {
@@ -92,7 +92,7 @@ async function replace(
     return notParsed(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }
   await closing.writeFile(newText.value);
-  // Without this sync, a power failure may leave an empty file under the final name.
+  // Without a sync before the rename, a power failure may leave an empty file under the final name.
   await closing.sync();
   await rename(replacement, target);
   return parsed(undefined);

@@ -85,7 +85,7 @@ export interface TokenVerifier {
 }
 
 /**
- * Creates a verifier that tries the given verifiers in order until one recognises the token.
+ * Creates a verifier that tries the given verifiers in order until a verifier recognises the token.
  *
  * Put the cheapest verifier first. `unavailable` also ends the search, because a token must not be reported as unknown
  * if an earlier verifier may recognise it.

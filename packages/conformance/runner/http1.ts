@@ -57,7 +57,8 @@ export function createHttp1Exchange(base: URL): Exchange {
         fail("too large", `sent more than ${headerLimitBytes + 2 * bodyLimitBytes} bytes`);
       else if (length < readStepBytes || length - readAt >= readStepBytes) read(false);
     });
-    // An error after the response is ignored, because a server may close the connection while it receives a body.
+    // An error after the first received byte ends the response, because a server may close the connection while it
+    // receives a body.
     socket.on("end", () => read(true));
     socket.on("error", ({ message }) => (length > 0 ? read(true) : rejectWith(message)));
     socket.on("close", () => fail("closed", "closed the connection before a response"));

@@ -59,7 +59,7 @@ function outcomeOf(hasFailed: boolean, isKnown: boolean, isAlternative: boolean)
 interface Ran {
   readonly problems: readonly string[];
   readonly isAlternative: boolean;
-  /** Whether the server has exited and was not restarted. */
+  /** Whether the server has exited without a restart. */
   readonly lostServer: boolean;
 }
 

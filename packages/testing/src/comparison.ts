@@ -18,7 +18,7 @@ export type EffectsOf<Options> = Readonly<Record<keyof Options, () => Promise<Di
 
 /**
  * Observes two values, one after the other, and fails unless the observations differ. The first value is observed
- * twice, and the comparison also fails if these two observations differ.
+ * twice, and the comparison also fails if the two observations of the first value differ.
  */
 export async function compareValues<Value>(
   off: Value,

@@ -6,8 +6,8 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
 /**
- * Returns whether a host can only be reached from this machine. Such a host is `unix:` and a path, `localhost` (RFC
- * 6761 §6.3), or a loopback address. Any other name may resolve to any address.
+ * Returns whether a host can only be reached from this machine. Local hosts are `unix:` and a path, `localhost` (RFC
+ * 6761 §6.3), and loopback addresses. Any other name may resolve to any address.
  */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === "localhost" || host.startsWith("unix:")) return true;

@@ -17,7 +17,7 @@ export interface FileToWatch {
   readonly limitBytes: number;
   /**
    * Applies new contents, in the same order as the paths. Returns fields for the log line, or the problems with the new
-   * contents. With problems, the previous contents stay in use.
+   * contents. If there are problems, the previous contents stay in use.
    */
   apply(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: OperatorLog;

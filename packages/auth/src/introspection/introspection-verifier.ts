@@ -27,7 +27,8 @@ interface Failure {
 export const inFlightMax = 64;
 
 /**
- * Number of tokens for which the endpoint must fail in succession until it is considered down.
+ * Number of different tokens for which the endpoint must fail, without a success in between, until it is considered
+ * down.
  *
  * One failure is not enough, because a client could cause it by its choice of token.
  */

@@ -20,7 +20,7 @@ export interface FetchedKeysOptions {
 
 /** The times at which a key set is fetched, in milliseconds. */
 export interface KeyTiming {
-  /** The interval between a successful fetch and the next one. */
+  /** The interval between a successful fetch and the next fetch. */
   readonly refreshMs: number;
   /** How long keys are used after the last successful fetch. jose measures this time with the wall clock. */
   readonly usableMs: number;
@@ -38,9 +38,9 @@ export interface KeyTiming {
  *
  * With 5 minutes for `refreshMs`, a withdrawn key is removed soon, and the provider gets 300 requests a day. With 24
  * hours for `usableMs`, keys outlast a provider outage, but a stolen key does not stay valid forever. Providers publish
- * keys before they use them. With 10 seconds for `coolDownMs`, a client that sends unknown keys causes at most six
- * fetches a minute. `fetchMs` is 5 seconds, because a call that waits for an unknown key should not wait longer than
- * its client does.
+ * keys before they sign tokens with them. With 10 seconds for `coolDownMs`, a client that sends unknown keys causes at
+ * most six fetches a minute. `fetchMs` is 5 seconds, because a call that waits for an unknown key should not wait
+ * longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,
@@ -110,7 +110,7 @@ class FetchedKeys implements IssuerKeys {
 
   async reload(): Promise<void> {
     this.#nextAtMs = 0;
-    // The rejection is ignored, because The rejection is ignored, because `#fail` has already logged the problem.
+    // The rejection is ignored, because `#fail` has already logged the problem.
     await this.find.reload().catch(() => undefined);
   }
 
@@ -120,7 +120,7 @@ class FetchedKeys implements IssuerKeys {
   }
 
   async #fetch(timeout: AbortSignal): Promise<Response> {
-    // jose also fetches for tokens with an unknown key. Such a fetch must not bypass the back-off.
+    // jose also fetches for tokens with an unknown key. A fetch for an unknown key must not bypass the back-off.
     if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
     clearTimeout(this.#timer);
     const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));

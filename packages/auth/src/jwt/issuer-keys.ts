@@ -14,7 +14,7 @@ export interface IssuerKeys {
 
   /**
    * The key set in use, or `undefined` while there is no key set. Each change creates a new object, so that callers can
-   * compare by identity.
+   * compare key sets by identity.
    */
   readonly current: object | undefined;
 

@@ -44,7 +44,7 @@ const rejectedTtlMs = 60_000;
  * with time (`nbf`, `iat`, unavailable keys).
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
-  // A `kid` that is not a string is ignored. Some providers send a number.
+  // A `kid` that is not a string is ignored, because some providers send a number.
   const findKey: JWTVerifyGetKey = ({ kid, ...header }, jws) =>
     trusted.keys.find(typeof kid === "string" ? { ...header, kid } : header, jws);
   try {

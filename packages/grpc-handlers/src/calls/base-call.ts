@@ -17,7 +17,7 @@ const interceptorFailed: HandlerFailure = {
   what: "an interceptor of grpc-js failed",
 };
 
-/** A method as its definition describes it. */
+/** A method in a service definition. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the type from grpc-js for methods with unknown messages.
 export type AnyDefinition = MethodDefinition<any, any>;
 

@@ -25,7 +25,7 @@ export interface HandlerCallInit {
  * The call object for a stream handler, used as `ServerReadableStream`, `ServerWritableStream` and
  * `ServerDuplexStream`.
  *
- * All three interfaces share this class. In grpc-js, a `ServerReadableStream` is not writable.
+ * One class implements the three interfaces, although a `ServerReadableStream` is not writable in grpc-js.
  */
 export class HandlerCall extends Duplex {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */

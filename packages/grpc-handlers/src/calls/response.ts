@@ -47,8 +47,8 @@ interface SentMessage {
 }
 
 /**
- * A streaming call's response. A message counts as sent when the gateway reads it, so that a client that reads slowly
- * pauses the handler.
+ * A streaming call's response. A message is sent when the gateway reads it from the response, so that a client that
+ * reads slowly pauses the handler.
  */
 export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope> {
   readonly #messages: SentMessage[] = [];

@@ -43,7 +43,7 @@ export function isDescribed(value: unknown): value is DescribedMethod {
  * @throws TypeError if definitions that were loaded separately contain different types with the same name
  */
 export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescriptorSet {
-  // All methods from one `loadSync` call have the same array.
+  // Methods from the same `loadSync` call have the same array of files.
   const loaded = new Set(methods.map(({ requestType }) => requestType.fileDescriptorProtos));
   const files = new Map<string, FileDescriptorProto>();
   for (const file of [...loaded].flatMap((each) => completeFiles(each, methods))) {

@@ -34,7 +34,7 @@ export function toGrpcJsHandler(
   // oxlint-enable typescript/no-misused-promises
 }
 
-/** Returns a call's requests. A handler that stops reading them may still respond. */
+/** Returns a call's requests. A handler that stops reading requests may still respond. */
 function requestsOf(call: Readable): AsyncIterable<unknown> {
   return { [Symbol.asyncIterator]: () => call.iterator({ destroyOnReturn: false }) };
 }

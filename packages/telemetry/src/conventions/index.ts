@@ -2,7 +2,7 @@
  * Metric and span names and attributes by OpenTelemetry's semantic conventions.
  *
  * The module records nothing and has no dependencies, so that the Prometheus metrics and the OpenTelemetry adapter can
- * share it.
+ * share the module.
  */
 export {
   type Attributes,

@@ -65,10 +65,7 @@ export function httpAttributes(request: CompletedRequest): Attributes {
   };
 }
 
-/**
- * Returns whether the response is 501 for an HTTP method that is not implemented. Such a response is not a server
- * error.
- */
+/** Returns whether the response is 501 for an HTTP method that is not implemented, which is not a server error. */
 function isUnknownMethod({ httpStatus, httpRoute }: CompletedRequest): boolean {
   return httpStatus === 501 && httpRoute === undefined;
 }

@@ -82,8 +82,8 @@ interface LogDestinations {
 }
 
 /**
- * The output to standard error, which the first log opens. A process has one output, because its listeners are never
- * removed.
+ * The output to standard error, which the first log opens. A process has only one output, because the output's
+ * listeners are never removed.
  */
 class StandardError {
   #destinations: LogDestinations | undefined;

@@ -7,7 +7,7 @@ const checkIntervalMs = 750;
 
 /**
  * Logs every readiness change. The line for a part of the server that becomes unready has the cause, and the line for a
- * part that is ready again has the duration. Both lines are warnings, so that each log level shows both or neither.
+ * part that is ready again has the duration. The two lines are warnings, so that no log level shows only one of them.
  *
  * @returns a function that stops logging
  */

@@ -156,7 +156,8 @@ function rpcName(attributes: Attributes): string {
   return String(attributes[attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"]);
 }
 
-// An unknown method has the attribute `_OTHER`. By the conventions, the span name then contains `HTTP`.
+// An unknown method has the attribute `_OTHER`. By the conventions, the span name for an unknown method contains
+// `HTTP`.
 function httpName({ httpRoute }: CompletedRequest, attributes: Attributes): string {
   const method = attributes["http.request.method"];
   return `${method === "_OTHER" ? "HTTP" : method}${httpRoute === undefined ? "" : ` ${httpRoute}`}`;

@@ -10,7 +10,7 @@ export type OptionValue = Partial<GatewayOptions> | ((record: (what: unknown) =>
 
 /** A request's method and target, body and header fields. */
 export interface ShortRequest {
-  /** For example `GET /v1/query`. */
+  /** The method and the target, such as `GET /v1/query`. */
   readonly line: string;
   readonly body?: string | Uint8Array;
   readonly header?: Readonly<Record<string, string>>;

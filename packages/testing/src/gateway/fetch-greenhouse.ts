@@ -2,7 +2,8 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
 
 /**
- * A greenhouse over Fetch for runtimes other than node. The module imports no test helpers, because they require node.
+ * A greenhouse over Fetch for runtimes other than node. The module imports no test helpers, because test helpers
+ * require node.
  */
 export const fetch: FetchHandler = createFetchGateway({
   routes: (router) =>

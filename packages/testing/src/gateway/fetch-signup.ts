@@ -4,7 +4,7 @@ import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 
 /**
  * Opens the signup service over Fetch, with validation, for runtimes other than node. The module imports no test
- * helpers, because they require node.
+ * helpers, because test helpers require node.
  */
 export async function openSignup(options: ValidationOptions): Promise<FetchHandler> {
   const validation = await openValidation(options);

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Dice } from "../dice.ts";
 
-/** How often a part is invalid. The value n means that one in n parts is invalid. */
+/** The frequency of invalid parts. The value n means that one in n parts is invalid. */
 interface Oddness {
   readonly inField: number;
   readonly inBytes: number;

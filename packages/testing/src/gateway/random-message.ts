@@ -121,8 +121,7 @@ function rollValue(dice: Dice, field: ValueType, depth: number): unknown {
 const longs = [0n, 1n, -1n, 7n, 9_007_199_254_740_993n, 2n ** 63n - 1n, -(2n ** 63n)] as const;
 const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 const doubles = [0, -0, 1, 1.5, -2.25, 1e21, 1e-7, 0.1, ...odd];
-// Only these floats are used, because Only these floats are used, because protobuf-es writes other floats with a
-// double's digits.
+// Only these floats are used, because protobuf-es writes other floats with a double's digits.
 const floats = [0, -0, 1, 1.5, -2.25, 1e10, 2 ** -9, ...odd];
 
 function rollScalar(dice: Dice, scalar: ScalarType | undefined): unknown {

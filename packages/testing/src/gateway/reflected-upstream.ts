@@ -65,7 +65,7 @@ export class ReflectedUpstream implements AsyncDisposable {
     return `127.0.0.1:${this.#port}`;
   }
 
-  /** Offers other services. The proxy gets them when it next reads the reflection. */
+  /** Offers other services. The proxy gets the new services when it next reads the reflection. */
   offer(...services: readonly DescService[]): void {
     this.#services = services;
   }

@@ -38,7 +38,7 @@ export async function fuzz(
   // Schemathesis writes a folder to its working directory.
   const folder = toolsFolder("schemathesis");
   const { exitCode, stdout, stderr } = await runProgram(program, args, { limitMs: buildLimitMs, folder });
-  // Exit code Exit code 1 means that a check failed.
+  // Exit code 1 means that a check failed.
   const [, generated] = /(\d+) generated/.exec(stdout) ?? [];
   if ((exitCode !== 0 && exitCode !== 1) || generated === undefined)
     throw new Error(`schemathesis exited with ${exitCode}:\n${stdout}${stderr}`);
