@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
 // `npm run generate` writes the `gen/` folders in src, test and bench, openapi.json, the man page and the proxy's
-// settings table. With `-- --check` it writes them to a temporary folder instead, and fails when the project's files
-// differ.
+// settings table. With `-- --check`, the program writes the files to a temporary folder instead, and fails if the
+// project's files differ.
 
 /** The test definitions, which are separate buf modules. */
 const testDefinitions = [

@@ -7,7 +7,7 @@ import { type OpenRequestSet, requestSets } from "./record-responses/request-set
 import { countTests } from "./record-responses/test-counts.ts";
 import { openTransports, type Transport } from "./record-responses/transports.ts";
 
-// Records everything that a refactoring must not change: node tools/record-responses.ts FOLDER
+// `node tools/record-responses.ts FOLDER` records everything that a refactoring must not change.
 //
 // FOLDER/responses contains the gateway's responses, FOLDER/declarations the .d.ts files of all entries, and
 // FOLDER/test-counts.txt the test count in each file. Two runs on one commit write the same bytes, so `diff -r`
@@ -21,7 +21,7 @@ const { positionals, values } = parseArgs({
 const [folder] = positionals;
 if (folder === undefined) throw new Error("usage: node tools/record-responses.ts FOLDER [--responses]");
 
-// The gateway's servers then always send the same Date. The Date that node's servers send is masked.
+// With a fixed clock, the gateway's servers always send the same Date. The Date that node's servers send is masked.
 Date.now = () => Date.UTC(2026, 0, 1);
 
 const responses = join(folder, "responses");

@@ -60,7 +60,7 @@ export async function measureAlone(name: StoreName, location: StoreLocation, sec
   return JSON.parse(await runTool([process.execPath, ...args], seconds));
 }
 
-/** A server with a store, in a separate process. Dispose it with `await using`. */
+/** A server with a store, in a separate process. Dispose of the server with `await using`. */
 export interface SubjectServer {
   readonly port: number;
   /** Returns the server's CPU time, in µs. */

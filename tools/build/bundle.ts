@@ -32,7 +32,7 @@ export interface Bundle {
  * package's. The output is not minified, so that stack traces are readable.
  *
  * @param source - the folder that contains all source files
- * @param files - the source files that are entries, by their paths in that folder
+ * @param files - the source files that are entries, by their paths in `source`
  * @param built - the folder to which the bundle is written
  * @throws Error when the code imports a package that the manifest does not declare, or a file of another package
  */

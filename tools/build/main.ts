@@ -15,8 +15,9 @@ import {
 import { writeNotice } from "./notice.ts";
 import { bundleTypes } from "./types.ts";
 
-// Builds a folder in dist/ for each package. `npm pack ./dist/gateway` packs such a folder. The checkout's package.json
-// files name source files, so that the checkout runs without a build. conformance.ts builds dist/conformance.
+// Builds a folder in dist/ for each package. `npm pack ./dist/gateway` packs the gateway's folder. The checkout's
+// package.json files name source files, so that the checkout runs without a build. conformance.ts builds
+// dist/conformance.
 
 /** The folder to which tsc has written the declarations for all sources (tsconfig.build.json). */
 const declarations = join(projectFolder, "dist/types");
@@ -138,7 +139,7 @@ async function buildPackage(
   writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }
 
-// Bundles the docs page's scripts into one for browsers.
+// Bundles the docs page's scripts into a single script for browsers.
 const pageFiles = join(projectFolder, "dist/docs-page/lib/files");
 for (const file of globSync(join(pageFiles, "*.ts"))) rmSync(file);
 writeFileSync(join(pageFiles, "page.js"), writePageScript());

@@ -10,8 +10,8 @@ import { findUnnoticedSettings } from "./setting-mutants.ts";
 import type { TestRequest } from "./test-server.ts";
 
 // `npm run mutants`: mutation testing. The program mutates a copy of the project, one change at a time, runs the tests
-// that enter the changed block, and lists the mutants that survive. Related tests run first. They are in the same
-// folder or its parent folders, or test the contract. A first run of all tests without any mutation records which
+// that enter the changed block, and lists the mutants that survive. Related tests run first. Related tests are in the
+// same folder or its parent folders, or test the contract. A first run of all tests without any mutation records which
 // blocks each test enters. Mutants that do not compile do not count. A line with a comment "equivalent mutant: " and
 // the reason, at its end or above it, is not mutated.
 //

@@ -21,7 +21,7 @@ export interface Mutant extends Pick<Mutation, "kind"> {
  */
 const equivalentMark = /\/\/ equivalent mutant: /i;
 
-/** Returns a project file's mutants, in source order, without equivalent ones. */
+/** Returns a project file's mutants, in source order, without equivalent mutants. */
 export function mutantsIn(file: string): Mutant[] {
   const source = readFileSync(file, "utf8");
   const lines = source.split("\n");

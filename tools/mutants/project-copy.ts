@@ -34,7 +34,7 @@ export class ProjectCopy implements Disposable {
   #testServer: ChildProcess | undefined;
 
   constructor(project: string) {
-    // PostgreSQL runs as another user when these tests run as root.
+    // The folder is readable by all users, because PostgreSQL runs as another user when tests run as root.
     chmodSync(this.folder, 0o755);
     const excluded = new Set(["node_modules", ".git", "dist"]);
     cpSync(project, this.folder, { recursive: true, filter: (name) => !excluded.has(basename(name)) });
@@ -81,7 +81,7 @@ export class ProjectCopy implements Disposable {
     return { ...result, entered: readCoverage(readFileSync(coverage, "utf8")) };
   }
 
-  /** Runs tests until one fails. A run that takes longer than `seconds` has failed. */
+  /** Runs tests until a test fails. A run that takes longer than `seconds` has failed. */
   async runTests(tests: TestRequest["tests"], seconds: number): Promise<TestResult> {
     if (this.#testServer === undefined) {
       // A shorter timeout for each test is enough to detect a test that hangs. While coverage is recorded, workers take

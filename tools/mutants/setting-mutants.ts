@@ -8,7 +8,7 @@ import type { PassedFile } from "./test-server.ts";
 
 /** A mutant in which a setting has less or no effect. A comparison of the setting's values must fail. */
 export interface SettingMutant extends Mutant {
-  /** Returns whether a test compares the setting's values. The tests for which it returns true run first. */
+  /** Returns whether a test compares the setting's values. The tests for which the function returns true run first. */
   readonly isCompared: (test: string) => boolean;
   /** Whether the mutant is also killed if any other comparison fails. */
   readonly hasOthers: boolean;
@@ -86,7 +86,7 @@ export function settingMutants(): SettingMutant[] {
   return programs.flatMap((program) => [...unreadSettings(program), ...unwiredSettings(program)]);
 }
 
-/** @throws Error when the reader has changed, so that no setting can be removed from it */
+/** @throws Error if the reader's code has changed, so that no setting can be removed from the code */
 function unreadSettings({ names, reader: { file, code, without } }: SettingsProgram): SettingMutant[] {
   const source = readFileSync(file, "utf8");
   if (source.split(code).length !== 2) throw new Error(`${file} must contain once: ${code}`);

@@ -5,8 +5,8 @@ import { suitesForMutants } from "../../test/suites/select-suites.ts";
 // Runs tests for mutation testing in the folder where it is started, one mutant after another. Loading vitest and
 // transforming all sources for each mutant would take three times as long as most tests do.
 //
-// `node test-server.ts` stops at the first failure. With `--all` it runs all tests, repeats failures up to twice, and
-// records which source blocks each test enters.
+// `node test-server.ts` stops at the first failure. With `--all`, the program runs all tests, repeats failures up to
+// twice, and records which source blocks each test enters.
 
 /** The tests to run, one file after the other. */
 export interface TestRequest {

@@ -93,7 +93,7 @@ function recordHooks(): {
         note("onFault", what, request?.procedure, errorCode, error instanceof Error ? error.message : error),
     },
     takeEvents: async () => {
-      // A response may arrive before its request's hooks have run.
+      // A turn is awaited, because a response may arrive before its request's hooks have run.
       await new Promise(setImmediate);
       return events.splice(0).join("");
     },

@@ -14,7 +14,7 @@ import {
   releaseNotes,
 } from "./texts.ts";
 
-// Prepares a release on this machine and publishes nothing; RELEASING.md describes how to publish it.
+// Prepares a release on this machine and publishes nothing. RELEASING.md describes how to publish the release.
 //
 //   npm run release -- 0.2.0                  versions, changelog, all checks, dist/release/, a commit and the tag v0.2.0
 //   npm run release -- 0.2.0 --skip-checks    the same without checks, on a commit that has passed .ci/run
@@ -81,7 +81,7 @@ function prepare(version: string, skipsChecks: boolean): void {
     console.log('package.json has no "repository": npm requires it to publish with provenance');
 }
 
-/** Writes the changed files, runs all checks on them, and commits them. */
+/** Writes the changed files, runs all checks, and commits the files. */
 function writeRelease(version: string, contents: ReadonlyMap<string, string>, skipsChecks: boolean): void {
   for (const [file, text] of contents) writeFileSync(join(project, file), text);
   npm("install", "--package-lock-only", "--no-audit", "--no-fund");

@@ -26,7 +26,7 @@ export function isVersion(text: string): boolean {
 
 /**
  * Returns the changelog with the unreleased changes moved to a new section of a version and a day. The changelog does
- * not change if its newest section is that version and nothing is unreleased.
+ * not change if its newest section is for the version, and nothing is unreleased.
  *
  * @throws Error when nothing is unreleased and the version is new, or when the version exists and changes are
  * unreleased

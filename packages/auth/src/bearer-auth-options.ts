@@ -7,8 +7,8 @@ export interface BearerAuthOptions {
   /** The protection space, sent in challenges (RFC 9110 §11.5). */
   readonly realm: string;
   /**
-   * Returns the scope or scopes that a procedure requires, or `undefined` if it requires none. A token must have all
-   * returned scopes. The function is called once per procedure.
+   * Returns the scope or scopes that a procedure requires, or `undefined` for no scope. A token must have all returned
+   * scopes. The function is called once per procedure.
    */
   readonly requiredScope?: ((procedure: string) => string | readonly string[] | undefined) | undefined;
   /**

@@ -24,9 +24,9 @@ export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization"
  * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, and
  * `interceptor` in any other Connect server.
  *
- * Refusals are `ConnectError`s: `Unauthenticated` and `PermissionDenied` with a challenge in `www-authenticate`, or
- * `Unavailable` with `retry-after` when the token cannot be verified right now. The reason is the error's `cause` (see
- * `credentialRefusalOf`), which is never sent to the client.
+ * Refusals are `ConnectError`s. `Unauthenticated` and `PermissionDenied` have a challenge in `www-authenticate`. If the
+ * token cannot be verified right now, the error is `Unavailable` with `retry-after`. The reason is the error's `cause`
+ * (see `credentialRefusalOf`), which is never sent to the client.
  */
 export interface BearerAuth extends CredentialChecks {
   /**

@@ -38,8 +38,8 @@ export function formatChallenge(challenge: Challenge): string {
   return `Bearer ${formatted.join(", ")}`;
 }
 
-// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not allowed, because
-// recipients disagree on the obs-text charset and on HTAB folding.
+// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. The function rejects obs-text and HTAB,
+// because recipients disagree on the obs-text charset and on HTAB folding.
 function toQuotedString(name: string, value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
     throw new RangeError(`${name} must be printable ASCII, got ${JSON.stringify(value)}`);

@@ -1,5 +1,5 @@
 /**
- * Authentication: parses a request's bearer credential, verifies it and stores the principal.
+ * Authentication. The module parses and verifies a request's bearer credential, and stores the principal.
  *
  * `readBearerToken` checks the syntax, and a `TokenVerifier` returns a token's principal. `createBearerAuth` stores the
  * principal under `principalKey` for the handler, or turns a failure into the response that the standards prescribe.

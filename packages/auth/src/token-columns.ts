@@ -19,7 +19,7 @@ export function parseTokenHash(text: string): ParseResult<string> {
   return parsed(hex.toLowerCase());
 }
 
-/** Parses a token name: 1 to 128 letters, digits or `- . _ @ / :`. */
+/** Parses a token name, which has 1 to 128 letters, digits or `- . _ @ / :`. */
 export function parseTokenName(text: string): ParseResult<string> {
   return nameColumn.test(text) ? parsed(text) : notParsed("the name must be 1 to 128 letters, digits or - . _ @ / :");
 }

@@ -4,7 +4,7 @@ import type { Reporter, TestCase } from "vitest/node";
 const linesMax = 30;
 const columnsMax = 200;
 
-/** Truncates failure messages for the reporters after this one. A hook would delay each passing test, too. */
+/** Truncates failure messages for the reporters after this reporter. A test hook would delay each passing test, too. */
 export class ClipFailures implements Reporter {
   onTestCaseResult(test: TestCase): void {
     for (const error of test.result().errors ?? []) {

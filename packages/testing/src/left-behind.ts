@@ -119,7 +119,7 @@ function countTimers(track: Track): void {
     });
   }
 
-  // A refreshed timer is open until it is cleared, although it is destroyed between two rounds.
+  // A refreshed timer is open until it is cleared, although node marks the timer as destroyed between two rounds.
   const timers: object = Object.getPrototypeOf(setTimeout(() => undefined));
   watch(timers, "refresh", ({ self: timer, callers }) => {
     if (!(timer instanceof Object) || !ours.delete(timer)) return;

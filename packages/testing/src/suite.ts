@@ -42,9 +42,9 @@ export interface FileSuite extends CommonSuite {
   readonly blocks?: boolean;
   /** Whether each test may take as long as a build (`buildLimitMs`). */
   readonly hasBuildLimit?: boolean;
-  /** Environment variables for its tests. */
+  /** Environment variables for the suite's tests. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Node flags for its processes. */
+  /** Node flags for the suite's processes. */
   readonly nodeFlags?: readonly string[];
   /** A shell command that must succeed before vitest starts. */
   readonly prepare?: string;

@@ -19,7 +19,10 @@ export interface Instrument<Series> {
   with(attributes: Attributes): Series;
 }
 
-/** Creates instruments: `Metrics` from `@plantstore/telemetry/metrics`, or an adapter to another library. */
+/**
+ * Creates instruments. Implemented by `Metrics` from `@plantstore/telemetry/metrics`, or by an adapter to another
+ * library.
+ */
 export interface Instruments {
   /** @param bounds - the upper bounds of the buckets in ascending order, without the last, unbounded bucket */
   histogram(metric: MetricDescription, bounds: readonly number[]): Instrument<{ record(value: number): void }>;

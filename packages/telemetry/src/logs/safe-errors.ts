@@ -12,7 +12,7 @@ export interface SafeErrorsOptions {
   readonly log: Log;
 }
 
-/** A failed call: its handler's context, or an object with these properties in an interceptor. */
+/** A failed call, as the context of its handler, or as an object with these properties in an interceptor. */
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**

@@ -109,7 +109,8 @@ function respondByDefault(
   const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
   const documents: Record<string, object> = {
     [new URL(keysUrl).pathname]: { keys: keys.map(({ jwk }) => jwk) },
-    // OpenID Connect Discovery appends the well-known suffix to the issuer's path, and RFC 8414 puts it in front.
+    // OpenID Connect Discovery puts the well-known path behind the issuer's path, and RFC 8414 in front of the issuer's
+    // path.
     [`${issuerPath}/.well-known/openid-configuration`]: { issuer, jwks_uri: keysUrl },
     [`/.well-known/oauth-authorization-server${issuerPath}`]: { issuer, jwks_uri: keysUrl },
   };

@@ -22,7 +22,7 @@ export const transportNames = [
 /** The name of an HTTP server or engine. */
 export type TransportName = (typeof transportNames)[number];
 
-/** A gateway on every HTTP server and engine. Dispose of it with `await using`. */
+/** A gateway on every HTTP server and engine. Dispose of the gateway with `await using`. */
 export interface EveryTransport extends AsyncDisposable {
   /** Sends a request to one server or engine, and reads the complete response. */
   ask(transport: TransportName, request: HttpRequest): Promise<HttpResponse>;

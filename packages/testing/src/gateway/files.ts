@@ -5,7 +5,7 @@ import { FileService } from "../gen/files/v1/files_pb.ts";
 import type { Address } from "../http/exchange.ts";
 import { type Http2Server, listenForTests } from "./listen-for-tests.ts";
 
-/** A gateway with a file service. Dispose of it with `await using`. */
+/** A gateway with a file service. Dispose of the gateway with `await using`. */
 export interface TestFiles extends AsyncDisposable {
   readonly address: Address;
   readonly gateway: Gateway;

@@ -14,7 +14,7 @@ import { createTestGateway } from "./test-engine.ts";
 export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
 export const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 
-/** A gateway with a greenhouse, on a free loopback port. Dispose of it with `await using`. */
+/** A gateway with a greenhouse, on a free loopback port. Dispose of the gateway with `await using`. */
 export interface TestGreenhouse {
   readonly gateway: Gateway;
   readonly address: Address;
@@ -22,7 +22,7 @@ export interface TestGreenhouse {
   openRequests(): number;
   /** The requests passed to `onResponse`, in order. */
   readonly completedRequests: readonly CompletedRequest[];
-  /** Waits until this many requests have completed, and returns the last one. */
+  /** Waits until `count` requests have completed, and returns the last request. */
   completed(count: number): Promise<CompletedRequest>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -64,7 +64,7 @@ export async function startGreenhouse(
       completedRequests.push(request);
       events.emit("completed");
     },
-    // Handlers in these tests fail on purpose. printed-faults.test.ts covers what is printed.
+    // Handlers in these tests fail on purpose. printed-faults.test.ts covers the printed faults.
     onFault: () => {},
     ...options,
   });

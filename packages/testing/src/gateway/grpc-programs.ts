@@ -19,7 +19,7 @@ export interface GrpcProgram {
   readonly folder: string;
 }
 
-/** A gRPC server in a separate process. Dispose of it with `await using`. */
+/** A gRPC server in a separate process. Dispose of the server with `await using`. */
 export interface GrpcServerProcess extends AsyncDisposable {
   readonly port: number;
   /** The address for an upstream. */
@@ -30,7 +30,7 @@ export interface GrpcServerProcess extends AsyncDisposable {
 /** The transcoding suite's echo contract. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
 
-/** The kitchen sink's services. They need a separate proxy, because their paths conflict with the echo contract's. */
+/** The kitchen sink's services, which need a separate proxy, because their paths conflict with the echo contract's. */
 export const sinkFiles: readonly DescFile[] = [KitchenSink.file, LegacySink.file, Shelves.file];
 
 /** Starts a program that prints its port on loopback. */

@@ -15,7 +15,7 @@ import { file_kitchensink_v1_legacy, LegacySink } from "../gen/kitchensink/v1/le
 import { GetShelfRequestSchema, Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
 import type { Address } from "../http/exchange.ts";
 
-/** A gateway with the kitchen sink, on a free loopback port. Dispose of it with `await using`. */
+/** A gateway with the kitchen sink, on a free loopback port. Dispose of the gateway with `await using`. */
 export interface TestGateway extends FetchGateway {
   readonly address: Address;
   [Symbol.asyncDispose](): Promise<void>;

@@ -133,7 +133,7 @@ const set = create(FileDescriptorSetSchema, {
   ],
 });
 
-/** The service whose requests have these fields. */
+/** The service whose requests have the fields with special JSON names. */
 export const oddNames: DescService = serviceOf(readDescriptorSet(toBinary(FileDescriptorSetSchema, set)).services);
 
 function serviceOf([service]: readonly DescService[]): DescService {

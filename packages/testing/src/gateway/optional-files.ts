@@ -28,7 +28,7 @@ function invalid(name: string, content: Partial<FileInit>, problem: string): Opt
   };
 }
 
-/** Files that services may import if only options need them. */
+/** Files that services may import if only options need the files. */
 export const optionalFiles: readonly OptionalFile[] = [
   { name: "missing", files: [] },
   { name: "an empty placeholder", files: [{ ...file, package: "" }] },

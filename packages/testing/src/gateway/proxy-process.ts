@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projectFolder } from "../process/child-program.ts";
 import { type CommandLine, startNode } from "../process/command-line.ts";
 
-/** `npx @plantstore/proxy` in a separate process. Dispose of it with `await using`. */
+/** `npx @plantstore/proxy` in a separate process. Dispose of the process with `await using`. */
 export interface ProxyProcess extends AsyncDisposable {
   readonly command: CommandLine;
   readonly baseUrl: string;

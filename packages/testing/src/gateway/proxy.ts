@@ -9,7 +9,7 @@ import {
 import type { Address } from "../http/exchange.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
-/** A proxy on a free loopback port. Dispose of it with `await using`. */
+/** A proxy on a free loopback port. Dispose of the proxy with `await using`. */
 export interface TestProxy {
   readonly proxy: ProxyGateway;
   readonly address: Address;

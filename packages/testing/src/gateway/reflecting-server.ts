@@ -6,7 +6,7 @@ import { ServerReflection } from "../../../gateway/src/reflection/index.ts";
 
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
-/** A server with only reflection. Dispose of it with `await using`. */
+/** A server with only reflection. Dispose of the server with `await using`. */
 export interface ReflectingServer {
   readonly address: string;
   /** The files that the server's reflection returns. */
@@ -14,7 +14,7 @@ export interface ReflectingServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a server whose reflection returns files unchanged, one at a time, even if they are invalid or incomplete. */
+/** Starts a server whose reflection returns files unchanged, one at a time. The files may be invalid or incomplete. */
 export async function startReflectingServer(files: ReflectingServer["files"]): Promise<ReflectingServer> {
   const gateway = createTestGateway({
     routes: (router) => {

@@ -10,7 +10,7 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-/** A server whose responses the test defines. Dispose of it with `await using`. */
+/** A server whose responses the test defines. Dispose of the server with `await using`. */
 export interface RestServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly seen: readonly SeenRequest[];

@@ -36,7 +36,7 @@ export interface Script {
   readonly frame?: (connection: ScriptedConnection, received: Frame) => void;
 }
 
-/** An HTTP/2 server that runs a script, on a free loopback port. Dispose of it with `await using`. */
+/** An HTTP/2 server that runs a script, on a free loopback port. Dispose of the server with `await using`. */
 export interface ScriptedServer {
   readonly baseUrl: string;
   /** Number of complete requests received. */
@@ -116,7 +116,7 @@ export function envelope(message: Uint8Array, flags: number = 0): Buffer {
   return encodeEnvelope(flags, message);
 }
 
-/** Returns a gRPC response's frames: a header, DATA, and a trailer. */
+/** Returns a gRPC response's frames, which are a header, DATA and a trailer. */
 export function grpcResponse(
   streamId: number,
   body: Uint8Array,

@@ -25,7 +25,7 @@ async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: stri
 const fillingBytes = 4_000_000;
 
 let atNext: (() => void) | undefined;
-// This listener is added before the gateway's own listener, so it is called first.
+// This listener is called before the gateway's own listener, because it is added earlier.
 process.on("message", (message: unknown) => {
   if (message === "ping") process.send?.("pong");
   if (message === "drain") void drain();

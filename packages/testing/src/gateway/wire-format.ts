@@ -138,7 +138,10 @@ export function encodeMessage<Desc extends DescMessage>(
   return Buffer.from(encoders[format.codec]());
 }
 
-/** Returns a unary request whose message is `message`, in an envelope if the format has one. REST is not supported. */
+/**
+ * Returns a unary request whose message is `message`, in an envelope if the format has envelopes. REST is not
+ * supported.
+ */
 export function rpcRequest(
   format: WireFormat,
   message: Uint8Array,

@@ -31,7 +31,7 @@ export interface Http1Connection {
   [Symbol.dispose](): void;
 }
 
-/** Opens an HTTP/1.1 connection, with TLS if `tls` is set. Dispose of it with `using`. */
+/** Opens an HTTP/1.1 connection, with TLS if `tls` is set. Dispose of the connection with `using`. */
 export async function openHttp1(address: Address, tls?: ConnectionOptions): Promise<Http1Connection> {
   const outer = openSocket(address);
   const socket = tls === undefined ? outer : connectTls({ socket: outer, ALPNProtocols: ["http/1.1"], ...tls });

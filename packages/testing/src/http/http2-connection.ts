@@ -34,7 +34,9 @@ export interface Http2Connection {
   [Symbol.dispose](): void;
 }
 
-/** Opens an HTTP/2 connection with prior knowledge, or over TLS if `tls` is set. Dispose of it with `using`. */
+/**
+ * Opens an HTTP/2 connection with prior knowledge, or over TLS if `tls` is set. Dispose of the connection with `using`.
+ */
 export async function openHttp2(address: Address, tls?: SecureClientSessionOptions): Promise<Http2Connection> {
   const authority = authorityOf(address);
   const scheme = tls === undefined ? "http" : "https";

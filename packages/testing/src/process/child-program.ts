@@ -31,7 +31,7 @@ export interface ProgramOptions {
   readonly limitMs?: number;
 }
 
-/** Runs a program until it exits. Rejects if it cannot be started or times out. */
+/** Runs a program until it exits. Rejects if the program cannot be started or times out. */
 export async function runProgram(
   file: string,
   args: readonly string[],

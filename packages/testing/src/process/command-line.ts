@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { compileCache } from "./child-program.ts";
 import { within } from "../deadline.ts";
 
-/** A command in a separate process. Dispose of it with `await using`. */
+/** A command in a separate process. Dispose of the process with `await using`. */
 export interface CommandLine {
   readonly process: ChildProcessWithoutNullStreams;
   readonly stdout: () => string;

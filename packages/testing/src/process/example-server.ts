@@ -3,7 +3,7 @@ import type { Address } from "../http/exchange.ts";
 import { projectFolder } from "./child-program.ts";
 import { type CommandLine, startNode } from "./command-line.ts";
 
-/** An example server in a separate process. Dispose of it with `await using`. */
+/** An example server in a separate process. Dispose of the process with `await using`. */
 export interface ExampleServer extends CommandLine {
   readonly address: Address;
 }

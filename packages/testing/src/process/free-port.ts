@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 // The ports are below the ephemeral ports, which clients in other tests use.
 const [firstPort, lastPort] = [10_000, 32_000];
 
-/** Returns a loopback port that was free a moment ago, for programs that cannot choose one. */
+/** Returns a loopback port that was free a moment ago, for programs that cannot choose a port. */
 export async function freePort(): Promise<number> {
   const port = firstPort + Math.trunc(Math.random() * (lastPort - firstPort));
   const server = createServer().listen(port, "127.0.0.1");

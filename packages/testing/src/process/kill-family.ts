@@ -15,7 +15,7 @@ export async function killFamily(pid: number): Promise<void> {
   await untilAll([pid], (state) => state === "T");
   const children = childrenOf(pid);
   for (const one of [...children, pid]) process.kill(one, "SIGKILL");
-  // A zombie has released everything but its process id.
+  // A zombie process has released all resources except its process id.
   await untilAll(children, (state) => state === undefined || state === "Z");
 }
 

@@ -35,7 +35,7 @@ function openFiles(): readonly string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)];
     } catch {
-      // The descriptor was the listed folder's, or its file was closed in the meantime.
+      // The descriptor was for listing the folder, or its file was closed in the meantime.
       return [];
     }
   });

@@ -3,8 +3,8 @@ import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 
 /**
- * Returns a folder outside the checkout for tools and builds that are kept between test runs. `TEST_TOOLS` is its
- * parent, by default `~/.cache/gateway-tests`.
+ * Returns a folder outside the checkout for tools and builds that are kept between test runs. `TEST_TOOLS` is the
+ * folder's parent. The default parent is `~/.cache/gateway-tests`.
  */
 export function toolsFolder(name: string): string {
   const folder = resolve(process.env["TEST_TOOLS"] || join(homedir(), ".cache", "gateway-tests"), name);

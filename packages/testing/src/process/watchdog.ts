@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 /** Maximum number of bytes in the reported task. */
 const taskBytesMax = 500;
 
-// The process is blocked, so the thread reports and kills it.
+// The process is blocked, so the thread reports and kills the process.
 const watch = `
 const { workerData: { beats, doing, limitMs } } = require("node:worker_threads");
 for (;;) {
