@@ -121,7 +121,7 @@ export interface WorkerFigures {
   readonly workers: number;
   /** The CPU time per call in all processes, as a multiple of the CPU time in a single process, by turn. */
   readonly timesOne: number;
-  /** The same multiple for processes that each have a separate port and part of the load. */
+  /** The multiple of a single process's CPU time for processes that each have a separate port and part of the load. */
   readonly apartTimesOne: number;
 }
 

@@ -202,7 +202,7 @@ export const scenarios: readonly Scenario[] = [
     ],
     absent: absentSubjects("grpc"),
   },
-  // These gRPC calls have fewer streams on each connection, so that fewer responses share a write.
+  // With fewer streams on each connection, fewer gRPC responses share a write.
   ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
     name: `grpc-${String(shape.connections)}x${String(shape.streams)}`,
     title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} streams each`,

@@ -42,7 +42,7 @@ export function writeNodeEntries(built: string, entries: readonly Entry[], optio
   }
 }
 
-/** Writes a package's commands to its folder `node/`. These commands first check that the peers are installed. */
+/** Writes a package's commands to its folder `node/`. The commands first check that the peers are installed. */
 export function writeNodeCommands(built: string, paths: readonly string[]): void {
   for (const path of paths) {
     const { file, requirements, code } = nodeFile(built, path);

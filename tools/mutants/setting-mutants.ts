@@ -64,7 +64,7 @@ const proxy: SettingsProgram = {
 
 /** The starts of members that have a setting's name, but do not pass the setting on. */
 const notPassedOn = [
-  // These members are fields in log lines.
+  // The following members are fields in log lines.
   "port: address.port",
   "publicUrl: publicUrl?.href",
   // This member has setting names for messages.

@@ -36,7 +36,7 @@ export interface BearerAuth extends CredentialChecks {
    *
    * With `requiredScope` or `services`, a request without a procedure, such as an MCP request, is only authenticated.
    * The returned function authorizes the request's procedure. The gateway calls the function as soon as the procedure
-   * is known. An `admit` that wraps this `admit` must therefore return the same function.
+   * is known. An `admit` that wraps this `admit` must therefore return its result.
    */
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
   /**

@@ -29,8 +29,8 @@ export interface FileSuite extends CommonSuite {
    */
   readonly repeats?: readonly string[];
   /**
-   * Whether mutation testing runs the suite. Such a suite must need only `npm ci`, and each file must take only
-   * seconds.
+   * Whether mutation testing runs the suite. A suite for mutation testing must need only `npm ci`, and each of its
+   * files must take only seconds.
    */
   readonly isForMutants?: boolean;
   /** Maximum number of files that run concurrently. By default, vitest chooses the number. */

@@ -23,7 +23,10 @@ interface Failure {
   readonly endpointFailed: boolean;
 }
 
-/** Maximum number of concurrent requests to the endpoint. If the provider hangs, calls for no more tokens wait. */
+/**
+ * Maximum number of concurrent requests to the endpoint. A provider that hangs delays the calls for at most this many
+ * tokens.
+ */
 export const inFlightMax = 64;
 
 /**

@@ -21,7 +21,7 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<B
   return await file.readFile();
 }
 
-/** Reads a file like {@link readRegularFile}, for callers that cannot wait. @throws the same errors */
+/** Reads a file like {@link readRegularFile}, and throws its errors, for callers that cannot wait. */
 export function readRegularFileSync(path: string, maxBytes: number): Buffer {
   const descriptor = openSync(path, openFlags);
   try {

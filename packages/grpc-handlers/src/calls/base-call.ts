@@ -169,8 +169,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
 
   getMetricsRecorder(): ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]> {
     this.#recorder ??= new MetricsRecorder();
-    // The grpc-js class has a private member, so no other class can have the same type. oxlint-disable-next-line
-    // typescript/no-unsafe-type-assertion
+    // The grpc-js class has a private member, so no other class can have the same type.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return this.#recorder as unknown as ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
   }
 

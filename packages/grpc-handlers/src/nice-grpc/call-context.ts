@@ -19,7 +19,7 @@ export class NiceCallContext {
   readonly signal: AbortSignal;
   /**
    * Sends the response header now. By default, the header is sent with the first response. The function is an own
-   * property, because middleware may copy the context.
+   * property, for middleware.
    */
   readonly sendHeader: () => void;
 

@@ -97,7 +97,7 @@ type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
 /** Returns the event loop's delays. @param histogram - records the nanoseconds between two samples */
 export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
-  // The resolution is subtracted, because it is the time between two samples if there is no delay.
+  // The resolution is subtracted, because it is the time between two samples without any delay.
   const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
   return { p50: delayS(histogram.percentile(50)), p99: delayS(histogram.percentile(99)), max: delayS(histogram.max) };
 }

@@ -46,8 +46,8 @@ function createJsonRpc(
   rpcOf: (procedure: string) => UnaryRpc | undefined,
 ): Protocol & Required<Pick<Protocol, "find">> {
   return createBodyProtocol(
-    // A protocol that the gateway includes would add its name to the union. oxlint-disable-next-line
-    // typescript/no-unsafe-type-assertion
+    // A protocol that the gateway includes would add its name to the union.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     "json-rpc" as Protocol["name"],
     jsonRpcPath,
     (exchange, protocol) => new JsonRpcBodyWire(exchange, protocol, rpcOf),

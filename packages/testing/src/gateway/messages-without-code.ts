@@ -10,8 +10,8 @@ import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
 // Program for runs without code generation, on a Node.js that rejects generated code, or with `--no-codegen` in a
-// gateway. The program reads and writes random messages as the gateway does. It prints how many results equal the
-// results of protobuf-es, the exact reader and the writer's closures.
+// gateway. The program reads and writes random messages as the gateway does. The program prints how many results equal
+// those from protobuf-es, the exact reader and the writer's closures.
 
 const options = process.argv.includes("--no-codegen") ? { codegen: false } : {};
 const exact = createMessageForms({});

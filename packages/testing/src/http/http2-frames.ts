@@ -20,7 +20,7 @@ export const frameType = {
   continuation: 0x9,
 } as const;
 
-/** The frame flags (RFC 9113 §6). The same bit has different meanings in different frame types. */
+/** The frame flags (RFC 9113 §6). A bit may have different meanings in different frame types. */
 export const frameFlag = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
 
 /** One HTTP/2 frame. */
