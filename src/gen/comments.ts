@@ -1,6 +1,6 @@
 // @generated from the comments of proto/plantstore
 
-/** The definition's comments, by the full name of what they describe. */
+/** The definition's comments, by the full name of the described element. */
 export const comments: ReadonlyMap<string, string> = new Map([
   [
     "plantstore.v1.PlantService",

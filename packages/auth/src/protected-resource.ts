@@ -12,9 +12,8 @@ export interface ProtectedResource {
   /** The scopes that procedures require. */
   readonly scopes: readonly string[];
   /**
-   * The paths below the base URL, such as `/mcp`, that are resources with a separate metadata document. Clients accept
-   * a document only if it describes the URL that they have called (RFC 9728 §3.3). By default, only the base URL has a
-   * document.
+   * Paths below the base URL, such as `/mcp`, that each get a separate metadata document. A client accepts a document
+   * only if the document describes the URL that the client has called (RFC 9728 §3.3). None by default.
    */
   readonly paths?: readonly string[];
 }

@@ -19,7 +19,8 @@ export interface Requirements {
    */
   scopesOf(this: void, procedure: string): readonly string[];
   /**
-   * Checks that a served RPC requires the same scopes as in `services`, if an RPC in its service has the option.
+   * Checks that a served RPC requires the same scopes as the RPC in `services`. Services without the option
+   * `required_scopes` are not checked.
    *
    * @throws TypeError if `services` lacks the RPC or has it with other scopes
    */

@@ -185,7 +185,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     else this.#fail(toFault(error, interceptorFailed));
   }
 
-  /** Passes on the only request message. The next call to this function passes on the end of the requests. */
+  /** Delivers the only request message when called first, and the end of the requests when called again. */
   #readOnly(): void {
     const request = this.#request;
     this.#request = undefined;

@@ -10,7 +10,7 @@ interface RpcSystem {
 }
 
 const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
-/** MCP is based on JSON-RPC, whose errors have no codes, so the status is gRPC's code. */
+/** MCP sends an RPC's failure as a result without a JSON-RPC error code, so the gRPC status is recorded. */
 const jsonRpc: RpcSystem = { name: "jsonrpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 
