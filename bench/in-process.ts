@@ -64,8 +64,8 @@ class FakeSocket extends Socket {
     this.#respond();
   }
 
-  // Calls the callback after the event loop turn, when node has finished the response. Otherwise, the next request
-  // would be pipelined.
+  // Calls the callback after the event loop turn, when node has finished the response. Otherwise, the server would
+  // treat the next request as pipelined.
   #respond(): void {
     setImmediate(this.#onResponse);
   }

@@ -2,8 +2,8 @@
  * Measures how the cost of REST routing grows with the rule count. The rules are compiled at the start. Each request
  * finds the rule for a path and extracts the path's variables. Requests match all rules, or the same ten rules.
  *
- * The program runs in one process without sockets, whose cost would hide the cost of routing. Run no other program at
- * the same time. `npx node bench/routes.ts`
+ * The program runs in one process without sockets, whose cost would hide the cost of routing. Run the program alone, as
+ * `npx node bench/routes.ts`.
  */
 import { compileRestRoutes, type RestRoutes } from "../packages/protocols/src/rest/rules/index.ts";
 import { Health } from "../packages/gateway/src/health/index.ts";

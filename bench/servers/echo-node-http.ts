@@ -5,7 +5,7 @@ import { uploadPath } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
 // Echoes large messages over HTTP/1.1 on node:http, and counts an upload's bytes. protobuf-es decodes and encodes the
-// messages, except for the floor, which echoes them unchanged.
+// messages. The floor echoes the messages unchanged.
 const isTyped = process.env["ECHO_MESSAGES"] === "protobuf-es";
 
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

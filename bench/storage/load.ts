@@ -35,10 +35,7 @@ export interface Scattered {
   readonly begun: number;
 }
 
-/**
- * Deletes plants over REST, for `seconds`. The function requires wrk. @param run - runs wrk, by default on the load's
- * core
- */
+/** Deletes plants over REST with wrk, for `seconds`. @param run - runs wrk, by default on the load's core */
 export function deleteScatteredPlants(
   port: number,
   connections: number,

@@ -5,10 +5,7 @@ export const forms = ["returns", "resolves", "throws", "rejects"] as const;
 
 export type Form = (typeof forms)[number];
 
-/**
- * Returns a callback that completes in this form. @param value - the callback's result @param failure - the callback's
- * error
- */
+/** Returns a callback that completes in this form. @param value - the result @param failure - the error */
 export function callbackOf(form: Form, value: unknown, failure: Error): () => unknown {
   switch (form) {
     case "returns":

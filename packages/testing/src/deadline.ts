@@ -1,6 +1,6 @@
 /**
- * Timeout for a single wait in a test, in ms. The timeout is about thirty times the longest wait, so that a busy
- * machine does not fail tests, and half of vitest's own timeout.
+ * Timeout for a single wait in a test, in ms. The timeout is half of vitest's own timeout, and about thirty times the
+ * longest wait, so that a busy machine does not fail tests.
  */
 export const waitLimitMs = 30_000;
 

@@ -27,17 +27,12 @@ export class Metrics implements Instruments {
     return table;
   }
 
-  /**
-   * Adds a gauge. @param read - returns the gauge's series. Each export calls the function, which must be fast and must
-   * not throw
-   */
+  /** Adds a gauge. @param read - returns the gauge's series at each export. Must be fast, and must not throw */
   gauge(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
     this.#collectors.push(() => ({ ...metric, kind: "gauge", points: read() }));
   }
 
-  /**
-   * Adds a counter whose value is counted elsewhere. @param read - returns the counter's series, as in {@link gauge}
-   */
+  /** Adds a counter that is counted elsewhere. @param read - returns the counter's series, as in {@link gauge} */
   observedCounter(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
     this.#collectors.push(() => ({ ...metric, kind: "counter", points: read() }));
   }

@@ -15,8 +15,8 @@ for (;;) {
 }`;
 
 /**
- * Starts a thread that writes the current task to standard error and kills this process when an endless loop, for
- * example, blocks the process for `limitMs`. Returns the function that sets the current task.
+ * Starts a thread that kills this process if it is blocked for `limitMs`, such as by an endless loop. Before, the
+ * thread writes the current task to standard error. Returns the function that sets the current task.
  */
 export function startWatchdog(limitMs: number): (task: string) => void {
   const beats = new Int32Array(new SharedArrayBuffer(4));
