@@ -2,7 +2,7 @@ import { type CallFigures, roundsDifferMax } from "./figures.ts";
 
 /**
  * Compares a run with published figures. Returns a line for each server whose ratio to the floor differs by more than
- * {@link roundsDifferMax}, and for each server that is missing in the run or in the published figures.
+ * {@link roundsDifferMax}. A server that is missing in the run or in the published figures has a line too.
  *
  * A ratio is compared with the nearest bound of a published range. CPU times are not compared, because machines differ.
  */

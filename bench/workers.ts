@@ -22,8 +22,9 @@ interface Group {
 }
 
 /**
- * Measures the cost of a call on several processes that share a port. The cost is compared with a single process under
- * the same load, and with as many processes that each have a separate port and part of the load.
+ * Measures the cost of a call on several processes that share a port. The cost is compared with the cost on a single
+ * process under the same load, and with the cost on as many processes that each have a separate port and part of the
+ * load.
  *
  * No process has a reserved core, so processes and load compete, and throughput is not meaningful. The result shows how
  * much more CPU time a call costs, and how much of the cost is due to the shared port. Returns `undefined` without wrk.

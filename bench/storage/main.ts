@@ -1,7 +1,7 @@
 /**
- * Measures durable deletions of random plants end to end, on each store. The deletions are compared with deletions on
- * the same server with one transaction per request, on the same server in memory, and on the store without a server.
- * `npx node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
+ * Measures durable deletions of random plants end to end, on each store. The results are compared with the same server
+ * with one transaction per request, the same server in memory, and the store without a server. `npx node
+ * bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
 import { readSqlite } from "../../test/support/plants/sqlite-file.ts";

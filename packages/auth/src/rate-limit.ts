@@ -41,8 +41,8 @@ const secondMs = 1000;
 /**
  * Creates a rate limit with a token bucket for each key. A bucket holds one second's calls and refills continuously.
  *
- * For each bucket, only the time when it will be full again is stored (the generic cell rate algorithm in ITU-T I.371),
- * so no timer is needed.
+ * A bucket is stored as the time when it will be full again (the generic cell rate algorithm in ITU-T I.371), so no
+ * timer is needed.
  *
  * @throws TypeError for unknown options
  */

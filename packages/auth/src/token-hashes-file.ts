@@ -54,8 +54,8 @@ type Change = (text: string) => ParseResult<string>;
 async function editFile(path: string, change: Change): Promise<ParseResult<void>> {
   // If the path is a symbolic link, its target is replaced.
   const target = await realpath(path).catch(() => path);
-  // The new file also serves as the lock, because it is created before the old file is read, and exists until it
-  // replaces the old file.
+  // The new file also serves as the lock. The lock is created before the old file is read, and exists until it replaces
+  // the old file.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;

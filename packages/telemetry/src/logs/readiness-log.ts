@@ -6,8 +6,8 @@ import type { Log } from "./log.ts";
 const checkIntervalMs = 750;
 
 /**
- * Logs every readiness change. The line for a part of the server that becomes unready has the cause, and the line for a
- * part that is ready again has the duration. The two lines are warnings, so that no log level shows only one of them.
+ * Logs every readiness change. When a part of the server becomes unready, a line has the cause. When the part is ready
+ * again, a line has the duration. The two lines are warnings, so that no log level shows only one of them.
  *
  * @returns a function that stops logging
  */
