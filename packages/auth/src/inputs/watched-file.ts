@@ -72,8 +72,8 @@ const timestampGranularityMs = 2_000;
 /**
  * Reads a file and watches it. Returns the problems if its first content is rejected.
  *
- * If the file is missing, unreadable or invalid later, this only causes log lines, so that a partially written file
- * does not lock out all callers.
+ * A missing, unreadable or invalid file later only causes log lines, so that a partially written file does not lock out
+ * all callers.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   refuseUnknownOptions(file, fileToWatchNames, "watchFile");
