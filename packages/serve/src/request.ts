@@ -64,8 +64,7 @@ export let exchangeOf: (request: ServedRequest) => Exchange;
 export let serverOf: (request: ServedRequest) => Server;
 
 /**
- * One request, from the header to the response. The class is the view for hooks ({@link AdmitRequest}), and controls
- * how the request ends.
+ * One request, from the header to the response, and the view for hooks ({@link AdmitRequest}).
  *
  * The request ends once, with the response, at the deadline, or when the client disconnects. The steps before the end
  * are in `serve.ts`.
@@ -188,8 +187,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   /**
-   * Starts reading a body that names the RPC. The HTTP server limits the time for a body, and the deadline starts
-   * later.
+   * Starts reading a body that names the RPC. The HTTP server limits the time, because the deadline starts later.
    */
   beginBody(call: AnyCall): void {
     // equivalent mutant: after the response, a body is not read anyway.
