@@ -1,7 +1,7 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
 /**
- * Errors for requests that match no operation, or fail before matching. These errors keep their HTTP status, because
+ * Errors for requests that match no operation, or fail before matching. Each error keeps its HTTP status, because
  * proxies depend on the status.
  */
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([

@@ -20,7 +20,7 @@ test.each([
   { sentence: "lock and runs at most 5 s", documentedMs: 5_000, actualMs: deleteTimeouts.statementTimeoutMs },
   { sentence: "its caller gets `Unavailable` after two seconds", documentedMs: 2_000, actualMs: deferredMsMax },
   { sentence: "for up to ten seconds from when it is first sent", documentedMs: 10_000, actualMs: batchTimeoutMs },
-  { sentence: "its callers then get `Unavailable`", documentedMs: 10_000, actualMs: batchTimeoutMs },
+  { sentence: "its callers get `Unavailable`", documentedMs: 10_000, actualMs: batchTimeoutMs },
   { sentence: "is not ready and retries every second", documentedMs: 1_000, actualMs: retryIntervalMs },
   { sentence: "checked every five seconds during normal operation", documentedMs: 5_000, actualMs: watchIntervalMs },
   { sentence: "turns readiness off within ten seconds", documentedMs: 10_000, actualMs: batchTimeoutMs },

@@ -3,5 +3,5 @@ export * from "./errors/index.ts";
 export * from "./exchange/index.ts";
 export * from "./fetch/index.ts";
 export * from "./options/index.ts";
-// These types come from the entry `/node`. The entry's other types need node's types.
+// The two types are also in the entry `/node`, whose other types need node's types.
 export type { Client, TrustedProxies } from "./trusted-proxies/index.ts";

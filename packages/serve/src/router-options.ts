@@ -34,7 +34,7 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
 const lettersPerEdit = 4;
 
 /**
- * Rejects an implementation with a method that is most likely a misspelled RPC. Such a method's name resembles an RPC
+ * Rejects an implementation with a method that is most likely a misspelled RPC. A misspelled name resembles an RPC
  * without a handler. Other methods are allowed.
  *
  * @throws TypeError that names the method and the RPC

@@ -66,7 +66,7 @@ export async function findShards(session: Session, { quoted, plants }: StoreSche
   );
 }
 
-// A table on a single node has a shard without hashes. Such a table is used like a table on a server without Citus.
+// A table on a single node has a shard without hashes, and is used like a table on a server without Citus.
 const shardsSql = `
   SELECT shardmaxvalue, pg_catalog.dense_rank() OVER (ORDER BY groupid) - 1,
     pg_catalog.to_regprocedure($2) IS NOT NULL,

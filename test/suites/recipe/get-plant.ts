@@ -102,7 +102,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
   }
 
   `,
-      "/** Closes the file, and resolves",
+      "/** Closes the file. Resolves once",
     ],
   ],
   [pathOf("worker.ts")]: [
@@ -211,7 +211,7 @@ import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_serv
     ],
   ],
   [pathOf("create-plant-client.ts")]: [
-    ["get(id: bigint): Promise<boolean>;\n  ", "/** Closes the connection. Calls in flight fail. */"],
+    ["get(id: bigint): Promise<boolean>;\n  ", "/** Closes the connection. Running calls fail. */"],
     [
       `get: (id) =>
       new Promise((resolve, reject) => {

@@ -10,7 +10,7 @@ import { DescriptorIndex } from "./descriptor-index.ts";
 type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /**
- * Creates the `grpc.reflection.v1.ServerReflection` implementation for services. The same implementation works for
+ * Creates the implementation for `grpc.reflection.v1.ServerReflection`. The implementation also works for
  * `grpc.reflection.v1alpha`, which tools such as ghz and grpcio-reflection use.
  *
  * A request with an unknown name gets an error response, and the stream continues. Requests are handled one at a time,

@@ -3,7 +3,7 @@
  *
  * Each chunk goes through FrameReader, FrameRules and Http2Stream to the stream's receiver. Output sends the responses
  * on all streams in one write per event-loop turn. This implementation exists because node:http2 creates objects and
- * calls C++ for each stream. These steps cost more than the rest of a call.
+ * calls C++ for each stream, which costs more than the rest of a call.
  *
  * Contains HTTP/2 servers and the code that servers and clients share. HTTP/2 clients are in `../http2-client/`.
  */
