@@ -30,6 +30,8 @@ export interface ScriptedConnection {
 export interface Script {
   /** The first frames that the server sends. The default is an empty SETTINGS frame. */
   readonly opening?: readonly Frame[] | Buffer;
+  /** Whether the server acknowledges SETTINGS. Default true. */
+  readonly acknowledges?: boolean;
   /** Called for each complete request. */
   readonly request?: (connection: ScriptedConnection, streamId: number) => void;
   /** Called for each frame, before `request`. */
@@ -51,7 +53,7 @@ export interface ScriptedServer {
 
 /** Starts a {@link ScriptedServer}. @param at - another address and port, for a second server with the same name */
 export async function startScriptedServer(
-  { opening, request, frame: onFrame }: Script,
+  { opening, acknowledges = true, request, frame: onFrame }: Script,
   at?: { readonly host: string; readonly port: number },
 ): Promise<ScriptedServer> {
   const frames: Frame[] = [];
@@ -75,7 +77,7 @@ export async function startScriptedServer(
       for (let next = await stream.readFrame(); next !== undefined; next = await stream.readFrame()) {
         frames.push(next);
         onFrame?.(connection, next);
-        if (next.type === frameType.settings && (next.flags & frameFlag.ack) === 0) {
+        if (acknowledges && isSettings(next)) {
           connection.send(frame(frameType.settings, frameFlag.ack, 0));
         }
         const mayEnd = next.type === frameType.data || next.type === frameType.headers;
@@ -103,6 +105,11 @@ export async function startScriptedServer(
     frames,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Returns whether a frame has SETTINGS, and does not only acknowledge them. */
+export function isSettings({ type, flags }: Frame): boolean {
+  return type === frameType.settings && (flags & frameFlag.ack) === 0;
 }
 
 /** A gRPC response's header. */
