@@ -1,5 +1,6 @@
-import { create, createFileRegistry, setExtension } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
 import {
+  type DescriptorProtoSchema,
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   FieldOptionsSchema,
@@ -17,6 +18,31 @@ interface Annotations {
   readonly oneofFields?: number;
 }
 
+/** Describes the service `notes.Notes`, at `GET /notes` and `POST /notes`. Its RPCs receive and return a `Note`. */
+function documentOf(
+  messageType: MessageInitShape<typeof DescriptorProtoSchema>[],
+  clientStreaming: boolean = false,
+): OpenApiDocument {
+  const rpc = { inputType: ".notes.Note", outputType: ".notes.Note" };
+  const method = [
+    { ...rpc, name: "Find" },
+    { ...rpc, name: "Add", clientStreaming },
+  ];
+  const file = create(FileDescriptorProtoSchema, {
+    name: "notes.proto",
+    package: "notes",
+    syntax: "proto3",
+    messageType,
+    service: [{ name: "Notes", method }],
+  });
+  const notes = createFileRegistry(file, () => undefined).getService("notes.Notes") ?? expect.unreachable();
+  const rules = [
+    { selector: "notes.Notes.Find", pattern: { case: "get", value: "/notes" } },
+    { selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" },
+  ] as const;
+  return createOpenApi([notes], { info: { title: "Notes", version: "1" }, rest: { rules } });
+}
+
 /** Returns a field's description as a query parameter, and in a message's schema. */
 function described({ behaviors = [], deprecated = false, oneofFields = 0 }: Annotations): object {
   const options = create(FieldOptionsSchema, deprecated ? { deprecated } : {});
@@ -28,25 +54,9 @@ function described({ behaviors = [], deprecated = false, oneofFields = 0 }: Anno
   const others = Array.from({ length: Math.max(0, oneofFields - 1) }, (_, at) => {
     return { name: `other${at}`, jsonName: `other${at}`, number: at + 2, type, label, ...inOneof };
   });
-  const file = create(FileDescriptorProtoSchema, {
-    name: "notes.proto",
-    package: "notes",
-    syntax: "proto3",
-    messageType: [{ name: "Note", field: [text, ...others], oneofDecl: oneofFields > 0 ? [{ name: "choice" }] : [] }],
-    service: [
-      {
-        name: "Notes",
-        method: ["Find", "Add"].map((name) => ({ name, inputType: ".notes.Note", outputType: ".notes.Note" })),
-      },
-    ],
-  });
-  const service = createFileRegistry(file, () => undefined).getService("notes.Notes");
-  if (service === undefined) throw new Error("no service");
-  const rules = [
-    { selector: "notes.Notes.Find", pattern: { case: "get", value: "/notes" } },
-    { selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" },
-  ] as const;
-  const { paths, components } = createOpenApi([service], { info: { title: "Notes", version: "1" }, rest: { rules } });
+  const { paths, components } = documentOf([
+    { name: "Note", field: [text, ...others], oneofDecl: oneofFields > 0 ? [{ name: "choice" }] : [] },
+  ]);
   const { parameters = [] } = paths["/notes"]?.get ?? {};
   const { required = [], properties } = Object(components?.schemas?.["Note"]);
   const parameter = parameters.find(({ name }) => name === "text");
@@ -101,7 +111,7 @@ test("a field with OUTPUT_ONLY is optional despite REQUIRED in a oneof", () => {
   });
 });
 
-/** Describes a service of the package `notes` at `GET /notes` and `POST /notes`, whose messages have these fields. */
+/** Describes `/notes` of {@link documentOf}. Each message has one field. */
 function describeNotes(
   messages: Readonly<Record<string, { readonly field: string; readonly type?: string; readonly isRequired: boolean }>>,
   { clientStreaming = false } = {},
@@ -123,20 +133,7 @@ function describeNotes(
       },
     ],
   }));
-  const rpc = { inputType: ".notes.Note", outputType: ".notes.Note" };
-  const method = [
-    { ...rpc, name: "Find" },
-    { ...rpc, name: "Add", clientStreaming },
-  ];
-  const service = [{ name: "Notes", method }];
-  const names = { name: "notes.proto", package: "notes", syntax: "proto3" };
-  const file = create(FileDescriptorProtoSchema, { ...names, messageType, service });
-  const notes = createFileRegistry(file, () => undefined).getService("notes.Notes") ?? expect.unreachable();
-  const rules = [
-    { selector: "notes.Notes.Find", pattern: { case: "get", value: "/notes" } },
-    { selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" },
-  ] as const;
-  return createOpenApi([notes], { info: { title: "Notes", version: "1" }, rest: { rules } }).paths["/notes"] ?? {};
+  return documentOf(messageType, clientStreaming).paths["/notes"] ?? {};
 }
 
 /** Describes the parameter for a REQUIRED field in two messages. */
