@@ -10,6 +10,26 @@ import {
   waitingMax,
 } from "../../support/plants/model-queue.ts";
 
+type Commit = (size: number, durationMs: number, nowMs: number) => number;
+
+/** Returns a limit, and a function that records a batch and returns the limit after it. */
+function createLimit(max: number = waitingMax): { readonly limit: QueueLimit; readonly commit: Commit } {
+  const limit = new QueueLimit(max);
+  const commit: Commit = (size, durationMs, nowMs) => {
+    limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
+    return limit.current;
+  };
+  return { limit, commit };
+}
+
+/** As {@link createLimit}, under overload with a limit of 50. */
+function createOverloaded(): ReturnType<typeof createLimit> {
+  const { limit, commit } = createLimit();
+  commit(1, 1.5, 0);
+  for (const nowMs of [1_000, 2_000]) commit(200, 100, nowMs);
+  return { limit, commit };
+}
+
 const burstThenLow = (nowMs: number): number => (nowMs === countedFromMs ? 400_000 : 1_500);
 const burstInLowLoad = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
 
@@ -91,35 +111,19 @@ describe("a store under triple load", () => {
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
 
-  const lone = { size: 1, durationMs: 1.5, isLast: false };
-
-  /** Returns a limit under overload, of 50, and a function that records a batch and returns the limit after it. */
-  function overload(): (size: number, durationMs: number, nowMs: number) => number {
-    const limit = new QueueLimit(waitingMax);
-    limit.recordCommit(lone, 0);
-    for (const nowMs of [1_000, 2_000]) limit.recordCommit({ size: 200, durationMs: 100, isLast: false }, nowMs);
-    return (size, durationMs, nowMs) => {
-      limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
-      return limit.current;
-    };
-  }
-
   test("halves its limit at most with each pause, and regains it afterwards", () => {
-    const commit = overload();
+    const { commit } = createOverloaded();
     // At two plants per millisecond, the store deletes 50 in the planned duration of a batch.
     const limits = [commit(50, 3_000, 2_100), commit(50, 3_000, 2_200), commit(50, 25, 2_300)];
     expect(limits).toEqual([25, 13, 50]);
   });
 
   test("sends a probe each second under overload, and lowers its limit after a stall", () => {
-    const limit = new QueueLimit(waitingMax);
-    const commit = (size: number, durationMs: number, nowMs: number): number => {
+    const { limit, commit: commitOnly } = createOverloaded();
+    const commit: Commit = (size, durationMs, nowMs) => {
       limit.recordRefusal(nowMs);
-      limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
-      return limit.current;
+      return commitOnly(size, durationMs, nowMs);
     };
-    commit(1, 1.5, 0);
-    for (const nowMs of [1_000, 2_000]) commit(200, 100, nowMs);
     for (let stalled = 0; stalled < 8; stalled++) commit(1, 300, 2_100);
     const stalledLimit = commit(1_000, 500, 3_000);
     commit(1_000, 500, 3_200);
@@ -131,9 +135,8 @@ describe("a store under triple load", () => {
   test.each([
     { name: "short", durationMs: 25, expected: [50, 50, waitingMax] },
     { name: "late", durationMs: 100, expected: [50, 50, 50] },
-  ])("with $name batches checks for overload a second after the last refusal", (row) => {
-    const commit = overload();
-    const { durationMs, expected } = row;
+  ])("with $name batches checks for overload a second after the last refusal", ({ durationMs, expected }) => {
+    const { commit } = createOverloaded();
     expect([2_005, 2_900, 3_001].map((nowMs) => commit(2 * durationMs, durationMs, nowMs))).toEqual(expected);
   });
 });
@@ -195,10 +198,8 @@ describe("a store that keeps up", () => {
     { commit: "4 to 8 ms", durationsMs: [4, 4.5, 9] },
     { commit: "40 to 90 ms", durationsMs: [40, 41, 90] },
   ])("with commits of $commit keeps its limit after a slower large batch", ({ durationsMs }) => {
-    const limit = new QueueLimit(waitingMax);
-    for (const [i, durationMs] of durationsMs.entries()) {
-      limit.recordCommit({ size: [1, 9, 20][i] ?? 0, durationMs, isLast: false }, 100 * i);
-    }
+    const { limit, commit } = createLimit();
+    for (const [i, durationMs] of durationsMs.entries()) commit([1, 9, 20][i] ?? 0, durationMs, 100 * i);
     expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: waitingMax });
   });
 
@@ -219,10 +220,9 @@ describe("a store that keeps up", () => {
 });
 
 test("long batches limit the queue to half a second of work", () => {
-  const limit = new QueueLimit(waitingMax);
-  limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
-  const late = { size: 200, durationMs: 100, isLast: false };
-  for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.recordCommit(late, nowMs);
+  const { limit, commit } = createLimit();
+  commit(1, 1, 0);
+  for (let nowMs = 0; nowMs < 900; nowMs += 100) commit(200, 100, nowMs);
   expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 1_000, current: 1_000 });
 });
 
@@ -234,11 +234,11 @@ test("batches are small again after a quiet time", () => {
 });
 
 test("the limit never exceeds its maximum, even under overload", () => {
-  const limit = new QueueLimit(100);
-  limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
+  const { limit, commit } = createLimit(100);
+  commit(1, 1, 0);
   const limits = [100, 200, 1_200].map((nowMs) => {
-    limit.recordCommit({ size: 200, durationMs: 100, isLast: false }, nowMs);
-    return { kept: limit.kept, current: limit.current };
+    const current = commit(200, 100, nowMs);
+    return { kept: limit.kept, current };
   });
   // Two plants per millisecond are 50 in the planned duration of a batch, which is the limit under overload.
   expect(limits).toEqual([
@@ -249,17 +249,15 @@ test("the limit never exceeds its maximum, even under overload", () => {
 });
 
 test("small batches that take long keep the limit at 256 deletions", () => {
-  const limit = new QueueLimit(waitingMax);
-  limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
-  for (const nowMs of [100, 200, 300]) limit.recordCommit({ size: 10, durationMs: 100, isLast: false }, nowMs);
+  const { limit, commit } = createLimit();
+  commit(1, 1, 0);
+  for (const nowMs of [100, 200, 300]) commit(10, 100, nowMs);
   expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 256, current: 256 });
 });
 
-/** Returns a limit after a batch that took 100 ms with commits of a millisecond, and a function that records batches. */
-function createLate(): { limit: QueueLimit; commit: (size: number, durationMs: number, nowMs: number) => void } {
-  const limit = new QueueLimit(waitingMax);
-  const commit = (size: number, durationMs: number, nowMs: number): void =>
-    limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
+/** As {@link createLimit}, after a batch that took 100 ms with commits of a millisecond. */
+function createLate(): ReturnType<typeof createLimit> {
+  const { limit, commit } = createLimit();
   commit(1, 1, 0);
   commit(200, 100, 1_000);
   return { limit, commit };
@@ -296,9 +294,7 @@ describe("a probe", () => {
 });
 
 test("a small late batch does not end the overload", () => {
-  const limit = new QueueLimit(waitingMax);
-  const commit = (size: number, durationMs: number, nowMs: number): void =>
-    limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
+  const { limit, commit } = createLimit();
   commit(1, 2, 10_000);
   for (let times = 0; times < 3; times++) commit(batchMax, 10, 10_000);
   commit(100, 1_000, 11_000);
@@ -308,8 +304,8 @@ test("a small late batch does not end the overload", () => {
 });
 
 test("a pause after a first large batch does not lower the limit", () => {
-  const limit = new QueueLimit(waitingMax);
-  limit.recordCommit({ size: 9, durationMs: 1, isLast: false }, 0);
-  limit.recordCommit({ size: 18, durationMs: 1_000, isLast: false }, 1_000);
+  const { limit, commit } = createLimit();
+  commit(9, 1, 0);
+  commit(18, 1_000, 1_000);
   expect(limit.kept).toBe(waitingMax);
 });

@@ -1,7 +1,7 @@
 import { QueueLimit } from "../../../src/stores/queue/queue-limit.ts";
 
 /** A modelled store, in milliseconds. */
-export interface ModelStore {
+interface ModelStore {
   /** A commit's duration without deletions. */
   readonly commitMs: number;
   /** The additional duration per deletion. */
@@ -14,7 +14,7 @@ export interface ModelStore {
 }
 
 /** What callers observe. */
-export interface Seen {
+interface Seen {
   readonly deletedPerS: number;
   readonly refusedPerS: number;
   readonly p99Ms: number;
@@ -23,18 +23,27 @@ export interface Seen {
 }
 
 /** When deletions are counted, in milliseconds. */
-export interface Counted {
+interface Counted {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
+/** Maximum number of deletions in the queue, while the store keeps up. */
 export const waitingMax = 16_384;
+
+/** Maximum number of deletions in a batch. */
 export const batchMax = 1_024;
 
-// The model's time step, in milliseconds. Deletions are counted once the limit has settled.
+/** The model's time step, in milliseconds. */
 const stepMs = 0.5;
+
+/** When the store changes or pauses, in milliseconds. */
 export const changesAtMs = 2_000;
+
+/** From when on deletions are counted by default, in milliseconds. The limit has then settled. */
 export const countedFromMs = 8_000;
+
+/** When the last deletions arrive, in milliseconds. */
 export const endsAtMs = 12_000;
 
 /** A batch that is being committed, and when each of its deletions arrived. */
@@ -139,6 +148,7 @@ function p99Of(sample: readonly number[]): number {
   return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
 }
 
+/** Returns a rate per second that is one burst of this size at each interval. */
 export function inBursts(size: number, everyMs: number): (nowMs: number) => number {
   return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
 }
