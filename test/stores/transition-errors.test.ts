@@ -16,7 +16,7 @@ function createFaultyBackend(defersFirst: boolean): Backend {
       for (const one of batch) one.defer();
       return undefined;
     }
-    for (const one of [...(batch.length > 1 ? batch.slice(0, 1) : []), ...batch]) one.decide(endings.deleted);
+    for (const one of [...batch.slice(0, -1), ...batch]) one.decide(endings.deleted);
     return undefined;
   });
 }
