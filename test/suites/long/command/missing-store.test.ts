@@ -88,7 +88,7 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, bytes:
   ]);
 }
 
-describe.each(missingStores)("$name instead of a store", ({ make, problem, isRefusedByMigrate = false }) => {
+describe.each(missingStores)("$name instead of a store", ({ make, problem }) => {
   test.each(commands)("makes plantstore $words.0 fail with a hint, and stays unchanged", async ({ words, setting }) => {
     using folder = createTempFolder();
     make(folder);
@@ -97,35 +97,39 @@ describe.each(missingStores)("$name instead of a store", ({ make, problem, isRef
     expect(await run(words, folder)).toEqual({ exitCode: 1, out: [], err: [message] });
     expect(contentOf(folder)).toEqual(before);
   });
-
-  test(
-    isRefusedByMigrate
-      ? "makes plantstore migrate fail, and stays unchanged"
-      : "becomes a store with plantstore migrate",
-    async () => {
-      using folder = createTempFolder();
-      make(folder);
-      const before = contentOf(folder);
-      const file = folder.file("plants.db");
-      const { exitCode, err } = await run(["migrate"], folder);
-      if (isRefusedByMigrate) {
-        expect({ exitCode, err }).toEqual({
-          exitCode: 1,
-          err: [`plantstore: cannot open ${file}: ${problem(folder)}`],
-        });
-        expect(contentOf(folder)).toEqual(before);
-      } else {
-        expect({ exitCode, err }).toEqual({
-          exitCode: 0,
-          err: [expect.stringMatching(/^migrated the schema from version 0/)],
-        });
-        expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
-        expect(readdirSync(folder.path)).toEqual(["plants.db"]);
-        expect(plantsIn(file)).toEqual([]);
-      }
-    },
-  );
 });
+
+test.each(missingStores.filter(({ isRefusedByMigrate }) => isRefusedByMigrate === true))(
+  "plantstore migrate refuses $name instead of a store, and does not change it",
+  async ({ make, problem }) => {
+    using folder = createTempFolder();
+    make(folder);
+    const before = contentOf(folder);
+    const { exitCode, err } = await run(["migrate"], folder);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [`plantstore: cannot open ${folder.file("plants.db")}: ${problem(folder)}`],
+    });
+    expect(contentOf(folder)).toEqual(before);
+  },
+);
+
+test.each(missingStores.filter(({ isRefusedByMigrate }) => isRefusedByMigrate !== true))(
+  "plantstore migrate turns $name into a store",
+  async ({ make }) => {
+    using folder = createTempFolder();
+    make(folder);
+    const { exitCode, err } = await run(["migrate"], folder);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 0,
+      err: [expect.stringMatching(/^migrated the schema from version 0/)],
+    });
+    const file = folder.file("plants.db");
+    expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+    expect(plantsIn(file)).toEqual([]);
+  },
+);
 
 test("commands open a store through a symbolic link", async () => {
   using folder = createTempFolder();
