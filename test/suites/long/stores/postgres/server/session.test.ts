@@ -75,11 +75,11 @@ async function isEncrypted(parameters: string, host = "localhost"): Promise<stri
 // Certificates are for localhost and 127.0.0.1, for which 127.1 is another name.
 describe("a session", () => {
   test.each([
-    { verb: "does not use", mode: "disable", encrypted: "f" },
-    { verb: "uses", mode: "prefer", encrypted: "t" },
-    { verb: "uses", mode: "require", encrypted: "t" },
-  ])("$verb TLS with sslmode=$mode on a server with TLS", async ({ mode, encrypted }) => {
-    await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
+    { verb: "does not use", mode: "disable" },
+    { verb: "uses", mode: "prefer" },
+    { verb: "uses", mode: "require" },
+  ])("$verb TLS with sslmode=$mode on a server with TLS", async ({ verb, mode }) => {
+    await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(verb === "uses" ? "t" : "f");
   });
 
   test("on a server without TLS uses cleartext only with sslmode=prefer", async () => {
