@@ -258,7 +258,7 @@ describe.concurrent("an HTTP/1.1 client", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("gets 408 for a header that began in the chunk of a complete request", async () => {
+  test("gets 408 for a partial header sent with a complete request", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
     for (const next of ["", "POST /beds"]) {
@@ -314,7 +314,7 @@ describe.concurrent("an HTTP/1.1 client", () => {
   });
 });
 
-test("a complete request gets a response even if the idle timeout expires first", async () => {
+test("a complete request gets a response after the idle timeout expires", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using greenhouse = await startGreenhouse(

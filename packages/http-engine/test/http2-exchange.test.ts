@@ -294,7 +294,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       expect(statuses).toEqual(["100", "200"]);
     });
 
-    test.each([0, 8])("is ignored after a reset with code %i, and the connection stays open", async (errorCode) => {
+    test.each([0, 8])("is ignored after reset code %i, and the connection stays open", async (errorCode) => {
       await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");

@@ -3,7 +3,7 @@ import type { Readiness } from "./readiness.ts";
 
 /** The durations of the phases of a graceful shutdown. */
 export interface DrainTimes {
-  /** Milliseconds for which a server that is no longer ready keeps serving. Load balancers need this delay to react. */
+  /** Milliseconds in which a server serves calls although it is not ready. Load balancers need this delay to react. */
   readonly delayMs: number;
   /** Milliseconds that running calls may take after the delay. Calls that take longer are aborted. */
   readonly timeoutMs: number;
@@ -24,8 +24,8 @@ export const drainMsMax = 3_600_000;
  * running calls.
  *
  * @param server - a gateway or a proxy
- * @returns a promise that resolves when the last call has ended, at the latest after the sum of both times; rejects
- * with a TypeError for unknown or missing times
+ * @returns a promise that resolves when the last call has ended, at the latest after the sum of both times
+ * @throws TypeError for unknown or missing times
  */
 export async function drainGracefully(
   server: { drain(timeoutMs: number): Promise<void> },

@@ -147,7 +147,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
    *
    * @param fields - arrays of header fields, some of which may be prepared
    * @param body - `undefined` if the status or the method does not allow a body
-   * @throws TypeError for fields that HTTP does not allow; in this case, nothing is sent
+   * @throws TypeError for fields that HTTP does not allow. Then nothing is sent
    */
   respond(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
     this.#decideWhetherLast();

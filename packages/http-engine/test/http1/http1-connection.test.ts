@@ -242,7 +242,7 @@ test("a client stays connected until it reads nothing for the idle timeout", asy
   expect(socket.destroyed).toBe(true);
 });
 
-test("a pipelined request is served once the client has read the previous response", async () => {
+test("a pipelined request waits until the client reads the previous response", async () => {
   // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   const targets: string[] = [];
@@ -274,7 +274,7 @@ test("a half-closed client's pipelined request is served after a large response"
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
-test("a truncated body of a pipelined request is refused after the previous response", async () => {
+test("a pipelined request's truncated body is refused after the previous response", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   const targets: string[] = [];
   let errors = 0;
@@ -336,7 +336,7 @@ describe("a draining connection", () => {
   });
 });
 
-test("a client is disconnected if it reads nothing after the socket's buffer fills", async () => {
+test("a client that does not read a full socket buffer is disconnected", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket } = ends;

@@ -80,7 +80,7 @@ test("a chunk extension split between reads is counted only once", () => {
   expect(events).toEqual(["order", "end"]);
 });
 
-test("the chunk extensions of a body are limited to 16 KiB in total", () => {
+test("a body's chunk extensions are limited to 16 KiB in total", () => {
   const events: string[] = [];
   const callbacks = {
     onHead: () => {},

@@ -308,7 +308,7 @@ describe("an HTTP/2 client", () => {
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("that does not complete an awaited body gets a reset after the request timeout", async () => {
+  test("gets a reset if it does not complete an awaited body in time", async () => {
     await using engine = await startEngine({
       limits: { requestTimeoutMs: 60 },
       serve: (stream) => {

@@ -20,7 +20,7 @@ export function okTrailer(trailer: Headers): HeaderFields {
   return headerFieldsToSend(metadata, statusOk);
 }
 
-/** Returns a response trailer with the error's status, or with status OK if there is no error. */
+/** Returns a response trailer with the error's status, or with status OK without an error. */
 export function endTrailer(trailer: Headers, error: ConnectError | undefined): HeaderFields {
   if (error === undefined) return okTrailer(trailer);
   setStatus(trailer, error);

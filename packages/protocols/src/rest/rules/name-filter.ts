@@ -1,6 +1,6 @@
 /**
  * Creates a function that returns whether a name matches a pattern. A pattern is an exact name, or a prefix that ends
- * with `*`, such as `utm_*`. Returns `undefined` if there are no patterns.
+ * with `*`, such as `utm_*`. Returns `undefined` without patterns.
  */
 export function createNameFilter(patterns: readonly string[]): ((name: string) => boolean) | undefined {
   if (patterns.length === 0) return undefined;

@@ -2,7 +2,7 @@
 export interface RestBody {
   /** The header `Content-Type`, or `null` if there is none. */
   readonly contentType: string | null;
-  /** The bytes, which are empty if there is no body. */
+  /** The bytes. A request without a body has no bytes. */
   readonly body: Uint8Array;
 }
 
