@@ -44,7 +44,10 @@ export class QueueLimit {
   /** Number of queued deletions to keep after a batch. Only {@link recordCommit} changes the number. */
   kept: number;
   readonly #max: number;
-  /** A commit's duration. Updated by batches with a single deletion, and by shorter batches. */
+  /**
+   * Duration of the shortest commit. Doubled by a batch with a single deletion that takes more than twice as long.
+   * Concurrent batches slow a commit, so a smaller difference has no effect.
+   */
   #commitMs = Number.POSITIVE_INFINITY;
   /** Whether the next batch is a probe. */
   #isProbeDue = false;
@@ -91,7 +94,8 @@ export class QueueLimit {
   /** Records a durable batch. The batch duration includes retries. */
   recordCommit(batch: Committed, nowMs: number): void {
     const { size, durationMs, isLast } = batch;
-    if (size === 1 || durationMs < this.#commitMs) this.#commitMs = Math.min(durationMs, 2 * this.#commitMs);
+    if (durationMs < this.#commitMs) this.#commitMs = durationMs;
+    else if (size === 1 && durationMs > 2 * this.#commitMs) this.#commitMs *= 2;
     const isLong = !isLast && durationMs > this.#plannedMs;
     const isProbe = size === 1 && this.#probes > 0;
     if (isProbe) this.#probes--;

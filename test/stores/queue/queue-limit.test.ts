@@ -128,7 +128,7 @@ describe("a store under triple load", () => {
     const stalledLimit = commit(1_000, 500, 3_000);
     commit(1_000, 500, 3_200);
     expect(limit.planBatch()).toBe(1);
-    expect({ stalledLimit, limit: commit(1, 1.5, 3_300) }).toEqual({ stalledLimit: 7_200, limit: 50 });
+    expect({ stalledLimit, limit: commit(1, 1.5, 3_300) }).toEqual({ stalledLimit: 4_608, limit: 50 });
     expect(limit.planBatch()).toBeGreaterThan(1);
   });
 
@@ -291,6 +291,15 @@ describe("a probe", () => {
     commit(200, 100, 2_100);
     expect(limit.kept).toBe(waitingMax);
   });
+});
+
+test.each([
+  { name: "twice the commit duration keeps", durationMs: 3, expected: 50 },
+  { name: "more than twice the commit duration raises", durationMs: 3.1, expected: 72 },
+])("a probe that takes $name the limit", ({ durationMs, expected }) => {
+  const { limit, commit } = createOverloaded();
+  limit.planBatch();
+  expect(commit(1, durationMs, 2_100)).toBe(expected);
 });
 
 test("a small late batch does not end the overload", () => {
