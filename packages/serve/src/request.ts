@@ -127,8 +127,11 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   get origin(): string {
     const { url, target } = this.#exchange;
-    const [scheme = "", host = ""] = url.slice(0, url.length - target.length).split("://");
-    return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
+    const origin = url.slice(0, url.length - target.length);
+    const client = this.#client;
+    if (client === undefined) return origin;
+    const [scheme = "", host = ""] = origin.split("://");
+    return `${client.scheme ?? scheme}://${client.host ?? host}`;
   }
 
   get httpMethod(): string {

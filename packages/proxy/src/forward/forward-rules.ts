@@ -214,18 +214,23 @@ function cacheClientFields(
   hostName: string | undefined,
 ): (request: AdmitRequest) => AddedFields {
   if (clientName === undefined && hostName === undefined) return () => noAddedFields;
-  const cache = new Map<string, AddedFields>();
-  return ({ peer, origin }) => {
-    const key = `${peer.address} ${origin}`;
-    const cached = cache.get(key);
+  const cache = new Map<string, Map<string, AddedFields>>();
+  let size = 0;
+  return ({ peer: { address }, origin }) => {
+    const cached = cache.get(origin)?.get(address);
     if (cached !== undefined) return cached;
     const fields = new Map<string, string>();
-    const client = addressOf(peer.address);
+    const client = addressOf(address);
     const host = origin.replace(/^.*?:\/\//, "");
     if (clientName !== undefined && client !== undefined) fields.set(clientName, client);
     if (hostName !== undefined && host !== "") fields.set(hostName, host);
-    if (cache.size >= cachedMax) cache.clear();
-    cache.set(key, fields);
+    if (size >= cachedMax) {
+      cache.clear();
+      size = 0;
+    }
+    size++;
+    const byAddress = cache.get(origin) ?? new Map<string, AddedFields>();
+    cache.set(origin, byAddress.set(address, fields));
     return fields;
   };
 }
