@@ -9,7 +9,6 @@ export interface ProtocolExtension {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
-/** Creates a protocol when routes are compiled. A proxy compiles routes each time it reads descriptors. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
 // The creators are not members of the extensions, because protocol parts are not public.

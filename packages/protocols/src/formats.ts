@@ -5,7 +5,6 @@ import type { Codec, Format, FormatName } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
 import { proto } from "./formats/proto.ts";
 
-/** The formats by name. The first format applies to content types without a format. */
 const byName: Readonly<Record<FormatName, Format>> = { proto, json };
 
 /** The RPC protocols' formats. A content type without a format, such as `application/grpc`, means the first format. */

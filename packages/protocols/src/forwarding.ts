@@ -12,11 +12,7 @@ export interface CallSignal {
   removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
 }
 
-/**
- * Checks a message before the handler gets the message.
- *
- * @throws ConnectError `InvalidArgument` if the message violates a rule
- */
+/** Checks a message before the handler gets it. @throws ConnectError `InvalidArgument` if it violates a rule */
 export type MessageCheck = (message: Message, context: HandlerContext) => void;
 
 /** Reports faults to `onFault`, together with the request's data. */
@@ -24,15 +20,9 @@ export interface FaultReceiver {
   report(error: unknown, failure: Failure): void;
 }
 
-/**
- * Forwards an RPC's calls to another server or to a handler that decodes messages itself. A thrown error and a
- * forwarded error both end the call.
- */
+/** Forwards an RPC's calls to another server, or to a handler that decodes messages itself. Errors end the call. */
 export interface Forwarder {
-  /**
-   * The memory for request bodies. The memory is "shared" if bytes are only forwarded, so that large messages may
-   * arrive in pieces, and "own" if an application gets the bytes.
-   */
+  /** "own" if an application gets the bytes. "shared" if bytes are only forwarded, so messages may come in pieces. */
   readonly memory: BodyMemory;
   /** Whether all messages are decoded, because some message fields must not be forwarded. */
   readonly decodes?: boolean;
@@ -42,10 +32,7 @@ export interface Forwarder {
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
   /** Encodes a message for a caller whose format is not binary. */
   encode(message: Message): Envelope;
-  /**
-   * Decodes a message for a caller whose format is not binary. Throws a ConnectError if the server's message is not
-   * valid.
-   */
+  /** Decodes a message for a caller whose format is not binary. @throws ConnectError if the message is not valid */
   decode(message: Envelope): Message;
 }
 
@@ -81,7 +68,6 @@ export class Forwarding {
   readonly check: MessageCheck | undefined;
   readonly intercept: Intercept | undefined;
   readonly decodes: boolean;
-  /** The memory for a request's bytes. */
   readonly memory: BodyMemory;
   /** Whether a large message may be forwarded in the parts in which the message arrives. */
   readonly takesParts: boolean;

@@ -101,8 +101,5 @@ export interface CompletedRequest extends Pick<
   readonly durationMs: number;
 }
 
-/**
- * A request that failed on the server's side. The members contain neither the credential nor the body, because logs may
- * print all of the members.
- */
+/** A request that failed on the server's side, without the credential and the body, because logs may print it. */
 export interface FailedRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

@@ -1,9 +1,6 @@
 /**
- * The protocols for calls.
- *
- * Each protocol is a folder. The folder's `protocol.ts` finds request targets, opens wires for calls, and responds to
- * requests that never become a call. `protocols.ts` lists the protocols. Several protocols use `formats`, and the
- * compression, envelopes and headers in `shared`. No protocol depends on authentication or authorization.
+ * The protocols for calls. Each protocol is a folder, and `protocols.ts` lists the protocols. No protocol depends on
+ * authentication or authorization.
  */
 export type {
   BinaryStreamWire,

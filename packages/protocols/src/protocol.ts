@@ -33,10 +33,7 @@ export interface Protocol {
   readonly hasHttpStatus: boolean;
   /** Returns the targets for POST requests to an RPC's path, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
-  /**
-   * Returns the target for a GET to an RPC without side effects, or `undefined` if the query names no known
-   * format.
-   */
+  /** Returns the target for a GET, or `undefined` if the query names no known format. The RPC has no side effects. */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not an RPC's path. Missing if the protocol has only RPC paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
@@ -44,11 +41,7 @@ export interface Protocol {
   readonly bodyPath?: string;
   /** Returns whether a request without a match should get its response in this protocol. */
   handlesUnmatched(head: RequestHead): boolean;
-  /**
-   * Responds to a request that never became a call.
-   *
-   * @throws before anything is sent if the error cannot be written, for example because its details do not serialize
-   */
+  /** Responds to a request that never became a call. @throws before anything is sent if the error cannot be written */
   refuse(exchange: Exchange, refusal: Refusal): void;
 }
 
@@ -57,17 +50,11 @@ export interface RequestHead extends HeaderReader {
   readonly httpMethod: string;
   readonly target: string;
   readonly common: Readonly<CommonHeaderFields>;
-  /**
-   * Whether literals in REST templates match only as sent. Middleware in front of the gateway then sees each path in
-   * one form, and can compare paths. Default false.
-   */
+  /** Whether literals in REST templates match only as sent, so that middleware can compare paths. Default false. */
   readonly literalsAsSent?: boolean;
 }
 
-/**
- * The RPC that a request calls. Targets for RPC paths are prepared in advance. A REST target is created per request,
- * because the target contains URL parts.
- */
+/** The RPC that a request calls. A REST target, which contains URL parts, is created per request. */
 export type CallTarget = UnaryTarget | StreamTarget;
 
 interface AnyTarget {
@@ -96,9 +83,8 @@ export interface StreamTarget extends AnyTarget {
 /**
  * A request that names its RPC in its body, as JSON-RPC does. The request may also ask for something other than an RPC.
  *
- * The request is admitted without a procedure. The credential is checked before the body is read. Once the RPC is
- * known, the function that `admit` has returned checks the scope. The deadline, the request gate and the interceptors
- * follow after the scope check.
+ * The credential is checked before the body is read. Once the RPC is known, the function that `admit` has returned
+ * checks the scope. The deadline, the request gate and the interceptors follow.
  */
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";
@@ -139,22 +125,15 @@ export interface Wire {
   readonly problem: unknown;
   /** The plan for reading a body with one message, or `undefined` if the body is ignored and not read. */
   readonly body: BodyPlan | undefined;
-  /** The request header that the handler sees. */
   readonly requestHeader: LazyHeaders;
   /** The response header and trailer that the handler sees and may extend. */
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
 
-  /**
-   * Reads the message from a client that sends exactly one message. Without a body, `body` is empty. Returns a promise
-   * only if the message must be decompressed.
-   */
+  /** Reads the client's only message. Without a body, `body` is empty. Returns a promise only if it is compressed. */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
-  /**
-   * Responds with an error, and with the header and trailer that the handler has set. The server may call `writeError`
-   * again after {@link disableCompression}, even while the first promise is pending.
-   */
+  /** Responds with an error. May be called again after `disableCompression`, even while the promise is pending. */
   writeError(error: ConnectError): void | Promise<void>;
 
   /** Disables compression, so that an error after a failed or slow compression is sent uncompressed. */
@@ -172,10 +151,7 @@ export interface UnaryWire extends Wire {
   writeMessage(response: ResponseParts): void | Promise<void>;
 }
 
-/**
- * Reads and writes a unary call's messages that are forwarded as bytes. The methods correspond to the wire's methods
- * for decoded messages.
- */
+/** Reads and writes a unary call's messages that are forwarded as bytes. */
 export interface BinaryUnaryWire {
   /** Whether the response may consist of message parts. The caller must be able to detect a truncated message. */
   readonly writesParts?: boolean;
@@ -231,11 +207,7 @@ export interface RequestMessages extends AsyncIterable<Message> {
   close?(): void;
 }
 
-/**
- * A streaming call's wire.
- *
- * A response is written by calls to {@link begin}, {@link write} and {@link end}, or by one call to {@link respond}.
- */
+/** A streaming call's wire. {@link respond}, or {@link begin}, {@link write} and {@link end}, write the response. */
 export interface StreamWire extends Wire {
   /** Set if the call's messages are binary, and can be forwarded without being decoded. */
   readonly binary?: BinaryStreamWire | undefined;
@@ -254,7 +226,6 @@ export interface StreamWire extends Wire {
    */
   readonly earlyEnd?: "complete" | ConnectError | undefined;
 
-  /** Reads a streaming client's messages as they arrive. */
   readMessages(): RequestMessages;
 
   /** Encodes a message for the body. Throws if the message cannot be written. */
@@ -273,9 +244,8 @@ export interface StreamWire extends Wire {
   write(bytes: Uint8Array): void | Promise<void>;
 
   /**
-   * Ends the response, with an error or successfully. Returns a promise if the last bytes must be compressed. The
-   * promise rejects if compression fails, and the response has then not ended. Promises of {@link respond} reject in
-   * the same way.
+   * Ends the response, with an error or successfully. Returns a promise if the last bytes must be compressed. If the
+   * compression fails, the promise rejects, and the response has not ended. Promises of {@link respond} do the same.
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 

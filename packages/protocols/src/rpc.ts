@@ -30,11 +30,9 @@ export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer"
 export interface Reply {
   /** Receives the response. An untyped interceptor may pass a value with any type. */
   resolve(response: ResponseParts): void;
-  /** Receives the thrown value. */
   reject(thrown: unknown): void;
 }
 
-/** The properties of unary and streaming RPCs. */
 interface AnyRpc {
   /** `/package.Service/Method` */
   readonly name: string;
@@ -63,6 +61,5 @@ export interface UnaryRpc extends AnyRpc {
 export interface StreamRpc extends AnyRpc {
   readonly kind: "stream";
   readonly method: DescMethodStreaming;
-  /** Runs the interceptors and the handler. */
   readonly invoke: (request: StreamRequest) => Promise<StreamResponse>;
 }

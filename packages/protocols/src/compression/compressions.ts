@@ -33,7 +33,6 @@ export const zstd: StreamCompression = createCompression("zstd", () => {
   return { deflate: promisify(zstdCompress), inflate: promisify(zstdDecompress), options };
 });
 
-/** The functions that compress and decompress a message in a coding. */
 interface Functions {
   readonly deflate: (bytes: Uint8Array) => Promise<Buffer>;
   readonly inflate: (bytes: Uint8Array, options: ZstdOptions) => Promise<unknown>;
@@ -47,12 +46,7 @@ interface Inflated {
   readonly engine: { readonly bytesWritten: number };
 }
 
-/**
- * Creates a compression. Decompression stops at the size limit.
- *
- * `decompress` throws `ResourceExhausted` above the limit. For bytes that are not in the coding, and for bytes after
- * the end of the coding, `decompress` throws `InvalidArgument`.
- */
+/** `decompress` throws `ResourceExhausted` above the limit, and `InvalidArgument` for invalid or trailing bytes. */
 function createCompression(name: ZlibCoding, load: () => Functions): StreamCompression {
   let loaded: Functions | undefined;
   const functions = (): Functions => (loaded ??= load());
@@ -83,8 +77,7 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
  *
  * A decoder outputs nothing until the window is full or the message is complete. With a large window, a message of 51
  * bytes could fill 16 MiB before the message is rejected. A message that is shorter than both windows decodes to the
- * same bytes with the smaller window. Back-references in a short message point into the message itself or into the
- * dictionary.
+ * same bytes with either window.
  */
 function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
   const [first = 0] = bytes;

@@ -30,10 +30,8 @@ const openDecoder = {
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
- * Bytes in the largest window that a decoder accepts. The decoder holds the window until the body has been read or the
- * call has ended, even if the client has sent only a few bytes.
- *
- * The bytes do not depend on the window that a body announces, because each zstd frame announces a separate window.
+ * Bytes in the largest accepted window, which a decoder holds until the body has been read or the call has ended. The
+ * announced window size has no effect, because each zstd frame announces a separate window.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
   // The gzip window counts as 0 bytes, because its 32 KiB are less than the memory of any stream.
@@ -44,12 +42,9 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 };
 
 /**
- * Maximum number of decoded bytes per received byte. The ratio is checked once a body is longer than the message limit.
- *
- * The length of a stream is not limited, and some codings turn a kilobyte into a gigabyte. Without a maximum ratio, the
- * gateway would read a gigabyte line by line.
+ * Maximum decoded bytes per received byte, checked once a body is longer than the message limit. Without a maximum, a
+ * kilobyte could decompress to a gigabyte. The value is the highest ratio in gzip, so no gzip body is rejected.
  */
-// The maximum is the highest ratio in gzip. No gzip body is rejected, and no other coding costs more.
 const decodedRatioMax = 1032;
 
 /** Implements {@link StreamCompression.decodePieces}. */
@@ -84,7 +79,6 @@ export async function* decodePieces(
   if (decoder.bytesWritten !== encodedBytes) throw notValid(coding);
 }
 
-/** Opens a decoder. The decoder releases the window when all output has been read or the call has ended. */
 function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
   const release = reserveWindow(windowBytes[coding]);
   const decoder = openDecoder[coding]().once("close", release);

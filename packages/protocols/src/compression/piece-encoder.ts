@@ -7,8 +7,7 @@ type Encoder = Gzip | BrotliCompress | ZstdCompress;
 
 // Each encoder flushes after every write, so that a client can decode a message as soon as the message is sent. An open
 // stream holds its encoder, so windows of at most 32 KiB and fast levels save memory. A gzip or zstd encoder takes 200
-// KiB and a br encoder 350 KiB, compared with up to 860 KiB for zlib's defaults. Repetitions between small messages are
-// still compressed.
+// KiB and a br encoder 350 KiB, compared with up to 860 KiB for zlib's defaults.
 const openEncoder = {
   gzip: (): Encoder => {
     const { constants, createGzip } = nodeZlib();

@@ -53,7 +53,6 @@ export const connect: Protocol = {
 
 const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
-/** @param query - the query of a GET request, which contains the message, or `undefined` for POST */
 function unaryTarget(rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined): CallTarget {
   const open = (exchange: Exchange): UnaryWire => new ConnectUnaryWire(exchange, rpc, format, query);
   return { kind: "unary", protocol: connect, rpc, pathTemplate: undefined, open };

@@ -11,9 +11,7 @@ import type { Rpc } from "../rpc.ts";
 import { readConnectTimeout } from "../shared/timeouts.ts";
 import { versionProblem } from "./version.ts";
 
-/**
- * A streaming call in the Connect protocol. The last envelope in the response body contains the trailer and the error.
- */
+/** A streaming Connect call. The last envelope in the response body contains the trailer and the error. */
 export class ConnectStreamWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
 

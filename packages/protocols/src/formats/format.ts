@@ -22,11 +22,7 @@ export interface Format {
 
 /** Converts one RPC's messages to and from bytes, in one format. */
 export interface Codec {
-  /**
-   * Decodes a request.
-   *
-   * @throws ConnectError `InvalidArgument` if the bytes are not a valid message
-   */
+  /** Decodes a request. @throws ConnectError `InvalidArgument` if the bytes are not a valid message */
   decode(bytes: Uint8Array): Message;
   /**
    * Encodes a response into bytes that share no memory with the message.

@@ -31,8 +31,7 @@ class ProtoCodec implements Codec {
     try {
       return read(bytes);
     } catch (error) {
-      // A malformed message is the client's mistake, so the code is InvalidArgument. connect-node responds with
-      // Internal.
+      // The code is InvalidArgument, because the client sent the message. connect-node responds with Internal.
       const message = `the message is not a valid ${input.typeName}`;
       throw problem("ERR_MESSAGE_INVALID", message, { cause: error });
     }

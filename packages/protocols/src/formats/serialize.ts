@@ -1,11 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
-/**
- * Serializes a response.
- *
- * @throws ConnectError `Internal` if `write` throws, `ResourceExhausted` if the result exceeds `writeMaxBytes`
- */
+/** Serializes. @throws ConnectError `Internal` if `write` throws, `ResourceExhausted` above `writeMaxBytes` */
 export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {
   let bytes: Uint8Array;
   try {

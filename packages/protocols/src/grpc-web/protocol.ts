@@ -40,7 +40,6 @@ export const grpcWeb: Protocol = {
   },
 };
 
-/** Returns the plan for a body in base64. */
 function planText({ limitBytes, memory }: BodyPlan): BodyPlan {
   return { limitBytes: grpcWebTextBytes(limitBytes), memory, announcedBytes: noAnnouncedLength };
 }

@@ -4,13 +4,7 @@ import { trailerFlag, writeEnvelope } from "../shared/envelope.ts";
 import { endTrailer, statusOk } from "../grpc/status.ts";
 import { encodeGrpcWebText } from "./text.ts";
 
-/**
- * Writes a complete response, with the messages first and the trailer as the last envelope.
- *
- * @param bytes - the bytes of the messages' envelopes
- * @param error - `undefined` on success
- * @param isText - whether the body is base64
- */
+/** Writes a complete response: the messages' envelopes in `bytes`, then the trailer. `isText` means base64. */
 export function writeResponse(
   exchange: Exchange,
   header: HeaderFields,

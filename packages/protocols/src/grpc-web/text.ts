@@ -22,7 +22,6 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
     const third = padding === 2 ? 0 : sextetOf(body, at + 2);
     const fourth = padding > 0 ? 0 : sextetOf(body, at + 3);
     if ((first | second | third | fourth) < 0) throw notBase64();
-    // The array stores only the low eight bits of each value.
     bytes[end] = (first << 2) | (second >> 4);
     bytes[end + 1] = (second << 4) | (third >> 2);
     bytes[end + 2] = (third << 6) | fourth;
@@ -31,10 +30,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   return bytes.subarray(0, end);
 }
 
-/**
- * Decodes an `application/grpc-web-text` body in pieces. An incomplete group of four characters waits for the next
- * piece.
- */
+/** Decodes an `application/grpc-web-text` body in pieces. Incomplete groups of characters wait for the next piece. */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let incompleteGroup = noBytes;
   for await (const piece of pieces) {
@@ -52,10 +48,7 @@ export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
   return toUtf8(base64Encode(bytes));
 }
 
-/**
- * Returns the maximum base64 length of a body with `bytes` bytes. The body may have up to three runs with separate
- * padding.
- */
+/** Returns the maximum base64 length of a body, which may have up to three runs with separate padding. */
 export function grpcWebTextBytes(bytes: number): number {
   return Math.ceil(bytes / 3) * 4 + 8;
 }

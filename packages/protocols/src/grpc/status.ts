@@ -7,10 +7,7 @@ import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 /** The trailer of a successful response to which the handler has added no fields. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
 
-/**
- * Returns a successful response's trailer. The handler's metadata cannot replace the status, because the protocol's
- * names are reserved (gRPC over HTTP/2, "Custom-Metadata").
- */
+/** Returns a successful response's trailer. Metadata cannot replace the status ("Custom-Metadata" in gRPC). */
 export function okTrailer(trailer: Headers): HeaderFields {
   if (trailer instanceof LazyHeaders && trailer.isPristine) return trailer.fields;
   const isOk = trailer.get(statusName) === "0" && !trailer.has(messageName) && !trailer.has(detailsName);
@@ -50,8 +47,7 @@ export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
-  // setTrailerStatus requires an error copy without metadata. The copy takes a fifth as long as a refusal, so only
-  // errors with details are copied.
+  // setTrailerStatus needs a copy without metadata. Only errors with details are copied, because copying is slow.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
   else trailer.set(statusName, String(error.code));
   // Connect uses encodeURIComponent, but grpc-js does not decode the escapes "%3A" and "%2C".

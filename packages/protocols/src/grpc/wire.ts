@@ -48,6 +48,5 @@ export class GrpcWire extends EnvelopedWire {
   }
 }
 
-/** Minimum bytes in a message that is sent after its prefix instead of being copied into an envelope. */
-// The minimum is 64 KiB. For a smaller message, a separate write and its frame cost as much as the copy.
+/** Minimum bytes in a message that is not copied into an envelope. A separate write costs as much as a small copy. */
 const uncopiedBytesMin = 64 * 1024;

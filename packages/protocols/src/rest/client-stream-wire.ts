@@ -5,10 +5,7 @@ import { type HeaderFields, noBytes } from "@plantstore/http";
 import type { StreamWire } from "../protocol.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
-/**
- * The wire for a client-streaming call through a `google.api.http` rule. Like a unary call, the response has one
- * message.
- */
+/** The wire for a client-streaming call through a `google.api.http` rule. The response has one message. */
 export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
   readonly reportsErrorAtEnd = false;
   #header: Headers = this.responseHeader;

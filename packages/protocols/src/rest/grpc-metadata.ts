@@ -18,10 +18,7 @@ function isMetadata(name: string): boolean {
 const excludedNames =
   /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|forwarded|origin|via|x-real-ip)$)/;
 
-/**
- * Returns a request's header fields. Adds the field `name` for each `Grpc-Metadata-Name`, unless the request already
- * has a field `name`.
- */
+/** Adds the field `name` for each `Grpc-Metadata-Name`, unless the request already has a field `name`. */
 export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   const added: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
@@ -55,8 +52,7 @@ export interface RestTrailer {
  */
 export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
   const { httpMethod, httpVersion } = exchange;
-  // Responses to HEAD and responses over HTTP/1.0 or Fetch cannot have trailers. An exchange over Fetch has no HTTP
-  // version.
+  // Responses to HEAD, over HTTP/1.0 and over Fetch cannot have trailers. Over Fetch, the HTTP version is unknown.
   const isUnsupported = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
   if (isUnsupported || !acceptsTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>

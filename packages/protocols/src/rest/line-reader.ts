@@ -79,7 +79,6 @@ export class LineReader implements MessageSplitter<Message> {
     partial.add(part);
   }
 
-  /** Adds the rest of a line, and returns the line. */
   #complete(rest: Uint8Array): Uint8Array {
     // Most lines arrive in one piece and are not copied.
     if (this.#partial === undefined && rest.byteLength <= this.#lineMaxBytes) return rest;

@@ -1,12 +1,9 @@
 import { type HeaderFields, readHeaderField } from "@plantstore/http";
 
 /**
- * Adds header fields to the response with a google.api.HttpBody. The fields keep browsers from running the body's bytes
- * as a page or script from this origin, for which browsers may have stored credentials.
- *
- * The handler's Content-Security-Policy is sent instead of the sandbox.
- *
- * @param fields - the header fields; without a content type, the response has no body, and no field is added
+ * Adds header fields to the response with a google.api.HttpBody, unless the response has no content type. The fields
+ * keep browsers from running the body's bytes as a page or script from this origin, for which browsers may have stored
+ * credentials. The handler's Content-Security-Policy is sent instead of the sandbox.
  */
 export function protectBytes(fields: HeaderFields): HeaderFields {
   const contentType = readHeaderField(fields, "content-type");

@@ -53,7 +53,6 @@ async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
   if (exchange.body !== undefined) yield* exchange.body.pieces();
 }
 
-/** Starts decompressing the body when the handler starts reading messages. */
 async function* decodePieces(
   exchange: Exchange,
   coding: PieceDecompression,

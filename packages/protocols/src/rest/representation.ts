@@ -85,10 +85,7 @@ function createPretty(binding: RestBinding, writeErrorRecord: ErrorRecordWriter)
 
 const utf8 = new TextDecoder();
 
-/**
- * Indents JSON that is written in one line by two spaces. Parsing the JSON would not preserve `-0` and the order of
- * keys that are numbers.
- */
+/** Indents one-line JSON by two spaces. Parsing would not preserve `-0` and the order of keys that are numbers. */
 function indentJson(json: string): string {
   let depth = 0;
   let isString = false;

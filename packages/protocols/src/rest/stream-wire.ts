@@ -2,10 +2,7 @@ import { type HeaderFields, statusesWithoutBody } from "@plantstore/http";
 import { statusOfHandler } from "./response-header.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
-/**
- * The base class for message streams and byte streams in responses to calls through `google.api.http` rules. The client
- * sends one message or a stream.
- */
+/** The base class for message streams and byte streams in responses through `google.api.http` rules. */
 export abstract class RestStreamWire extends RestUnaryWire {
   readonly reportsErrorAtEnd = false;
   /** The response's status, which {@link headerToSend} sets. */

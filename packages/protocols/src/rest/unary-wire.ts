@@ -82,7 +82,6 @@ export class RestUnaryWire implements UnaryWire {
     return decompressed.then((bytes) => this.#decode(bytes));
   }
 
-  /** Reads a streaming client's messages as they arrive. */
   readMessages(): RequestMessages {
     return readRestMessages(this.exchange, this.selection, this.#coding?.compression);
   }
@@ -114,7 +113,6 @@ export class RestUnaryWire implements UnaryWire {
     return binding.selectFields === undefined ? formatFields : [...formatFields, "vary", "x-goog-fieldmask"];
   }
 
-  /** Returns a response's metadata as header fields. */
   protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
     const fields = toRestHeader(header, trailer);
     return this.selection.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;
@@ -166,7 +164,6 @@ export class RestUnaryWire implements UnaryWire {
   }
 }
 
-/** The result of parsing a request's `Content-Encoding`. */
 interface BodyCoding {
   /** The compression, or `undefined` for identity and for an unsupported coding. */
   readonly compression: Compression | undefined;

@@ -28,10 +28,7 @@ export interface StreamCompression extends PieceDecompression {
 export interface PieceEncoder {
   /** Encodes a piece. Rejects after {@link close} was called. */
   write(bytes: Uint8Array): Promise<Uint8Array>;
-  /**
-   * Encodes the last piece and the end. Rejects if encoding any piece of the body has failed, and never settles if
-   * {@link close} was called.
-   */
+  /** Encodes the last piece and the end. Rejects if any piece has failed, and never settles after {@link close}. */
   end(bytes: Uint8Array): Promise<Uint8Array>;
   /** Frees the memory for a body that will not be completed. */
   close(): void;
@@ -47,11 +44,7 @@ export function encodesPieces(compression: Compression): compression is StreamCo
   return "openEncoder" in compression;
 }
 
-/**
- * Returns the error for a message that is larger than the limit, before or after decompression.
- *
- * @param more - the option that sets the limit
- */
+/** Returns the error for a message above the limit, before or after decompression. `more` names the limit's option. */
 export function messageTooLarge(
   bytesMax: number,
   more: Pick<ProblemDetails, "option"> = { option: "readMaxBytes" },

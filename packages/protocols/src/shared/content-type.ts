@@ -21,7 +21,6 @@ export interface CallFormat {
   readonly codec: Codec;
   /** The response's content type, as a header field. */
   readonly contentType: HeaderFields;
-  /** The plan for reading a body with one message. */
   readonly body: BodyPlan;
 }
 

@@ -14,10 +14,7 @@ export const envelopePrefixBytes = 5;
 /** Maximum message bytes in an envelope, which is the largest length in 32 bits. */
 export const messageBytesMax: number = 2 ** 32 - 1;
 
-/**
- * Maximum bytes in an uncompressed message that is never forwarded in parts. The limit is 64 KiB because a smaller
- * message arrives in one socket read, and parts would then cost more than they save.
- */
+/** Maximum bytes in a message that is never forwarded in parts. A message up to this size arrives in one read. */
 export const wholeMessageBytesMax: number = 64 * 1024;
 
 /** The flag for a message that is compressed with the call's encoding. */
@@ -41,12 +38,10 @@ export class Envelope {
     this.#end = end;
   }
 
-  /** The encoded message. */
   get bytes(): Uint8Array {
     return this.#piece.subarray(this.#at + envelopePrefixBytes, this.#end);
   }
 
-  /** The encoded message with its prefix. */
   get withPrefix(): Uint8Array {
     const { byteLength } = this.#piece;
     return this.#end - this.#at === byteLength ? this.#piece : this.#piece.subarray(this.#at, this.#end);
@@ -144,7 +139,6 @@ export function envelopePrefix(messageBytes: number): Uint8Array {
 
 function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uint8Array {
   into[0] = flags;
-  // The array stores each value's lowest eight bits.
   into[1] = messageBytes >>> 24;
   into[2] = messageBytes >>> 16;
   into[3] = messageBytes >>> 8;
@@ -215,11 +209,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
     return this.#readPart?.(part);
   }
 
-  /**
-   * Collects the envelope bytes that are in the current piece.
-   *
-   * @returns the complete envelope, the prefix if the message is read in parts, or `undefined` if bytes are missing
-   */
+  /** Returns the complete envelope, the prefix if the message is read in parts, or `undefined` if bytes are missing. */
   #collect(): Uint8Array | undefined {
     const limitBytes = envelopePrefixBytes + this.#readMaxBytes;
     const partial = (this.#partial ??= new CollectedBytes(envelopePrefixBytes, limitBytes));
@@ -264,7 +254,6 @@ function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
 }
 
 function severalMessages(): ConnectError {
-  // In gRPC, a call with too few or too many messages has the code Unimplemented ("Status codes").
   return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
 }
 

@@ -114,7 +114,6 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
     return decompressed.then(toEnvelope);
   }
 
-  /** Returns a streaming client's body as it arrives. */
   protected pieces(): AsyncIterable<Uint8Array> {
     return this.exchange.body?.pieces() ?? noPieces;
   }

@@ -25,10 +25,7 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
   });
 }
 
-/**
- * Returns a copy of an error without metadata. Some Connect functions would also write the metadata, and the fields
- * that they write depend on Connect's minor version.
- */
+/** Returns a copy of an error without metadata, which some Connect functions would also write. */
 export function withoutMetadata(error: ConnectError): ConnectError {
   return Object.create(error, { metadata: { value: noMetadata } });
 }

@@ -11,9 +11,7 @@ export interface AcceptItem {
 // Matches a weight from 0 to 1 with at most three fraction digits (RFC 9110 §12.4.2).
 const weightSyntax = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/;
 
-/**
- * Maximum number of list items that are read. Fewer codings exist than this maximum, and 16 items are cheap to read.
- */
+/** Maximum list items that are read, which is more than the number of codings. */
 const itemsMax = 16;
 
 /** Maximum number of list characters that are read. Browsers send several times fewer characters. */

@@ -4,10 +4,8 @@ import { decodesPieces } from "./compression.ts";
 import { clientGoneError } from "./http-error.ts";
 
 /**
- * Maximum compression ratio of a message that stays out of the queue for high ratios.
- *
- * Text rarely reaches a fifth of the maximum ratio. Up to the maximum, decompression costs no more per received byte
- * than all other processing.
+ * Maximum compression ratio of a message that stays out of the queue for high ratios. Text rarely reaches a fifth of
+ * this ratio. Up to the maximum, decompression costs no more per received byte than all other processing.
  */
 const normalRatioMax = 100;
 

@@ -36,10 +36,7 @@ export interface RestBinding extends RequestReader {
    * @throws Error if the message cannot be written as JSON, which is the handler's mistake
    */
   encode(message: Message, select?: SelectFields): RestResponse;
-  /**
-   * Returns the google.api.HttpBody for a response. The property is `undefined` if responses are JSON. Throws the same
-   * errors as {@link encode}.
-   */
+  /** Returns a response's google.api.HttpBody. `undefined` for JSON responses. Throws the same errors as `encode`. */
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a stream message as JSON. Throws the same errors as {@link encode}. */
   toJson(message: Message): string;

@@ -64,7 +64,6 @@ function mayBeArray(input: DescMessage, body: string): boolean {
  *
  * @param rule - whether the body is a google.api.HttpBody, whether the client sends a message stream, and whether the
  * RPC is unary
- * @param options - the service options
  */
 export function bodyFormatOf(
   input: DescMessage,

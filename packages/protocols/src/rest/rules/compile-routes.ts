@@ -81,7 +81,6 @@ export function surveyRestRoutes(
   return runSteps(new Compiler([...methods], options, constraints).compile());
 }
 
-/** The routes of valid rules, and the problems in invalid rules. */
 interface SurveyedRoutes {
   readonly routes: RestRoutes;
   readonly problems: readonly string[];

@@ -148,8 +148,7 @@ function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): E
   };
 }
 
-// Converts a detail to a google.protobuf.Any in JSON. A detail with an unknown type keeps its bytes, so that no data is
-// lost.
+// A detail with an unknown type keeps its bytes, so that no data is lost.
 function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
   if ("desc" in detail) {
     const { desc, value } = detail;

@@ -15,7 +15,6 @@ import {
 /** The path from a message to a field inside the message. The last item is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
-/** Finds a message field by a name. */
 type FindField = (message: DescMessage, name: string) => DescField | undefined;
 
 /** Finds a field by its proto name. HTTP rules use proto names, and only requests use JSON names. */
@@ -110,10 +109,7 @@ export function createPathSetter(path: FieldPath): FieldSetter {
   };
 }
 
-/**
- * Returns the message in a field, and creates a missing message. @throws FieldProblem if another member of the field's
- * oneof is set
- */
+/** Returns the message in a field, created if missing. @throws FieldProblem if another oneof member is set */
 function childOf(parent: FieldValues, field: DescField): FieldValues {
   const child = loadField(parent, field);
   if (child !== undefined) return asFieldValues(child);

@@ -26,12 +26,7 @@ function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBody
   return found?.fieldKind === "message" && isHttpBodyType(found.message) ? found : undefined;
 }
 
-/**
- * Creates a function that creates a request message from a body's bytes. Returns `undefined` for a rule with a JSON
- * body.
- *
- * @param body - the request field that is the body, or `*`
- */
+/** Returns a function that creates a message from the bytes in `body`, or `undefined` if the body is JSON. */
 export function createRawReader(input: DescMessage, body: string): ((request: RestBody) => Message) | undefined {
   const location = locateHttpBody(input, body, "*");
   if (location === undefined) return undefined;
@@ -72,10 +67,7 @@ export function createRawBodyReader(
 // Matches type "/" subtype and optional parameters. Type and subtype are tokens.
 const mediaType = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+\/[!#$%&'*+\-.^_`|~0-9A-Za-z]+[\t ]*(?:;[\t\x20-\x7e]*)?$/;
 
-/**
- * Returns whether a string is a single media type (RFC 9110 §8.3.1) without line breaks. A line break could inject a
- * header field.
- */
+/** Returns whether a string is one media type (RFC 9110 §8.3.1) without line breaks, which could inject a field. */
 export function isMediaType(text: string): boolean {
   return mediaType.test(text);
 }

@@ -48,7 +48,6 @@ interface Parameter {
   readonly key: string | undefined;
 }
 
-/** The results of the parameters that have been read. */
 interface ParameterResults {
   readonly fields: FieldValues;
   /** The paths of the fields that parameters have set, including the keys of map entries. */
@@ -95,10 +94,7 @@ export function setParameter(
 /** Maximum names in a parameter's dotted path, which is the recursion limit for protobuf messages. */
 export const parameterNamesMax = 100;
 
-/**
- * Maximum opening brackets in a name that are tried as the start of a map key. JSON names of fields contain fewer
- * brackets.
- */
+/** Maximum opening brackets that are tried as the start of a map key. JSON names of fields contain fewer brackets. */
 const bracketsMax = 8;
 
 /**
@@ -153,7 +149,6 @@ export function isMapEntry({ message }: ParameterBinding, name: string): boolean
 
 function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
-  // Several brackets are tried, because a JSON name may contain brackets, although almost no JSON name does.
   for (let attempts = 0; bracket >= 0 && attempts < bracketsMax; attempts += 1) {
     const path = findPath(message, name.slice(0, bracket));
     if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };

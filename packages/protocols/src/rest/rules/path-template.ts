@@ -1,6 +1,4 @@
-/**
- * A path template segment, which is a percent-decoded literal, `*` for one segment, or `**` for any number of segments.
- */
+/** A segment of a path template: a decoded literal, `*` for one segment, or `**` for any number of segments. */
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "*" }

@@ -14,13 +14,8 @@ import { RuleProblem } from "./rule-problem.ts";
 
 /** The variables in a path template, compiled for a request message. */
 export interface PathVariables {
-  /** The fields that the variables set. */
   readonly boundFields: BoundFields;
-  /**
-   * Sets message fields to the captured strings. The strings must be in template order.
-   *
-   * @throws ConnectError `InvalidArgument`, with a message that names the field
-   */
+  /** Sets fields to the strings in template order. @throws ConnectError `InvalidArgument` that names the field */
   set(fields: FieldValues, captures: readonly string[]): void;
 }
 
@@ -31,11 +26,7 @@ interface BoundVariable {
   readonly set: FieldSetter;
 }
 
-/**
- * Compiles a template's variables for a request message.
- *
- * @throws RuleProblem if a variable names no field, or names a field that a path cannot set
- */
+/** Compiles a template's variables. @throws RuleProblem if a path cannot set the field that a variable names */
 export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
   const variables = template.variables.map((variable) => bindVariable(input, template, variable));
   return {
@@ -65,10 +56,7 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
 // contain slashes, is only valid in some lengths.
 const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
-/**
- * Returns whether at least one path sets a variable to a valid value for the field. For example, `{id=orders/*}` can
- * never be a number.
- */
+/** Returns whether a path can set a variable to a valid value. For example, `{id=orders/*}` is never a number. */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
   // The wildcard "**" may match no segment.
   const forms = [segments, segments.filter(({ kind }) => kind !== "**")];

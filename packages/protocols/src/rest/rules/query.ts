@@ -7,10 +7,7 @@ import type { BindingOptions } from "./rest-options.ts";
 
 /** The message fields that a query may set, and the parameters that are ignored. */
 export interface QueryBinding extends ParameterBinding {
-  /**
-   * Returns whether a parameter that names no field is ignored without a report. The property is `undefined` if no
-   * parameter is ignored.
-   */
+  /** Returns whether a parameter that names no field is ignored without a report. `undefined` if none is ignored. */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }
 
@@ -68,9 +65,7 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
   throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"), { option });
 }
 
-/**
- * Returns the values of the first parameter in `names` that a query has, joined by commas, or `undefined` without one.
- */
+/** Returns the values of the first parameter in `names` that a query has, joined by commas, or `undefined`. */
 export function findParameter(query: string, names: readonly string[]): string | undefined {
   const parameters = query.split("&").map((text) => text.split(/=(.*)/s, 2).map((part) => decodeQueryText(part) ?? ""));
   for (const name of names) {

@@ -47,9 +47,7 @@ export function splitRawPath(path: string): SplitPath {
 // Matches path-absolute (RFC 3986 §3.3) without an empty segment.
 const pathPrefix = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+$/;
 
-/**
- * Returns whether a string can prefix a path. A prefix starts with a slash and has no empty segment at any position.
- */
+/** Returns whether a string starts with a slash and has no empty segment, so that it can prefix a path. */
 export function isPathPrefix(text: string): boolean {
   return pathPrefix.test(text) && splitRawPath(text).kind === "segments";
 }
@@ -62,11 +60,7 @@ function decodeSegments(raw: readonly string[]): readonly string[] | undefined {
   }
 }
 
-/**
- * Decodes percent escapes once (RFC 3986 §2.1).
- *
- * @returns `undefined` if an escape is incomplete or not hexadecimal, or the decoded bytes are not UTF-8
- */
+/** Decodes percent escapes once (RFC 3986 §2.1). @returns `undefined` if an escape is malformed or not UTF-8 */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes("%")) return text;
   try {
@@ -77,9 +71,8 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes once, except `%2F` and `%2f`, for variables with several segments. A decoded slash would look
- * like a segment separator (google/api/http.proto). The escapes must have been validated. An invalid escape throws a
- * URIError.
+ * Decodes percent escapes once, except `%2F`, for variables with several segments. A decoded slash would look like a
+ * segment separator (google/api/http.proto). An invalid escape throws a URIError.
  */
 export function decodePercentExceptSlash(text: string): string {
   if (!text.includes("%")) return text;

@@ -24,7 +24,6 @@ import { RuleProblem } from "./rule-problem.ts";
 export interface BodyReader {
   /** Whether the body is a google.api.HttpBody, which has bytes of any type. */
   readonly isRaw: boolean;
-  /** Creates a message from bytes. */
   readonly createMessage?: (request: RestBody) => Message;
   /**
    * Sets the JSON body's fields in a message, after the path has set fields. Returns the ignored names.
@@ -73,21 +72,14 @@ export function createBodyReader(
   };
 }
 
-/**
- * Returns a function that converts a binary body to a binary request message. If the body is a field, the function adds
- * the field's tag and length. Every message can then be decoded with the same options.
- */
+/** Returns a function that converts a binary body to a binary message. A field gets its tag and length. */
 export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {
   const field = findProtoField(input, body);
   if (field === undefined) return (bytes) => bytes;
   return (bytes) => new BinaryWriter().tag(field.number, WireType.LengthDelimited).bytes(bytes).finish();
 }
 
-/**
- * Returns the fields that the path sets or the body may set. The query must not set these fields.
- *
- * @throws RuleProblem if the body is a field that does not exist
- */
+/** Returns the fields that the path or the body may set. @throws RuleProblem if the field `body` does not exist */
 export function bindBody(input: DescMessage, body: string, boundByPath: BoundFields): BoundFields {
   if (body === "") return boundByPath;
   if (body === "*") return new Map(input.fields.map((field) => [field, "whole"]));

@@ -35,16 +35,10 @@ export interface RequestReader {
   decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
   /** Opens the message stream of a request with the given URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
-  /**
-   * Returns the error for a content type if the rule refuses every body with this type, or otherwise `undefined`. The
-   * error is known before the body arrives.
-   *
-   * @param isEmpty - whether the body is empty or missing
-   */
+  /** Returns the error if the rule refuses every body with this content type. Known before the body arrives. */
   bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
 }
 
-/** Decodes a message in the binary protobuf format. */
 type DecodeProtobuf = (bytes: Uint8Array) => Message;
 
 /** Reads a message. Only the first message in a stream has a `url`. */
@@ -122,7 +116,6 @@ export function createRequestReader(
   };
 }
 
-/** Reports names that were ignored in the query and in the body. Without ignored names, nothing is reported. */
 function reportIgnored(onIgnored: OnIgnored, method: DescMethod, unknown: readonly (UnknownNames | undefined)[]): void {
   const count = unknown.reduce((sum, names) => sum + (names?.count ?? 0), 0);
   if (count === 0) return;

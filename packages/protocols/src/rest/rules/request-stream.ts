@@ -19,14 +19,9 @@ export interface RequestStream {
   end(): Message | undefined;
 }
 
-/** Reads a message in a stream. Only the first message has a `url`. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
-/**
- * Opens a request stream.
- *
- * @param rule - whether the rule's body is bytes, and whether the URL sets fields
- */
+/** Opens a request stream. @param rule - whether the rule's body is bytes, and whether the URL sets fields */
 export function openRequestStream(
   request: Omit<RestRequest, "body">,
   { isRaw, setsFields }: { readonly isRaw: boolean; readonly setsFields: () => boolean },

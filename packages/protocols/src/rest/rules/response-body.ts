@@ -16,11 +16,7 @@ export interface RestResponse {
 
 const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
 
-/**
- * Returns the response for a message type without fields and extensions, or `undefined` for other types.
- *
- * @param responseBody - the field that is the body; `""` for the complete message
- */
+/** Returns the response for a message type without fields and extensions, or `undefined` for other types. */
 export function prepareResponse(
   output: DescMessage,
   responseBody: string,

@@ -117,10 +117,7 @@ export interface BindingOptions extends Required<RestServiceOptions> {
   /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;
   readonly readJson: ReadServiceJsonOptions;
-  /**
-   * The options for writing JSON. Services with default options share one object, because writers are cached per
-   * object.
-   */
+  /** Services with default options share one object, because writers are cached per object. */
   readonly writeJson: JsonStyle;
   readonly onIgnored: OnIgnored | undefined;
 }

@@ -9,9 +9,7 @@ import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-pat
 export type RouteMatch<Binding> =
   /** A binding has matched. `captures` has the decoded value for each variable in the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
-  /**
-   * Only routes with other methods match the path. The status is 405, and `allow` is the value for the header `Allow`.
-   */
+  /** Only routes with other methods match the path. The status is 405, and `allow` is the header `Allow`. */
   | { readonly kind: "method-not-allowed"; readonly allow: string }
   | { readonly kind: "not-found" }
   /** The path is not valid, so the status is 400. */
@@ -77,11 +75,7 @@ export class RouteTable<Binding> {
     this.#decodesSlash = decodesSlash;
   }
 
-  /**
-   * Adds a route.
-   *
-   * @returns the existing binding with the same method and path shape, if there is one; the route is then not added
-   */
+  /** Adds a route, or returns the existing binding with the same method and path shape. */
   add(httpMethod: string, template: PathTemplate, binding: Binding): Binding | undefined {
     const { segments, verb = "" } = template;
     let node = this.#root;
@@ -97,15 +91,8 @@ export class RouteTable<Binding> {
   }
 
   /**
-   * Finds a request's binding.
-   *
-   * The method is part of the search, so `DELETE /a/me` matches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
-   * falls back to GET for paths without a HEAD route (RFC 9110 §9.3.2).
-   *
-   * @param httpMethod - the case-sensitive method as sent
-   * @param path - the path without the query, with percent escapes as sent
-   * @param literalsAsSent - whether literals and verbs match only as printed by {@link printTemplateLiteral}, and not
-   * with other escapes
+   * Finds a request's binding. The method is part of the search, so `DELETE /a/me` matches `DELETE /a/{id}` even if
+   * `GET /a/me` is declared. HEAD falls back to GET for paths without a HEAD route (RFC 9110 §9.3.2).
    */
   match(httpMethod: string, path: string, literalsAsSent = false): RouteMatch<Binding> {
     const split = splitRawPath(path);
@@ -146,8 +133,7 @@ export class RouteTable<Binding> {
 // A segment that equals no literal. Strings decoded from UTF-8 never contain a lone surrogate.
 const nonLiteral = "\ud800";
 
-// A colon separates a verb only if a template has that verb. Without a template with this verb, a segment such as "a:b"
-// is an ordinary value.
+// A colon separates a verb only if a template has that verb. Otherwise, a segment such as "a:b" is an ordinary value.
 function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined {
   const lastSegment = fullPath.raw.at(-1) ?? "";
   const colon = lastSegment.lastIndexOf(":");

@@ -98,14 +98,10 @@ export interface StreamForms {
 
 /** The options that determine the stream formats. */
 export interface StreamOptions {
-  /** Whether messages and errors are wrapped as in grpc-gateway. */
   readonly streamInResults: boolean;
-  /** Whether a client that names no format gets an array. */
   readonly arrayStreams: boolean;
-  /** Whether a client that names no format gets Server-Sent Events. */
   readonly eventStreams: boolean;
   readonly errors: ErrorForm;
-  /** Whether a Server-Sent Events stream ends with an `end` event, so that pages do not reconnect. */
   readonly endEvent: boolean;
 }
 

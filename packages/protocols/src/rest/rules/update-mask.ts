@@ -5,10 +5,7 @@ import { createFieldSetter, loadField } from "@plantstore/protobuf";
 import { findProtoField } from "./field-path.ts";
 import type { HttpPattern } from "./http-rule.ts";
 
-/**
- * Returns the request's only FieldMask if the method is PATCH and the body is a message field. As in grpc-gateway, the
- * mask is filled with the paths of the body's fields.
- */
+/** Returns the request's only FieldMask if the method is PATCH and the body is a message field, as in grpc-gateway. */
 export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): DescField | undefined {
   const bodyField = findProtoField(input, body);
   if (httpMethod !== "PATCH" || bodyField?.fieldKind !== "message") return undefined;
