@@ -1,9 +1,6 @@
 import type { ContextKey, ContextValues } from "@connectrpc/connect";
 
-/**
- * A call's context values. Connect's implementation creates three closures per call. The closures would stay in memory
- * while the call is pending.
- */
+/** A call's context values. Connect's implementation keeps three closures in memory for each pending call. */
 export class CallValues implements ContextValues {
   get<T>({ id, defaultValue }: ContextKey<T>): T {
     return id in this ? ((this as Stored<T>)[id] as T) : defaultValue;

@@ -28,9 +28,7 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
 export interface Cors {
   /**
    * Returns the header fields for the response to a preflight, or `undefined` for any other request. The response is a
-   * 204 without a body.
-   *
-   * The response to a preflight is the same for every path, so the response does not reveal which paths exist.
+   * 204 without a body. The response is the same for every path, so that it does not reveal which paths exist.
    */
   preflight(request: CorsRequest): readonly string[] | undefined;
   /** Returns the header fields that allow a page to read the response to any request except a preflight. */

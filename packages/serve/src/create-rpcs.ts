@@ -81,7 +81,6 @@ type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 
 /** The restrictions on the messages that callers can send, and on the elements that callers can see. */
 export interface RpcRestrictions {
-  /** Checks a request before the handler gets the request. */
   readonly validation?: Validation | undefined;
   readonly visibility?: VisibilityOptions | undefined;
 }
@@ -100,12 +99,10 @@ interface PreparedRpcs {
 }
 
 /**
- * Runs the user's `routes` with a router that accepts the same arguments as Connect's router. Prepares each RPC's
- * implementation, interceptor chain and codecs. Creates Connect's own handlers only if `routes` reads
- * `router.handlers`, because these handlers take most of the time and memory of Connect's router. Yields after each
- * RPC.
+ * Runs the user's `routes` with a router that accepts the same arguments as Connect's router. Yields after each RPC.
  *
- * @param checks - the checks of requests before their handlers, and the visibility of the services' elements
+ * Connect's own handlers take most of the time and memory of Connect's router, so they are created only if `routes`
+ * reads `router.handlers`.
  */
 export function* createRpcs(
   routes: (router: ConnectRouter) => void,
@@ -219,7 +216,6 @@ function serviceOptionsOf(
   return optionsOf(base, override);
 }
 
-/** Returns Connect's own handlers for registered RPCs. */
 function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handlers"] {
   const connect = createConnectRouter();
   for (const { spec, serviceOptions: own } of registered)
@@ -319,7 +315,6 @@ function respond(view: HandlerContext, method: DescMethodUnary, init: MessageIni
   reply.resolve(response);
 }
 
-/** Returns the response for a handler's message, with the header and trailer that the handler has set. */
 function toUnaryResponse(view: HandlerContext, method: DescMethodUnary, init: MessageInit): UnaryResponse {
   const { responseHeader: header, responseTrailer: trailer } = view;
   return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
@@ -362,8 +357,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
 }
 
 /**
- * Returns the handler's context for the request from the last interceptor. The context includes the parts that
- * interceptors replaced.
+ * Returns the handler's context for the last interceptor's request, including the parts that interceptors replaced.
  *
  * @throws ConnectError `Internal` if an interceptor created a request instead of spreading the received request; or the
  * call's abort reason, if the call has already ended

@@ -146,11 +146,7 @@ export interface Platform extends RpcPlatform {
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
-/**
- * Creates a gateway's server.
- *
- * @param routes - the gateway's compiled routes
- */
+/** Creates a gateway's server from the compiled routes. */
 export function createServer(
   options: Omit<ServingOptions, "routes">,
   routes: Routes,
@@ -265,11 +261,7 @@ function requireFunction(routes: unknown): void {
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
-/**
- * Returns the paths below the prefix that no rule may have.
- *
- * @throws TypeError for an extension that was not created by its function
- */
+/** Returns the paths below the prefix that no rule may have. @throws TypeError unless `createMcp` made `mcp` */
 function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | undefined): readonly string[] {
   const paths = endpoints.filter((one) => one.atRoot !== true && one.yieldsToRules !== true).map(({ path }) => path);
   if (mcp === undefined) return paths;
@@ -277,11 +269,7 @@ function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | unde
   throw withCode(new TypeError("mcp must be the result of createMcp()"), "ERR_OPTIONS");
 }
 
-/**
- * Returns the HTTP methods that REST rules and endpoints have.
- *
- * @throws Error for an endpoint method that the parser does not accept
- */
+/** Returns the methods of REST rules and endpoints. @throws Error for a method that the parser does not accept */
 function listMethods(
   { bindings }: RestRoutes,
   endpoints: readonly Endpoint[],

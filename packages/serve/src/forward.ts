@@ -276,7 +276,6 @@ class ForwardedCall
     return { request, headers: context, signal: context.signal, takesParts: false, timeoutMs, begin };
   }
 
-  /** Returns a decoded message for interceptors. */
   #toRequest(message: Message | Envelope): Message {
     return message instanceof Envelope ? (this.rpc.codecs.get("proto") as Codec).decode(message.bytes) : message;
   }
@@ -381,7 +380,6 @@ const requestMessage: PropertyDescriptor & ThisType<{ readonly call: ForwardedCa
   },
 };
 
-/** Returns whether an RPC's wire is for a unary call. */
 function isUnary(_wire: UnaryWire | StreamWire, rpc: Rpc): _wire is UnaryWire {
   return rpc.kind === "unary";
 }

@@ -35,7 +35,6 @@ export class ForwardedResponse implements UnaryResponse {
     Object.defineProperty(this, "message", messageDescriptor);
   }
 
-  /** Returns the decoded message. */
   read(): Message {
     if (this.#received instanceof Envelope) this.#received = this.#decode(this.#received);
     return this.#received;

@@ -7,7 +7,6 @@ export interface MessageCall<M> extends BodyReader {
   readonly rpc: Rpc;
   /** Decodes the message. Returns a promise only if the message must be decompressed. */
   decode(body: Uint8Array): M | Promise<M>;
-  /** Runs the call with the message. */
   run(message: M): void;
 }
 
@@ -25,11 +24,7 @@ export function readBody(reader: BodyReader): void {
   else body.read(plan, reader);
 }
 
-/**
- * Decodes the message in a body. Runs the call with the message unless the call has ended in the meantime.
- *
- * @param body - the body's bytes, or `undefined` if the body exceeds the limit
- */
+/** Decodes a body, then runs the call unless the call has ended. `body` is `undefined` if it exceeds the limit. */
 export function decodeBody<M>(call: MessageCall<M>, body: Uint8Array | undefined): void {
   const { request } = call;
   if (body === undefined) return request.fail(messageTooLarge(call.rpc.options.readMaxBytes));

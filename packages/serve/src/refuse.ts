@@ -3,10 +3,7 @@ import { httpError, type Protocol, type Refusal } from "@plantstore/protocols";
 import { allowPages } from "./cors.ts";
 import type { Server } from "./server.ts";
 
-/**
- * Responds in a protocol's format to a request that never becomes a call. Never throws. If the response cannot be
- * written, `refuse` resets the exchange and reports the error.
- */
+/** Responds to a request that never becomes a call. Never throws. Reports a failed write, and resets the exchange. */
 export function refuse(
   exchange: Exchange,
   protocol: Pick<Protocol, "refuse">,

@@ -189,9 +189,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     else this.#controller?.signal.removeEventListener(type, listener);
   }
 
-  /**
-   * Starts reading a body that names the RPC. The HTTP server limits the time, because the deadline starts later.
-   */
+  /** Starts reading a body that names the RPC. The HTTP server limits the time, because the deadline starts later. */
   beginBody(call: AnyCall): void {
     // equivalent mutant: after the response, a body is not read anyway.
     if (this.#open(call)) this.#read(call);
@@ -341,7 +339,6 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
   }
 
-  /** Releases the request's resources. */
   #end(error: ConnectError | undefined): void {
     this.isDone = true;
     this.#exchange.abortReceiver = undefined;

@@ -28,7 +28,6 @@ export interface EndpointTarget {
   readonly protocol: Protocol;
   readonly rpc: undefined;
   readonly endpoint: Endpoint;
-  /** The methods that the endpoint accepts. */
   readonly httpMethods: readonly string[];
 }
 
@@ -59,7 +58,6 @@ export class RpcPath {
     this.#protocols = protocols;
   }
 
-  /** Returns the target for a POST request with a content type. */
   find(contentType: string): CallTarget | undefined {
     const targets = (this.#targets ??= this.#prepare());
     // Nearly all clients send the content type in the normalized form.

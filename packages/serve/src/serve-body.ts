@@ -10,14 +10,9 @@ import {
 import { type BodyReader, readBody } from "./read-message.ts";
 import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
 
-/** Opens the call that a body names. */
 type OpenCall = (request: ServedRequest, target: CallTarget) => void;
 
-/**
- * Reads an admitted request's body to find the RPC that the body names.
- *
- * @param check - admits or refuses the RPC before the call is opened
- */
+/** Reads an admitted request's body, which names the RPC. `check` admits or refuses this RPC. */
 export function serveBody(
   request: ServedRequest,
   target: BodyTarget,
@@ -27,10 +22,7 @@ export function serveBody(
   request.beginBody(new BodyCall(request, target.open(exchangeOf(request)), openCall, check));
 }
 
-/**
- * A call before the RPC is known. Ends with a reply, with an error, when the client disconnects, or when the named call
- * starts.
- */
+/** A call before the RPC is known. Ends with a reply, an error, a disconnect, or the start of the named call. */
 class BodyCall implements AnyCall, BodyReader {
   readonly request: ServedRequest;
   readonly wire: BodyWire;

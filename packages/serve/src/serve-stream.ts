@@ -29,7 +29,6 @@ class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
   readonly response: StreamResponse<Message>;
   /** The messages that the handler yields, or `undefined` if an interceptor has replaced the messages. */
   #yielded: ConvertedMessages<unknown> | undefined;
-  /** A streaming client's messages. */
   #requests: RequestMessages | undefined;
 
   constructor(request: ServedRequest, rpc: StreamRpc, wire: StreamWire) {

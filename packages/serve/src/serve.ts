@@ -100,11 +100,7 @@ function admitProcedure(request: ServedRequest, check: AdmitProcedure): void {
     .catch((error: unknown) => request.fail(error));
 }
 
-/**
- * Opens the request's target.
- *
- * @param check - admits or refuses the procedure that a body names
- */
+/** Opens the request's target. @param check - admits or refuses the procedure that a body names */
 function open(request: ServedRequest, check?: AdmitProcedure): void {
   const { target } = request;
   switch (target.kind) {
@@ -126,7 +122,6 @@ function serveCall(request: ServedRequest, target: CallTarget): void {
   else serveUnary(request, target);
 }
 
-/** Opens a unary call and starts its deadline. */
 function serveUnary(request: ServedRequest, target: UnaryTarget): void {
   const { rpc } = target;
   const wire = target.open(exchangeOf(request));
@@ -148,7 +143,6 @@ class UnaryCall implements ServedCall, MessageCall<Message>, Reply {
     this.view = new CallView(this, exchangeOf(request), rpc, wire, timeoutMs);
   }
 
-  /** Reads the body. */
   read(): void {
     readBody(this);
   }
@@ -161,7 +155,6 @@ class UnaryCall implements ServedCall, MessageCall<Message>, Reply {
     return this.wire.readMessage(body);
   }
 
-  /** Runs the interceptors and the handler. */
   run(message: Message): void {
     this.view.message = message;
     try {

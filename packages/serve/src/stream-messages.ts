@@ -37,10 +37,7 @@ export function wrapMessages(
   return new ConvertedMessages<unknown>(wrap(messages.source), messages.convert);
 }
 
-/**
- * Converts the messages of a stream. The `return` of a generator would wait for the next message before it ends the
- * stream.
- */
+/** Converts a stream's messages. A generator's `return` would wait for the next message before ending the stream. */
 export function convertStream<Item, Converted>(
   messages: AsyncIterable<Item>,
   convert: (message: Item) => Converted,

@@ -80,7 +80,6 @@ export class StreamResponse<M> {
     this.#trailer = wire.responseTrailer;
   }
 
-  /** Sends a response as its messages arrive. */
   respond(header: Headers, trailer: Headers, items: AsyncIterable<unknown>): void {
     const messages = items[Symbol.asyncIterator]();
     const closeMessages = createCloseCallback(messages);
@@ -258,7 +257,6 @@ export class StreamResponse<M> {
     this.#request.succeed(written);
   }
 
-  /** Sends the collected messages and the end of the response. */
   #finish(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
     const header = this.#settleHeader();
     if (!this.#hasBegun) return this.#wire.respond(header, this.#takePieces(), trailer, error);

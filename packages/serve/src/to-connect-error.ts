@@ -47,10 +47,7 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
   }
 }
 
-/**
- * Returns an error with members of the types that ConnectError declares. JavaScript applications and other servers may
- * have set other values.
- */
+/** Returns an error with members of the declared types. JavaScript code or other servers may set other values. */
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
   const code = codes.has(error.code) ? error.code : Code.Unknown;

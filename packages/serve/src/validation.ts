@@ -48,7 +48,6 @@ export function checkRequests(spec: MethodImplSpec, check: MessageCheck): Method
   }
 }
 
-/** Returns a message that passes the check. Throws the check's error for any other message. */
 function requireValid(message: Message, check: MessageCheck, context: HandlerContext): Message {
   check(message, context);
   return message;

@@ -6,10 +6,7 @@ import type { RpcPlatform } from "./create-rpcs.ts";
 
 const noCodegen = { codegen: false } as const;
 
-/**
- * Returns options and platform for a gateway that generates no code. All code that reads or writes messages gets
- * `codegen: false`, including services with separate options.
- */
+/** Returns options and platform for a gateway that generates no code, even for services with separate options. */
 export function withoutCodegen<
   Options extends ConnectRouterOptions & { readonly rest?: RestOptions },
   Platform extends RpcPlatform,
