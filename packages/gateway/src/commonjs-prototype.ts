@@ -1,9 +1,6 @@
 import { createRequire } from "node:module";
 
-/**
- * Returns the prototype of descriptors in a CommonJS program. A CommonJS program loads the CommonJS build of the same
- * copy of protobuf-es.
- */
+/** Returns the prototype of descriptors in a CommonJS program, which loads the CommonJS build of protobuf-es. */
 export function commonJsPrototype(): unknown {
   // A bundle in CommonJS has no `import.meta`.
   const require = createRequire(import.meta.url ?? __filename);

@@ -129,11 +129,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return assembleGateway(createNodeServer(options, routes, report), options);
 }
 
-/**
- * Compiles the {@link Routes} for a gateway on node in several steps per RPC. Throws errors of {@link createGateway}.
- *
- * @param rpcs - overrides for preparing RPCs
- */
+/** Compiles the {@link Routes} for a gateway on node, in several steps per RPC. Throws the `createGateway` errors. */
 export function compileNodeRoutes(
   options: GatewayOptions,
   report: FaultReporter,

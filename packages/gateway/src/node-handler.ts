@@ -119,10 +119,7 @@ function needsBody(target: Target, contentType: string | null): boolean {
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;
 }
 
-/**
- * A placeholder for a consumed body with irrelevant content. The placeholder has a byte, because an empty body counts
- * as no body.
- */
+/** A placeholder for a consumed body with irrelevant content. Has a byte, because an empty body counts as no body. */
 const unreadBody = new Uint8Array(1);
 
 function toExchange(

@@ -13,11 +13,7 @@ export const webGzip: PieceDecompression = {
   decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };
 
-/**
- * Decodes gzip pieces as they arrive.
- *
- * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip, and the errors that `encoded` throws
- */
+/** Decodes gzip pieces as they arrive. @throws ConnectError `InvalidArgument` if the bytes are not gzip */
 async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   let failure: unknown;
@@ -41,10 +37,7 @@ async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Ar
   }
 }
 
-/**
- * Maximum encoded bytes per decoding step. Some platforms decode each piece completely, and 4 KiB decode to at most 4
- * MiB.
- */
+/** Maximum encoded bytes per decoding step. Some platforms decode each piece completely, here to at most 4 MiB. */
 const sliceBytes = 4096;
 
 async function* slices(pieces: Pieces): AsyncGenerator<Uint8Array<ArrayBuffer>> {

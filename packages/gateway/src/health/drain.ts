@@ -12,10 +12,7 @@ export interface DrainTimes {
 /** The defaults for {@link DrainTimes}. The sum is below the 30 s after which Kubernetes kills a container. */
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
-/**
- * The maximum in milliseconds for each of the {@link DrainTimes}. No orchestrator waits longer than an hour, and larger
- * values are most likely typos.
- */
+/** The maximum in milliseconds for each of the {@link DrainTimes}. Values above an hour are most likely typos. */
 export const drainMsMax = 3_600_000;
 
 /**

@@ -74,7 +74,6 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
     timer = undefined;
   }
 
-  /** Makes each waiting stream check the status again. */
   function wakeAll(): void {
     for (const { wake } of watchers) wake();
   }

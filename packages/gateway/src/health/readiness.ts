@@ -4,10 +4,7 @@ import { requireObject } from "@plantstore/http";
 export interface ServerPart {
   /** The problem for an operator, or `undefined` while the part can serve. Reading the property must be cheap. */
   readonly problem?: string | undefined;
-  /**
-   * Whether the server stays ready if this part fails. Probes report a failed optional part as degraded. Default
-   * `false`.
-   */
+  /** Whether the server stays ready if this part fails. Probes then report the part as degraded. Default `false`. */
   readonly isOptional?: boolean;
 }
 

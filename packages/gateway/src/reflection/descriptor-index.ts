@@ -25,8 +25,7 @@ export class DescriptorIndex {
 
   /** Finds the file that declares a type, a service, an extension, or a member of a type or service. */
   fileDeclaring(symbol: string): Uint8Array[] | undefined {
-    // A method or a field is declared in the file of its parent. For example, the file with "pkg.Service" declares
-    // "pkg.Service.Method".
+    // A method or a field is declared in the file of its parent, such as "pkg.Service" for "pkg.Service.Method".
     const parent = symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0));
     return serialize((this.#types.get(symbol) ?? this.#parentWith(parent, symbol))?.file);
   }
