@@ -11,18 +11,12 @@ export interface MetricDescription {
   readonly description: string;
 }
 
-/**
- * A histogram or counter. Callers should keep the series that `with` returns, because the lookup by attributes is
- * expensive.
- */
+/** A histogram or counter. Callers should keep the series from `with`, because looking up a series is expensive. */
 export interface Instrument<Series> {
   with(attributes: Attributes): Series;
 }
 
-/**
- * Creates instruments. Implemented by `Metrics` from `@plantstore/telemetry/metrics`, or by an adapter to another
- * library.
- */
+/** Creates instruments. Implemented by `Metrics` from `@plantstore/telemetry/metrics`, or by an adapter. */
 export interface Instruments {
   /** @param bounds - the upper bounds of the buckets in ascending order, without the last, unbounded bucket */
   histogram(metric: MetricDescription, bounds: readonly number[]): Instrument<{ record(value: number): void }>;

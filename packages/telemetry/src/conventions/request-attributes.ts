@@ -30,10 +30,7 @@ export function isRpcProtocol(protocol: CompletedRequest["protocol"]): boolean {
   return rpcSystems[protocol] !== undefined;
 }
 
-/**
- * Returns a call's attributes by the semantic conventions for RPC. The attributes' cardinality is low, because a method
- * that is not served is recorded as `_OTHER`.
- */
+/** Returns a call's attributes by the semantic conventions for RPC. An unknown method is recorded as `_OTHER`. */
 export function rpcAttributes({ procedure, protocol, error }: CompletedRequest): Attributes {
   const system = rpcSystems[protocol];
   const status = system?.statusOf(error?.code);
@@ -98,8 +95,7 @@ function serverErrorCode({ error, procedure }: CompletedRequest): Code | undefin
 
 const httpVersions: readonly CompletedRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
-// The methods in RFC 9110 §9 and RFC 5789. Unknown methods are not recorded by name, because clients could then create
-// series without limit.
+// The methods in RFC 9110 §9 and RFC 5789. Other methods are not recorded, so that clients cannot create series.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /** Returns whether the conventions for RPC count an error as a server error. */

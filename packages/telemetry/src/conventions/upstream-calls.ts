@@ -34,11 +34,7 @@ export function callEndAttributes(code: Code | undefined): Attributes {
   return { "rpc.response.status_code": status, ...(code !== undefined && { "error.type": status }) };
 }
 
-/**
- * Creates an observer that records the call duration in `rpc.client.call.duration`.
- *
- * @param attributesOf - returns an upstream's attributes
- */
+/** Creates an observer that records call durations in `rpc.client.call.duration`, with the upstream's attributes. */
 export function createCallDurations(
   metrics: Pick<Instruments, "histogram">,
   attributesOf: (upstream: MeasuredCall["upstream"]) => Attributes,

@@ -38,7 +38,6 @@ export class LineOutput implements LineWriter {
     process.on("exit", () => this.#send());
   }
 
-  /** Writes a line, including its line break. */
   write(line: string): void {
     this.#add(line, bufferedBytesMax);
   }

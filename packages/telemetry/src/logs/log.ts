@@ -10,10 +10,7 @@ export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "
 /** One of {@link logLevels}. */
 export type LogLevel = (typeof logLevels)[number];
 
-/**
- * A structured JSON lines log with a level, a time and fields. The type has the members of pino's `Logger` that are
- * used here.
- */
+/** A structured JSON lines log. The type has the members of pino's `Logger` that are used here. */
 export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled">;
 
 /** A log that discards everything. */
@@ -81,10 +78,7 @@ interface LogDestinations {
   readonly reserve: DestinationStream;
 }
 
-/**
- * The output to standard error, which the first log opens. A process has only one output, because the output's
- * listeners are never removed.
- */
+/** The output to standard error. A process has only one output, because its listeners are never removed. */
 class StandardError {
   #destinations: LogDestinations | undefined;
 

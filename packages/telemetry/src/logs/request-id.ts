@@ -11,10 +11,7 @@ const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 /** The request id field in requests and responses. */
 const fieldName = "x-request-id";
 
-/**
- * Maximum length of a client's request id, in characters. 128 characters are two SHA-256 in hex, and longer than any
- * common request id.
- */
+/** Maximum characters in a client's request id. 128 characters are longer than any common request id. */
 const requestIdLengthMax = 128;
 
 // The characters in UUIDs, ULIDs, base64, trace ids and common proxies' ids. No allowed character needs escaping in a
@@ -51,10 +48,7 @@ export function requestIdOf(contextValues: ContextValues): string {
   return requestId;
 }
 
-/**
- * The responses that contain the request id: all responses, or only errors, streams and responses to requests with an
- * id.
- */
+/** The responses that contain the request id: all, or only errors, streams and responses to requests with an id. */
 export type RequestIdResponses = "always" | "requested";
 
 /** Gateway hooks for request ids. */

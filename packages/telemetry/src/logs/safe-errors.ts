@@ -37,8 +37,7 @@ export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
   const reported = new WeakSet<ConnectError>();
   return (thrown, call) => {
     if (thrown instanceof ConnectError && (!isFault(thrown) || reported.has(thrown))) return thrown;
-    // The thrown error is ignored, because fetch, timers and drivers reject with their own errors when the call's
-    // signal aborts.
+    // The thrown error is ignored, because fetch, timers and drivers reject with their own errors on abort.
     if (call.signal.aborted) return abortReason(call.signal);
     const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(

@@ -1,8 +1,6 @@
 import type { Attributes, MetricDescription } from "../conventions/index.ts";
 
-/**
- * A metric's snapshot with its series. The snapshot is plain data, so that a process can send it to another process.
- */
+/** A metric's snapshot with its series. The snapshot is plain data that can be sent to another process. */
 export type MetricFamily = MetricDescription &
   (
     | { readonly kind: "counter" | "gauge"; readonly points: readonly NumberPoint[] }
@@ -18,10 +16,7 @@ export interface NumberPoint {
 /** One histogram series. */
 export interface HistogramPoint {
   readonly attributes: Attributes;
-  /**
-   * The number of values in each bucket. Each bound has a bucket, and the last bucket has the values above the last
-   * bound.
-   */
+  /** The number of values in each bucket. The last bucket has the values above the last bound. */
   readonly counts: readonly number[];
   readonly sum: number;
 }

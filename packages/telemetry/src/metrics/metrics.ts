@@ -3,15 +3,12 @@ import type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.
 import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 
 /**
- * A process's metrics. Code records values to counters and histograms, and each export reads the gauges.
- *
- * Names, units and attributes are from OpenTelemetry. Each export format derives its own names from OpenTelemetry's
- * names.
+ * A process's metrics. Code records values to counters and histograms, and each export reads the gauges. Names, units
+ * and attributes are from OpenTelemetry. Each export format derives its own names.
  */
 export class Metrics implements Instruments {
   readonly #collectors: (() => MetricFamily)[] = [];
 
-  /** Creates a counter. */
   counter(metric: MetricDescription): SeriesTable<CounterSeries, NumberPoint> {
     const table = new SeriesTable<CounterSeries, NumberPoint>((attributes) => new CounterSeries(attributes));
     this.#collectors.push(() => ({ ...metric, kind: "counter", points: table.points() }));
@@ -37,7 +34,6 @@ export class Metrics implements Instruments {
     this.#collectors.push(() => ({ ...metric, kind: "counter", points: read() }));
   }
 
-  /** Returns a snapshot with all metrics. */
   collect(): MetricFamily[] {
     return this.#collectors.map((collect) => collect());
   }

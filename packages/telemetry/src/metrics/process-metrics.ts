@@ -2,15 +2,10 @@ import { constants, type Histogram, monitorEventLoopDelay, performance, Performa
 import { getHeapSpaceStatistics } from "node:v8";
 import { type Metrics, singlePoint } from "./metrics.ts";
 
-/**
- * Length of the window for the reported event loop delays, in milliseconds. The window is longer than a garbage
- * collection, and short enough to show the current state.
- */
+/** Milliseconds in the window for event loop delays. A garbage collection is shorter than the window. */
 const delayWindowMs = 10_000;
 
-/**
- * The event loop delay's sampling interval, in milliseconds. The interval is node's default, whose cost is negligible.
- */
+/** The event loop delay's sampling interval, in milliseconds. Node's default, whose cost is negligible. */
 const delayResolutionMs = 10;
 
 /**
@@ -63,10 +58,7 @@ function measureHeap(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/**
- * The histogram bounds for garbage collections, in seconds. The first bound is lower than the semantic conventions'
- * bounds.
- */
+/** The histogram bounds for garbage collections, in seconds. The semantic conventions' first bound is higher. */
 const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
 
 /** The `v8js.gc.type` for each garbage collection kind in node. */

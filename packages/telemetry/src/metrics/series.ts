@@ -1,16 +1,12 @@
 import type { Attributes } from "../conventions/index.ts";
 import type { HistogramPoint, NumberPoint } from "./metric-family.ts";
 
-/**
- * Maximum number of series per metric. Metrics have few attributes with few values, so the limit is reached only if
- * clients can choose an attribute.
- */
+/** Maximum number of series per metric. The limit is reached only if clients can choose an attribute. */
 const seriesMax = 1_000;
 
 // OpenTelemetry's SDK uses this attribute for the series that collects all values above the limit.
 const overflow: Attributes = { "otel.metric.overflow": true };
 
-/** A series that can be exported. */
 interface Series<Point> {
   toPoint(): Point;
 }
@@ -24,10 +20,7 @@ export class SeriesTable<One extends Series<Point>, Point> {
     this.#create = create;
   }
 
-  /**
-   * Returns the series with these attributes. Once there are {@link seriesMax} series, new attributes share one
-   * overflow series.
-   */
+  /** Returns the series with these attributes. Above {@link seriesMax}, new attributes share one overflow series. */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
     const existing = this.#seriesByAttributes.get(key);
@@ -38,7 +31,6 @@ export class SeriesTable<One extends Series<Point>, Point> {
     return series;
   }
 
-  /** Returns a snapshot of each series. */
   points(): Point[] {
     return [...this.#seriesByAttributes.values()].map((series) => series.toPoint());
   }

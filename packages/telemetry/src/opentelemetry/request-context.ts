@@ -52,10 +52,7 @@ export function runInRequestContext<A, R>(contextValues: ContextValues, run: (ar
   return active === undefined ? run(argument) : runInContext(active, run, argument);
 }
 
-/**
- * Calls a function with a context active. If the SDK throws, calls the function without the context, so that the
- * request does not fail.
- */
+/** Calls a function while a context is active, or without the context if the SDK throws. */
 export function runInContext<A, R>(active: Context, run: (argument: A) => R, argument: A): R {
   let isStarted = false;
   const start = (): R => {

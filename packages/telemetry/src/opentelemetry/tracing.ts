@@ -28,15 +28,11 @@ import { callContextKey, contextKey, runInContext, spanOf } from "./request-cont
 
 /** Options for {@link createTracing}. */
 export interface TracingOptions {
-  /**
-   * Whether spans omit addresses, user agents and paths, which identify callers and resources. The default is false.
-   */
+  /** Whether spans omit addresses, user agents and paths, which identify callers and resources. Default: false. */
   readonly anonymous?: boolean;
 }
 
-/**
- * Gateway hooks that create a span for each request, and a function that creates a span for several requests' work.
- */
+/** Gateway hooks that create a span for each request, and a function that creates a span for shared work. */
 export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
   /** Must be the outermost interceptor, so that the span is active in all other interceptors and in the handler. */
@@ -44,10 +40,7 @@ export interface Tracing {
   readonly onResponse: (request: CompletedRequest) => void;
   /** Creates a client span below the request span for each upstream call. Pass the function to `createProxy`. */
   readonly onUpstreamCall: (call: MeasuredCall) => ((end: MeasuredCallEnd) => void) | undefined;
-  /**
-   * Starts the span for shared work. @returns a function that ends the span. If the work failed, pass the error to the
-   * function
-   */
+  /** Starts the span for shared work. Call the returned function at the end, with the error if the work failed. */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
 
@@ -128,7 +121,6 @@ function initialNameOf({ protocol, procedure, httpMethod, httpRoute }: AdmitRequ
   return httpRoute === undefined ? "HTTP" : `${httpMethod} ${httpRoute}`;
 }
 
-/** Returns the attributes for client and server. */
 function connectionAttributes({ header, origin, peer }: AdmitRequest): Attributes {
   const userAgent = header.get("user-agent");
   const server = URL.parse(origin);
@@ -150,14 +142,12 @@ function endRequest(span: Span, request: CompletedRequest): void {
   span.end();
 }
 
-// An unknown method has the attribute `_OTHER`. By the conventions, the span for an unknown method is named after the
-// RPC system.
+// By the conventions, the span for an unknown method (`_OTHER`) is named after the RPC system.
 function rpcName(attributes: Attributes): string {
   return String(attributes[attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"]);
 }
 
-// An unknown method has the attribute `_OTHER`. By the conventions, the span name for an unknown method contains
-// `HTTP`.
+// By the conventions, the span name for an unknown method (`_OTHER`) contains `HTTP`.
 function httpName({ httpRoute }: CompletedRequest, attributes: Attributes): string {
   const method = attributes["http.request.method"];
   return `${method === "_OTHER" ? "HTTP" : method}${httpRoute === undefined ? "" : ` ${httpRoute}`}`;

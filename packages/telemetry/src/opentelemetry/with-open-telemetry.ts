@@ -80,9 +80,7 @@ interface Upstreams {
 
 type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 
-/**
- * Adds spans, durations and propagator fields to a proxy's calls. The fields that the application sets take precedence.
- */
+/** Adds spans, durations and propagator fields to a proxy's calls. The application's fields take precedence. */
 function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tracing): Upstreams {
   if (upstreams === undefined) return {};
   const durations = perMeter((instruments) => createCallDurations(instruments, serverAttributes));
@@ -136,10 +134,7 @@ function createDurations(): (request: CompletedRequest) => void {
   };
 }
 
-/**
- * Returns a function that creates a recorder for each meter provider. Without a meter provider, the function returns
- * `undefined`.
- */
+/** Returns a function that creates a recorder for each meter provider, or returns `undefined` without a provider. */
 function perMeter<Recorder>(
   create: (instruments: Pick<Instruments, "histogram">) => Recorder,
 ): () => Recorder | undefined {
