@@ -121,10 +121,7 @@ function writePage(hash: string): string {
   return read("page.html").replace('src="docs/page.js"', `src="docs/page.js" integrity="${hash}"`);
 }
 
-/**
- * Returns the script. In the package, the script is a file that the build has written. In a checkout, the script is
- * bundled here.
- */
+/** Returns the script that the build has written. In a checkout, bundles the script. */
 async function readScript(): Promise<string> {
   if (existsSync(pageFile("page.js"))) return read("page.js");
   const { writePageScript } = await import("./page-script.ts");

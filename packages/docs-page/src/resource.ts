@@ -70,9 +70,7 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
   };
 }
 
-/**
- * Returns a function that creates a value once, even for concurrent calls. After a failure, the next call tries again.
- */
+/** Returns a function that creates a value once, even for concurrent calls. A failure is not cached. */
 export function memoizeAsync<Value>(create: () => Promise<Value>): () => Promise<Value> {
   let cached: Promise<Value> | undefined;
   return () => {

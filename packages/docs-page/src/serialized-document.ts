@@ -5,7 +5,6 @@ import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 /** An OpenAPI document as JSON and YAML. */
 export interface SerializedDocument {
   readonly json: Uint8Array;
-  /** Returns the document as YAML. */
   readonly yaml: () => Promise<Uint8Array>;
   /** The origins of the document's servers. Relative URLs refer to this server, so they have no origin here. */
   readonly origins: readonly string[];
@@ -17,12 +16,7 @@ const documentMaxBytes = 256 * 1024 * 1024;
 /** How many characters are encoded in one step. A step takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
 
-/**
- * Serializes an OpenAPI document in short steps that do not block the event loop. The document is an object or JSON
- * text.
- *
- * @throws Error if the document is larger than {@link documentMaxBytes}
- */
+/** Serializes a document in short steps between which other events run. @throws Error if the document is too large */
 export async function serializeDocument(document: string | object): Promise<SerializedDocument> {
   if (typeof document === "object") {
     return {

@@ -14,10 +14,7 @@ export interface Connection {
 // server. Behind a forwarded port, only this server can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
-/**
- * Minimum length for a token whose last characters are shown. Four characters from a shorter token would reveal too
- * much.
- */
+/** Minimum length of a token whose last four characters are shown. In a shorter token, four would reveal too much. */
 const lengthToShowEnd = 16;
 
 /**

@@ -154,9 +154,7 @@ export function resolveSchema(description: Description, schema: Schema = {}): Sc
   return name === undefined ? schema : { ...description.components?.schemas?.[name], ...schema };
 }
 
-/**
- * Returns the documented response for a status. The exact status precedes the range, such as `4XX`, and the default.
- */
+/** Returns the response for a status. The exact status precedes the range, such as `4XX`, and the default. */
 export function responseOf({ object: { responses } }: Operation, status: number): ResponseObject | undefined {
   return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses["default"];
 }

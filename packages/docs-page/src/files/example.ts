@@ -9,10 +9,7 @@ const depthMax = 4;
 /** Maximum values in an example. The limit is necessary because schemas may branch at every level. */
 const valueCountMax = 500;
 
-/**
- * Returns the example for a body from the description, or an example that is created from the body's schema. Returns
- * `undefined` without a schema.
- */
+/** Returns a body's example, which is created from the schema if the description has none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;

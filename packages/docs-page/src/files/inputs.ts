@@ -23,10 +23,7 @@ export interface Inputs {
 
 const noInputs: Inputs = { fields: [], read: () => ({}) };
 
-/**
- * The pattern for integers in path and query. A text field with this pattern is used because a number field would
- * accept 1e3.
- */
+/** The pattern for integers in a text field. A number field would accept 1e3. */
 const integerPattern = "0|-?[1-9][0-9]*";
 
 /** The pattern that the gateway's descriptions use for a parameter with one path segment. */

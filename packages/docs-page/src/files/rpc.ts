@@ -10,7 +10,6 @@ interface Variable {
   readonly wildcards: readonly string[];
 }
 
-/** A message's fields, as JSON. */
 type Fields = Record<string, unknown>;
 
 /** Returns the variables in a google.api.http path template. Each wildcard in a variable is a path parameter. */
@@ -76,7 +75,6 @@ function pathParametersOf({ object }: Operation) {
   return (object.parameters ?? []).filter((parameter) => parameter.in === "path");
 }
 
-/** Sets the field at a path. */
 function setField(fields: Fields, [name = "", ...inner]: readonly string[], value: unknown): void {
   if (inner.length === 0) {
     fields[name] = value;
