@@ -261,7 +261,6 @@ function knownDescriptorsOf(
   };
 }
 
-/** Stops reading descriptors. */
 function stopReading({ table, watches }: Pick<Serving, "table" | "watches">): void {
   table.close();
   for (const stopWatch of watches) stopWatch();

@@ -67,11 +67,7 @@ const httpStatusCodes: ReadonlyMap<number, Code> = new Map([
   [504, Code.Unavailable],
 ]);
 
-/**
- * Returns the error for a reset stream, by the mapping in gRPC over HTTP/2, "Errors".
- *
- * @param lossReason - why the stream's connection was lost, if known
- */
+/** Returns the error for a reset stream (gRPC over HTTP/2, "Errors"). `lossReason` is why the connection was lost. */
 export function resetError(code: number, lossReason?: string): ConnectError {
   if (code === connectionLost) {
     const reason = lossReason === undefined ? "" : `: ${lossReason}`;

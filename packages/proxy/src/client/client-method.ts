@@ -62,9 +62,7 @@ export abstract class ClientMethod<T> {
   /** Converts a response message, which is not compressed. Throws a ConnectError. */
   protected abstract read(envelope: Envelope): T;
 
-  /**
-   * Converts a response message. Returns a promise for a compressed message. Throws, or rejects with, a ConnectError.
-   */
+  /** Converts a response message. Returns a promise if it is compressed. Throws, or rejects with, a ConnectError. */
   open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
     if (!envelope.compressed) return this.read(envelope);
     if (coding === undefined) {
@@ -107,9 +105,7 @@ export class MessageMethod extends ClientMethod<Message> {
     this.#read = createBinaryReader(desc.output, { codegen });
   }
 
-  /**
-   * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
-   */
+  /** @throws ConnectError `Internal` if encoding fails, `ResourceExhausted` if the message exceeds `writeMaxBytes` */
   envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
     const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
     const bytes = this.#serialize(init);

@@ -231,11 +231,7 @@ class Http2GrpcTransport implements GrpcTransport {
     return this.#ownsUpstream ? this.#upstream.close() : Promise.resolve();
   }
 
-  /**
-   * Returns the timeout in milliseconds. As in Connect's transports, 0 or less means no timeout.
-   *
-   * @throws ConnectError `InvalidArgument` for NaN
-   */
+  /** Returns the timeout in milliseconds. As in Connect, 0 or less means no timeout. @throws ConnectError for NaN */
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs): number | undefined {
     if (Number.isNaN(timeoutMs)) throw new ConnectError("timeoutMs must be a number, got NaN", Code.InvalidArgument);
     return timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY ? timeoutMs : undefined;

@@ -1,6 +1,4 @@
-/**
- * The entry `@plantstore/proxy/client`: a gRPC transport for Connect's clients.
- */
+/** The entry `@plantstore/proxy/client`: a gRPC transport for Connect's clients. */
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RetryPolicy } from "./retries.ts";
 export {

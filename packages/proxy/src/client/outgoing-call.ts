@@ -54,9 +54,7 @@ export interface CallEnd {
   readonly retries: number;
 }
 
-/**
- * A call that waits for a stream, sends the request, and ends once, by a response, deadline, cancellation or failure.
- */
+/** A call that waits for a stream, sends the request, and ends by response, deadline, cancellation or failure. */
 export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod<T>;
   protected stream: ClientStream | undefined;
@@ -72,10 +70,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   /** How many attempts were made in total, and since the server's last pushback. */
   #attempts = 1;
   #attemptsSincePushback = 1;
-  /**
-   * Whether this attempt is a transparent retry. A call gets one transparent retry, so that retries do not add to an
-   * overload (gRFC A6).
-   */
+  /** Whether this attempt is the call's only transparent retry. More retries would add to an overload (gRFC A6). */
   #isTransparentRetry = false;
   /** How many attempts were made after the first, including transparent retries. */
   #retried = 0;
@@ -97,7 +92,6 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     return this.method.settings.waitsForReady;
   }
 
-  /** Starts the call. */
   start(): void {
     const { signal, timeoutMs } = this.#init;
     if (signal?.aborted === true) return this.handleEvent();
@@ -150,11 +144,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
    */
   protected abstract failed(error: ConnectError, trailer: HeaderFields | undefined): void;
 
-  /**
-   * Called once when the response is complete and its status is success.
-   *
-   * @returns the call error, if the response message is not valid
-   */
+  /** Called once when the response is complete and successful. @returns the error if the message is not valid */
   protected abstract completed(trailer: HeaderFields): ConnectError | undefined;
 
   /** Called when the header arrives, except for a trailers-only response. */
@@ -220,12 +210,10 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
   }
 
-  /** Whether large response messages are read in parts. */
   protected get streamsLargeMessages(): boolean {
     return this.#init.streamsLargeMessages === true;
   }
 
-  /** Returns the response messages as they arrive. */
   protected readResponse(messages: ResponseMessages): AsyncIterable<T> {
     const { method } = this;
     const openPart = this.streamsLargeMessages ? method.openPart : undefined;
@@ -246,7 +234,6 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     this.#queuedSinceMs = undefined;
   }
 
-  /** Marks the call as done, and stops its timers and the abort listener. */
   #finish(): void {
     this.isDone = true;
     this.#stopDeadline?.();
@@ -299,9 +286,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     return this.#retries.failed({ method: method.desc, error, pushback, attempts, attemptsSincePushback });
   }
 
-  /**
-   * Returns whether the server reset the call after the deadline. The server may detect the deadline before the client.
-   */
+  /** Returns whether the server reset the call after the deadline, possibly before the client detected the deadline. */
   #isDeadlineReset(code: number): boolean {
     const { timeoutMs } = this.#init;
     return code === ErrorCode.cancel && timeoutMs !== undefined && this.#remainingMs(timeoutMs) === remainingMsMin;

@@ -24,7 +24,6 @@ export class ResponseMessages {
     this.#body = new RequestBody({ startBody: () => undefined, consumed }, 0);
   }
 
-  /** Called with each piece of the body. */
   onData(piece: Uint8Array): void {
     this.#body.onData(piece, false);
   }

@@ -17,9 +17,7 @@ export interface RetryPolicy {
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
-  /**
-   * Returns whether a method's calls may be processed twice. By default, calls may be processed twice for all methods.
-   */
+  /** Returns whether a method's calls may be processed twice. Default: true for all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
    * Limits retries for all calls together. Each failure removes one token, and each success adds `tokenRatio`, up to
@@ -102,10 +100,7 @@ function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   return isAllowed === true;
 }
 
-/**
- * Returns the delay, or `undefined` if the value forbids a retry. Only milliseconds allow a retry (gRFC A6,
- * "Pushback").
- */
+/** Returns the delay, or `undefined` to forbid a retry. Only milliseconds allow a retry (gRFC A6, "Pushback"). */
 function readPushback(text: string): number | undefined {
   const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : timerMsMax + 1;
   return value <= timerMsMax ? value : undefined;

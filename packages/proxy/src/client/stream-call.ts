@@ -111,7 +111,6 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
     this.#retryMessages?.push(copyIfPooled(envelope));
   }
 
-  /** Stops reading the caller's messages. */
   #stopInput(): void {
     if (this.#inputState === "ended") return;
     // The call is complete, so errors from the caller's iterator are ignored.

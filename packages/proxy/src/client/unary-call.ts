@@ -115,7 +115,6 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
     return collected;
   }
 
-  /** Fails the call immediately if the response exceeds the limit. */
   #failTooLarge(): void {
     const { readMaxBytes } = this.method.settings;
     this.fail(new ConnectError(`the response is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted));

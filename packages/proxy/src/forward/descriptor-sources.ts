@@ -18,9 +18,7 @@ const fileCheckMsDefault = 250;
 /** Milliseconds between two reads by reflection. A read costs the server about as much as one call. */
 const reflectionReadMsDefault = 60_000;
 
-/**
- * Minimum milliseconds between two reads after server changes. Deployments replace several servers in short succession.
- */
+/** Minimum milliseconds between two reads after server changes. Deployments replace servers in short succession. */
 const serverChangeGapMs = 1_000;
 
 /** Options for reading an upstream's descriptors. */
@@ -33,11 +31,7 @@ interface SourceOptions {
   readonly reflectionHeader: Readonly<Record<string, string>>;
 }
 
-/**
- * Returns the descriptor source for an option.
- *
- * @throws TypeError for a URL that is not a file URL, RangeError for a time out of range
- */
+/** Returns an option's source. @throws TypeError unless a URL is a file URL, RangeError for a time out of range */
 export function toDescriptorSource(
   descriptors: Uint8Array | URL | "reflection" | DescriptorSource,
   options: SourceOptions,
@@ -107,9 +101,7 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
   };
 }
 
-/**
- * Returns a source that reads a file. A changed file is read again once two consecutive checks saw the same version.
- */
+/** Returns a source that reads a file. A change is read once two consecutive checks saw the same version. */
 function fileSource(path: string, checkMs: number): DescriptorSource {
   let loaded = "";
   return {

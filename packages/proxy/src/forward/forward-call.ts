@@ -129,11 +129,7 @@ export class UpstreamForwarder implements Forwarder {
   }
 }
 
-/**
- * Yields a response's only message, or its parts.
- *
- * @throws ConnectError `Internal` if the response has no message, or when a second message starts
- */
+/** Yields a response's only message, or its parts. @throws ConnectError `Internal` unless there is one message */
 async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
   /** How many message bytes have not arrived, or `undefined` before the message starts. */
   let missingBytes: number | undefined;

@@ -88,11 +88,7 @@ const cachedMax = 1_000;
 /** No fields to set. */
 export const noAddedFields: AddedFields = new Map();
 
-/**
- * Compiles rules.
- *
- * @throws TypeError if `rename` contains a new name that must not be set
- */
+/** Compiles rules. @throws TypeError if `rename` contains a new name that must not be set */
 export function compileForwardRules(direction: "request" | "response", rules: ForwardRules = {}): ForwardedFields {
   const allow = rules.allow?.map(toMatcher);
   const deny = (rules.deny ?? []).map(toMatcher);

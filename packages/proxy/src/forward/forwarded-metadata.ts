@@ -22,9 +22,7 @@ function withoutCredential(fields: HeaderFields): HeaderFields {
 export class ResponseMetadata {
   readonly #caller: Caller;
   readonly #fields: ForwardedFields;
-  /**
-   * Computed before the call is sent, so that an error in the application's `set` is not reported as an upstream error.
-   */
+  /** Computed before the call is sent, so that an error in `set` is not reported as an upstream error. */
   readonly #added: AddedFields;
   #isComplete = false;
 
@@ -41,7 +39,6 @@ export class ResponseMetadata {
     this.#caller.begin();
   }
 
-  /** Forwards the trailer section. */
   trailer(fields: HeaderFields): void {
     this.#isComplete = true;
     append(this.#caller.headers.responseTrailer, this.#fields.of(fields, noAddedFields).fields);

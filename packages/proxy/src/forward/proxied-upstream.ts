@@ -122,9 +122,7 @@ function ignoredBy(descriptors: ProxiedUpstreamOptions["descriptors"]): Readonly
   return { reflectionHeader, reloadEveryMs: "descriptors are neither a file nor reflection" };
 }
 
-/**
- * @throws TypeError for a value that is neither an address nor an {@link Upstream}, and for `tls` next to an upstream
- */
+/** @throws TypeError for a value that is neither an address nor an Upstream, and for `tls` next to an upstream */
 function requireUpstream(upstream: unknown, tls: UpstreamTls | undefined, path: string): void {
   if (typeof upstream === "string") return;
   if (!(upstream instanceof Upstream)) {

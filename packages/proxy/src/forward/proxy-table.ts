@@ -48,10 +48,7 @@ export class ProxyTable {
   /** The server whose routes a reload replaces. Calls in flight are not affected. */
   server: Server | undefined;
   services: readonly DescService[] = [];
-  /**
-   * One message for each service that is not proxied because its descriptors lack a type. The message names the
-   * upstream.
-   */
+  /** One message, with the upstream's name, for each service that is not proxied because a type is missing. */
   omitted: readonly string[] = [];
   /** Each upstream's descriptor set, or {@link noBytes} if no set has been used yet. */
   descriptorSets: readonly Uint8Array[];
@@ -178,9 +175,7 @@ export class ProxyTable {
     this.#closing.abort();
   }
 
-  /**
-   * Uses each upstream's new descriptors, or returns the error for which the upstream keeps its previous descriptors.
-   */
+  /** Uses each upstream's new descriptors, or returns the error for which the previous descriptors stay in use. */
   async #useEach(read: readonly (ReadDescriptors | Error)[]): Promise<(Error | undefined)[]> {
     const described = new Map<number, Described>();
     const problems = read.map((each, at) => {

@@ -1,8 +1,6 @@
 import type { DescriptorReader, ReadDescriptors, ReadLimits } from "./descriptor-reader.ts";
 
-/**
- * Maximum milliseconds for which a slow upstream delays other upstreams' descriptors. Most reads take one round trip.
- */
+/** Maximum milliseconds for which a slow upstream delays the others. Most reads take one round trip. */
 const slowReadMs = 5_000;
 
 /**

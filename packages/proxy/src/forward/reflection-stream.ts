@@ -15,10 +15,7 @@ export type ReflectionResponse = ServerReflectionResponse["messageResponse"];
 type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 
-/**
- * Maximum requests that are sent before their responses are read. The limit is so low that flow control never blocks
- * both sides.
- */
+/** Maximum requests sent before their responses are read. With so few, flow control never blocks both sides. */
 const concurrentRequestsMax = 100;
 
 /** A server reflection call. Responses arrive in request order. */
@@ -30,8 +27,7 @@ export class ReflectionStream {
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#requests());
-    // `send` handles the rejection. Without this handler, the rejection would be reported as unhandled before `send` is
-    // called.
+    // Without this handler, a rejection before the call of `send` would be reported as unhandled.
     this.#opened.catch(() => undefined);
   }
 

@@ -46,10 +46,7 @@ function createNode<Owner>(): Node<Owner> {
   return { children: new Map(), routes: [], owners: new Set() };
 }
 
-/**
- * Returns a segment's key, which differs between literals and wildcards. The text after a colon in a literal is
- * omitted, because the text may be another route's verb.
- */
+/** Returns a segment's key. A literal's text after a colon is omitted, because it may be another route's verb. */
 function keyOf(segment: Segment): string {
   return segment.kind === "literal" ? `=${segment.text.split(":", 1)[0]}` : segment.kind;
 }

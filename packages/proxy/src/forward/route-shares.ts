@@ -200,9 +200,7 @@ class Sharing {
 /** A route from an annotation. */
 interface AnnotatedRoute extends RouteShape, HttpPattern {}
 
-/**
- * Returns a rule's routes, with `undefined` for each invalid template. Invalid templates are reported at compilation.
- */
+/** Returns a rule's routes, with `undefined` for each invalid template, which the compilation reports. */
 function shapesOf(rule: ExternalHttpRule): readonly (AnnotatedRoute | undefined)[] {
   const patterns = ifValid(() => toHttpPatterns(rule)) ?? [];
   return patterns.map((pattern) => {
@@ -223,8 +221,5 @@ function ifValid<Value>(read: () => Value): Value | undefined {
 /** A template for RPC paths, which have the form `/package.Service/Method`. */
 const rpcPath = parsePathTemplate("/*/*");
 
-/**
- * A service name in a package. A segment without a dot more likely belongs to a REST path, unless a service pattern
- * names the segment.
- */
+/** A service name in a package. A segment without a dot more likely belongs to a REST path. */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

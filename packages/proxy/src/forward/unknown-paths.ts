@@ -13,7 +13,6 @@ export class UnknownPaths {
   #prefix = "";
   #lastReloadMs = Number.NEGATIVE_INFINITY;
 
-  /** Replaces the known services and routes. */
   setKnown(services: readonly DescService[], { rest, prefix }: Pick<Routes, "rest" | "prefix">): void {
     this.#packages = new Set(services.map(({ file }) => file.proto.package));
     const firstSegments = rest.bindings.map(({ template }) => template.segments[0]);

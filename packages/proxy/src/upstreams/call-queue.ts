@@ -39,14 +39,9 @@ export class CallQueue {
   readonly refusals: Record<RefusalReason, number> = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
-  /**
-   * The queued calls with their queueing times, in `performance.now()` milliseconds. Times are ascending, because a
-   * `Map` keeps insertion order.
-   */
+  /** The queued calls with their queueing times, in `performance.now()` milliseconds and in ascending order. */
   readonly #calls = new Map<PendingCall, number>();
-  /**
-   * The iterator is kept between calls to {@link shift}, because a new iterator would have to skip all removed entries.
-   */
+  /** The iterator, kept between calls to {@link shift}, because a new iterator would skip all removed entries again. */
   #iterator: Iterator<PendingCall> = this.#calls.keys();
   /** Time since which calls wait for a stream and not for a server. */
   #servingSinceMs: number | undefined;

@@ -28,7 +28,6 @@ export class ConnectBackoff {
     return this.#endMs;
   }
 
-  /** Records that an attempt succeeded. */
   succeeded(): void {
     this.#nextMs = initialMs;
     this.#endMs = 0;

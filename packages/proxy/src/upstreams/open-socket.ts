@@ -6,9 +6,7 @@ import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** TLS options for authenticating server and client. Node's `tls.connect` gets these options. */
 export interface UpstreamTls extends SecureContextOptions {
-  /**
-   * The name that the server's certificate must contain. The name is also sent as SNI. Defaults to the address's host.
-   */
+  /** The name that the server's certificate must contain. Also sent as SNI. Defaults to the address's host. */
   readonly servername?: string;
 }
 
@@ -82,10 +80,7 @@ function openTcp({ target }: UpstreamAddress): Socket {
   return socket;
 }
 
-/**
- * Copies a small chunk from the read buffer into a separate buffer, so that messages can be slices. Node's buffer pool
- * is not used.
- */
+/** Copies a small chunk from the read buffer into a separate, unpooled buffer, so that messages can be slices. */
 function copyChunk(chunk: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(chunk.byteLength);
   chunk.copy(copy);

@@ -3,10 +3,7 @@ import { isToken, notForwarded } from "@plantstore/http";
 // Pseudo-header fields and gRPC fields. `grpc-trace-bin`, OpenCensus's trace context, is metadata.
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
 
-/**
- * Returns whether only the protocol sets a field, because it describes a connection, a message or gRPC. @param name -
- * in lower case
- */
+/** Returns whether a field describes a connection, a message or gRPC. @param name - in lower case */
 export function isProtocolField(name: string): boolean {
   return notForwarded.has(name) || protocolPrefix.test(name);
 }

@@ -63,20 +63,14 @@ export class ServiceOwners {
     return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
 
-  /**
-   * Returns the index as {@link ownerOf} does, but ignores the pattern `*`, which also matches any segment in a REST
-   * path.
-   */
+  /** Returns the index as {@link ownerOf} does, but ignores `*`, which also matches any segment in a REST path. */
   namedOwnerOf(name: string): number | undefined {
     const isNamed =
       this.#names.has(name) || this.#prefixes.some(([prefix]) => prefix !== "" && name.startsWith(prefix));
     return isNamed ? this.ownerOf(name) : undefined;
   }
 
-  /**
-   * Returns whether an upstream may serve a service. An upstream without patterns serves the services that no pattern
-   * matches.
-   */
+  /** Returns whether an upstream may serve a service. Services without a pattern go to upstreams without patterns. */
   mayServe(at: number, name: string): boolean {
     const owner = this.ownerOf(name);
     return owner === undefined ? this.#hasPatterns[at] === false && isApplicationService(name) : owner === at;

@@ -137,7 +137,6 @@ export class UpstreamConnection {
     this.#events.onClosed(this, this.isEstablished ? undefined : new Error(this.#describeProblem()));
   }
 
-  /** Returns why the connection was not established. */
   #describeProblem(): string {
     const error = this.#socketError;
     if (error?.cause !== undefined) return error.message;

@@ -49,9 +49,7 @@ export interface UpstreamOptions {
    * not checked.
    */
   readonly healthService?: string;
-  /**
-   * Milliseconds after which a connection is replaced, ±10 %, so that load balancers can distribute new connections.
-   */
+  /** Milliseconds after which a connection is replaced, ±10 %, so that load balancers distribute new connections. */
   readonly maxConnectionAgeMs?: number;
   /** Limits on queues, connections and waits. */
   readonly limits?: Partial<UpstreamLimits>;

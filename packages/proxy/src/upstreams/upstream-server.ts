@@ -29,18 +29,12 @@ export class UpstreamServer implements ServerLoad {
   readonly #settings: ServerSettings;
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
-  /**
-   * The backoff for additional connections. A server that refuses additional connections must not delay the first
-   * connection.
-   */
+  /** The backoff for additional connections. A server may refuse them, which must not delay the first connection. */
   readonly #additionalBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
   /** The functions that cancel pending attempts to connect. */
   readonly #openings = new Set<() => void>();
-  /**
-   * Maximum streams that a new connection opens before SETTINGS arrive. The server allowed as many on the last
-   * connection.
-   */
+  /** Maximum streams on a new connection before SETTINGS arrive. The server allowed as many on the last connection. */
   #streamsBeforeSettings: number;
   /** Whether the last connection was never established, or was lost because the server was frozen. */
   #isUnresponsive = false;

@@ -29,10 +29,7 @@ export interface UpstreamLoad {
 /** Milliseconds between two checks for queued calls. 100 ms is a tenth of the shortest backoff. */
 const waitersCheckIntervalMs = 100;
 
-/**
- * Maximum servers that are connected to concurrently for queued calls. With two attempts, the second is already running
- * if the first fails.
- */
+/** Maximum servers that are connected to concurrently. If the first attempt fails, the second is already running. */
 const concurrentConnectsMax = 2;
 
 /**
@@ -55,10 +52,7 @@ export class Upstream implements AsyncDisposable {
   #servers: readonly UpstreamServer[] = [];
   readonly #queue: CallQueue;
   readonly #watchers = new Set<() => void>();
-  /**
-   * A periodic check while calls are queued, because no event signals that a backoff, a pause between lookups or a
-   * timeout has ended.
-   */
+  /** A periodic check while calls are queued, because no event signals the end of a backoff, a pause or a timeout. */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   /** Time at which calls are aborted and refused, in `performance.now()` milliseconds. */
@@ -212,7 +206,6 @@ export class Upstream implements AsyncDisposable {
     this.#resolveIfClosed();
   }
 
-  /** Calls {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
