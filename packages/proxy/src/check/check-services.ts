@@ -30,7 +30,6 @@ export async function checkServices(
   return { services, bindings, problems: await problemsOf(services, rest), unreadOptions, tools };
 }
 
-/** Returns the problems that the gateway itself reports. */
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {
   // A static import would make the bundler split the package's main entry into several files.
   const { createGateway } = await import("@plantstore/gateway");

@@ -1,16 +1,9 @@
 import { InputError } from "./input-error.ts";
 
-/**
- * Maximum definition size in bytes. 200 MiB is ample, because the descriptors for all Google APIs together take 30 MB.
- */
+/** Maximum definition size in bytes. The descriptors for all Google APIs together take 30 MB. */
 export const definitionMaxBytes: number = 200 * 1024 * 1024;
 
-/**
- * Reads a definition's bytes.
- *
- * @param name - what is read, for messages
- * @throws InputError if the definition has more than {@link definitionMaxBytes} bytes
- */
+/** Reads a definition. `name` is for messages. @throws InputError above {@link definitionMaxBytes} bytes */
 export async function readDefinition(input: AsyncIterable<Uint8Array>, name: string): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let length = 0;

@@ -21,12 +21,7 @@ export async function readServices(path: string, labels?: readonly string[]): Pr
   return servicesOf(path, await readBytes(path), labels);
 }
 
-/**
- * Returns a descriptor set's services.
- *
- * @param path - the set's path, for messages
- * @throws InputError as {@link readServices} does
- */
+/** Returns a descriptor set's services. `path` is for messages. @throws InputError as {@link readServices} does */
 export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly string[]): ReadServices {
   const { services, omitted, missingFiles, hiddenRpcs, labels: used } = describe(path, bytes, labels);
   const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));

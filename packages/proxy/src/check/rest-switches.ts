@@ -36,11 +36,7 @@ function isSwitchName(name: string): name is SwitchName {
   return Object.hasOwn(switches, name);
 }
 
-/**
- * Parses switch names. A value may contain several names, separated by commas.
- *
- * @throws InputError that lists all names
- */
+/** Parses switch names, which may be separated by commas. @throws InputError that lists all names */
 export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName> {
   const names = values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
   return new Set(

@@ -8,10 +8,7 @@ import { shownNames } from "./shown-names.ts";
 /** Maximum logged characters per path. No route matches a longer path. */
 const pathLengthMax = 256;
 
-/**
- * Returns a function that writes one JSON line per request, or `undefined` if the log is off. Header fields, queries
- * and bodies are never logged.
- */
+/** Returns a function that writes a JSON line per request, without fields, queries and bodies. `undefined` if off. */
 export function createAccessLog(
   which: ProxyConfiguration["accessLog"],
   write: (line: string) => void,

@@ -36,11 +36,7 @@ export interface Admission {
   readonly close: () => void;
 }
 
-/**
- * Opens the credential verifier and the rate limits from settings.
- *
- * @throws SettingsProblem if tokens, a file or an issuer are not valid
- */
+/** Opens the verifier and the rate limits. @throws SettingsProblem if tokens, a file or an issuer are not valid */
 export async function openAdmission(settings: ProxySettings, output: Output): Promise<Admission> {
   const { authentication, rateLimit } = settings;
   const verifier = authentication && (await openVerifier(authentication, settings.problemAt, output));

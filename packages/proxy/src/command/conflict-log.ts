@@ -1,16 +1,10 @@
 import type { DescriptorReload } from "../create-proxy.ts";
 import type { Output } from "./terminal.ts";
 
-/**
- * Maximum new conflicts that are logged for one upstream. The limit is low, because a metric counts all conflicts, and
- * servers choose the names.
- */
+/** Maximum new conflicts that are logged per upstream. A metric counts all conflicts, and servers choose the names. */
 const loggedMax = 20;
 
-/**
- * Logs services and routes that an upstream offers, but that belong to another upstream. Each conflict is logged when
- * it appears.
- */
+/** Logs services and routes that an upstream offers, but that belong to another upstream, when they appear. */
 export class ConflictLog {
   readonly #output: Output;
   #known: ReadonlySet<string> = new Set();

@@ -2,9 +2,7 @@ import type { CompletedRequest } from "@plantstore/gateway";
 import { toOneLine } from "@plantstore/http";
 import type { Terminal } from "./terminal.ts";
 
-/**
- * Milliseconds in which the same failure is logged at most once. An unreachable upstream may fail thousands of calls.
- */
+/** Milliseconds in which a failure is logged at most once. An unreachable upstream may fail thousands of calls. */
 const repeatAfterMs = 10_000;
 /** Maximum distinct failures that are logged within {@link repeatAfterMs}. */
 const failuresMax = 100;

@@ -41,7 +41,6 @@ interface StdioMessage {
   } | null;
 }
 
-/** A request line that waits until a running request has ended. */
 interface QueuedRequest {
   readonly message: StdioMessage;
   readonly line: string;
@@ -114,10 +113,7 @@ class StdioServer {
     this.#closed.abort();
   }
 
-  /**
-   * Waits until the client reads the refusal. No messages are read until the client reads, so the input's end is not
-   * noticed.
-   */
+  /** Waits until the client reads the refusal. Meanwhile no messages are read, so the input's end is not noticed. */
   async #refuse(message: StdioMessage): Promise<void> {
     const timer = setTimeout(() => {
       this.#client.printError("the MCP client does not read its responses");
@@ -197,7 +193,6 @@ class StdioServer {
     await this.#drained;
   }
 
-  /** Waits until everything is written. */
   async #flush(): Promise<void> {
     const { signal } = this.#closed;
     if (signal.aborted) return;

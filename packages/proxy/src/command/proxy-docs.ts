@@ -10,11 +10,7 @@ export interface ProxyDocs {
   renew(): void;
 }
 
-/**
- * Creates a proxy's description.
- *
- * @param getServed - returns the served services and REST options. Called at the first request
- */
+/** Creates a proxy's description. `getServed` returns the served services, and is called at the first request. */
 export function createProxyDocs(
   getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,
   further: Pick<OpenApiOptions, "describeSecurity" | "jsonOptions" | "mcp" | "securitySchemes" | "validation">,

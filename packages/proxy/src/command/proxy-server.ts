@@ -38,9 +38,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/**
- * How the message for a failed reload ends. The word "these" excludes other upstreams, which may use new descriptors.
- */
+/** How the message for a failed reload ends. "These" excludes other upstreams, which may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** The output format of `--check`. `none` starts the server instead. */
@@ -343,13 +341,11 @@ class ProxyServer {
     }
   }
 
-  /** Logs services and routes that an upstream offers, but that belong to another upstream. */
   #reportConflicts({ descriptorReloads }: ProxyGateway): void {
     const names = this.#settings.upstreams.map(({ name }) => name);
     this.#conflicts.record(names, descriptorReloads);
   }
 
-  /** Logs the reason for each service that is not served. */
   #reportOmittedServices({ omitted }: ProxyGateway): void {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
   }
@@ -372,7 +368,6 @@ class ProxyServer {
     );
   }
 
-  /** Prints the report, and returns the exit code. */
   #printReport(proxy: ProxyGateway): number {
     this.#terminal.print(
       writeCheckReport(proxy, this.#settings, this.#parts.admission.isOpen, this.#report === "json"),

@@ -49,9 +49,7 @@ export interface ProxySettings {
   /** The tool selectors for AI agents. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
-  /**
-   * Which definitions provide validation rules. Rules may come from no definition, descriptor files, or all upstreams.
-   */
+  /** The source of the validation rules: no definition, descriptor files, or all upstreams. */
   readonly validates: "none" | "files" | "upstreams";
   readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** Whether readiness requires all upstreams instead of any upstream. */

@@ -41,11 +41,7 @@ function hasDefault(fallback: unknown): boolean {
   return typeof fallback === "number" || typeof fallback === "string";
 }
 
-/**
- * Reads the settings from the flags, and from the file that `--config` names.
- *
- * @throws UsageError, SettingsProblem or InputError with the reason
- */
+/** Reads the settings from flags and the `--config` file. @throws UsageError, SettingsProblem or InputError */
 export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   const path = textOf(flags["config"]);
   if (path === undefined) requireUpstream(flags);

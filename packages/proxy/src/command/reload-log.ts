@@ -1,9 +1,6 @@
 import type { Output } from "./terminal.ts";
 
-/**
- * Milliseconds after which a persistent problem is logged again. Ten minutes, so that each hour's log includes the
- * problem.
- */
+/** Milliseconds after which a persistent problem is logged again, so that each hour's log includes the problem. */
 const repeatMs = 600_000;
 
 /**
@@ -35,7 +32,6 @@ export class ReloadLog {
     this.#repeat = setInterval(() => this.#output.printError(problem), repeatMs).unref();
   }
 
-  /** Stops logging. */
   close(): void {
     clearInterval(this.#repeat);
   }

@@ -9,9 +9,7 @@ export interface Output {
 
 /** A long-running command's output, and the signals that it receives. */
 export interface Terminal extends Output {
-  /**
-   * Resolves at the first SIGTERM or SIGINT, as {@link firstStopSignal} does.
-   */
+  /** Resolves at the first SIGTERM or SIGINT, as {@link firstStopSignal} does. */
   stopRequested(): Promise<unknown>;
   /** Calls a function on each SIGHUP, and immediately if a SIGHUP was received before. */
   readonly onHangup: (reload: () => void) => void;

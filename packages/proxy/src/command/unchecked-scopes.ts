@@ -85,10 +85,7 @@ export function refuseUncheckedRpcs(
 
 type Admitted = Awaited<ReturnType<Admit>>;
 
-/**
- * Returns the problems with `authentication.scopes`. Each text continues a sentence that starts with the setting's
- * name.
- */
+/** Returns the problems with `authentication.scopes`. Each text continues after the setting's name. */
 function problemsOf(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
   const option = "the option plantstore.auth.v1.required_scopes";
   const unchecked = findUncheckedRpcs(services, parts);

@@ -9,10 +9,7 @@ const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 /** The proxy members that {@link describeUnusedNames} reads. */
 type ServedNames = Pick<ProxyGateway, "services" | "hiddenRpcs" | "visibilityLabels" | "descriptorReloads">;
 
-/**
- * Returns a line for each service or RPC name in the settings that has no effect. A name has no effect if it is
- * misspelled, not served, or hidden by visibility.
- */
+/** Returns a line for each service or RPC name in the settings that is misspelled, not served, or hidden. */
 export function describeUnusedNames(
   { services, hiddenRpcs, visibilityLabels, descriptorReloads }: ServedNames,
   { upstreams, rest, restServices, configuredMethods, authentication, tools = [], visibility }: ProxySettings,

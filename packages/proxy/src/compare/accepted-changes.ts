@@ -8,11 +8,7 @@ export interface PartitionedChanges {
   readonly unused: readonly string[];
 }
 
-/**
- * Separates the changes that a file accepts from all others.
- *
- * @param text - the file's text, with one change per line as `RULE SUBJECT`, and comments after `#`
- */
+/** Separates the changes that a file accepts. `text` has one change per line, `RULE SUBJECT`, and `#` comments. */
 export function partitionAccepted(changes: readonly Change[], text: string): PartitionedChanges {
   const lines = text.split("\n").map((line) => line.replace(/(^|\s)#.*$/, "").trim());
   const names = new Set(lines.filter((line) => line !== ""));

@@ -1,6 +1,4 @@
-/**
- * `error` if a request that worked now fails or gets another response. `warning` if the effect depends on the client.
- */
+/** `error` if a request that worked now fails or changes its response. `warning` if that depends on the client. */
 export type Severity = "error" | "warning";
 
 /** The name of a kind of change. */

@@ -42,10 +42,7 @@ export function compareRoutes(
   });
 }
 
-/**
- * Returns the new route for an old route's requests. If some requests have no route to the same RPC, reports the
- * change, and returns `undefined`.
- */
+/** Returns the new route for an old route's requests. Without such a route, reports the change. */
 function findPair(
   binding: RestBinding,
   before: RoutedMethods,

@@ -3,7 +3,6 @@ import type { Usage } from "./usage.ts";
 
 /** Compares the rules that requests must satisfy. */
 export interface CompareRules {
-  /** Compares the rules of two fields. */
   compareFields(old: DescField, field: DescField, usage: Usage): void;
   /** Checks the rules on a new field. */
   checkNewField(field: DescField, usage: Usage): void;

@@ -1,10 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 
-/**
- * Returns the field in a type that corresponds to another type's field. The fields have the same number, or otherwise
- * the same name.
- */
+/** Returns the field of `type` with the same number as `field`, or otherwise the field with the same name. */
 export function counterpartOf(field: DescField, type: DescMessage): DescField | undefined {
   return (
     type.fields.find(({ number }) => number === field.number) ?? type.fields.find(({ name }) => name === field.name)

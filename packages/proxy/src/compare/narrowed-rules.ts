@@ -45,10 +45,7 @@ const widerIf: Readonly<Record<string, IsWider>> = {
   example: () => true,
 };
 
-/**
- * The `ignore` values after IGNORE_UNSPECIFIED. Each `ignore` value applies the rules to fewer field values than the
- * `ignore` value before.
- */
+/** The `ignore` values after IGNORE_UNSPECIFIED. Each applies rules to fewer field values than the previous one. */
 const ignored: readonly (JsonValue | undefined)[] = ["IGNORE_IF_ZERO_VALUE", "IGNORE_ALWAYS"];
 
 /** Returns the paths to rules that accept fewer values than before. */

@@ -15,11 +15,7 @@ import type { CompareRules } from "./compare-rules.ts";
 import { counterpartOf, hasPresence } from "./field-shape.ts";
 import { flattenRules, narrowedRules, type RuleValues } from "./narrowed-rules.ts";
 
-/**
- * Loads the comparison for `buf.validate` rules.
- *
- * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
- */
+/** Loads the comparison for `buf.validate` rules. @throws Error if `@bufbuild/protovalidate` is not installed */
 export async function loadRules(): Promise<OpenRules> {
   const [{ createValidator }, schemas] = await Promise.all([
     import("@bufbuild/protovalidate"),
@@ -67,10 +63,7 @@ class RuleComparison implements CompareRules {
     this.#addNarrowed(subject, field, others, old.jsonName, request);
   }
 
-  /**
-   * Reports a field whose rules refuse messages without the field. Messages without the field break `required`, or a
-   * rule that the default value does not satisfy.
-   */
+  /** Reports a field whose rules refuse messages without the field, by `required` or for the default value. */
   checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;
     this.#refuseWithout(field, subject, `the rules of the new field ${field.name} refuse requests without it`, request);

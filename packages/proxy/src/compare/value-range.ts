@@ -38,9 +38,7 @@ type Position = readonly [value: ComparableValue, side: -1 | 0 | 1];
 
 type Interval = readonly [first: Position, last: Position];
 
-/**
- * Returns the intervals with accepted values. If the upper limit is below the lower limit, two intervals are accepted.
- */
+/** Returns the accepted intervals. There are two intervals if the upper limit is below the lower limit. */
 function intervalsOf({ gt, gte, lt, lte }: RangeRules): readonly Interval[] {
   const [start, end]: Interval = [
     [-Infinity, -1],

@@ -19,12 +19,7 @@ const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "
 /** An OpenAPI document's file format. */
 export type DocumentFormat = "json" | "yaml";
 
-/**
- * Returns the format that the flags select.
- *
- * @param path - the path of the file to write
- * @throws UsageError for an unknown format
- */
+/** Returns the format for the flags and the path of the output file. @throws UsageError for an unknown format */
 export function formatOf(flags: ParsedFlags, path: string | undefined): DocumentFormat {
   const format = textOf(flags["format"]) ?? (/\.ya?ml$/.test(path ?? "") ? "yaml" : "json");
   if (format !== "json" && format !== "yaml") throw new UsageError(`--format must be json or yaml, got "${format}"`);

@@ -2,10 +2,7 @@ import { createRequire } from "node:module";
 import { toShortLine } from "@plantstore/http";
 import type { CST, Node as YamlNode } from "yaml";
 
-/**
- * Maximum nesting of sequences and mappings. 100 levels are also the limit in JSON messages, and far below the stack's
- * depth.
- */
+/** Maximum nesting of sequences and mappings, as in JSON messages. The stack allows far more levels. */
 const nestingMax = 100;
 
 /** A YAML value with its position. */
@@ -130,11 +127,7 @@ function parse(text: string) {
   return { document, positionOf };
 }
 
-/**
- * Checks the nesting before nodes are composed, because the composer is recursive.
- *
- * @throws YamlProblem at the first node that is too deep
- */
+/** Checks the nesting before nodes are composed, because the composer is recursive. @throws YamlProblem */
 function requireShallow(tokens: readonly CST.Token[], problemAt: ProblemAt): void {
   let level = tokens.flatMap(collectionsIn);
   for (let depth = 1; level.length > 0; depth++) {
@@ -153,8 +146,7 @@ function collectionsIn(token: CST.Token | null | undefined): readonly Collection
   return token && "items" in token ? [token] : [];
 }
 
-// The package `yaml` is loaded on first use, because its 73 modules take 25 ms to load. A proxy without rules does not
-// need the package.
+// The package `yaml` is loaded on first use, because its 73 modules take 25 ms to load.
 function loadYaml(): typeof import("yaml") {
   // In a CommonJS bundle, import.meta is not defined.
   const require = createRequire(import.meta.url ?? __filename);

@@ -15,13 +15,9 @@ export class SettingsProblem extends Error {
 /** The settings, and the places where they were set. */
 export interface ReadSettings {
   readonly settings: ProxyConfiguration;
-  /**
-   * Returns an error about the setting with a path. `problem` continues a sentence that starts with the setting's name.
-   */
+  /** Returns an error about the setting with a path. `problem` continues after the setting's name. */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
-  /**
-   * Returns the flag that set a setting or, for a missing setting, its parent. Undefined if no flag has set the value.
-   */
+  /** Returns the flag that set a setting, or a missing setting's parent. Undefined if no flag has set the value. */
   readonly flagOf: (path: string) => string | undefined;
 }
 
@@ -31,10 +27,7 @@ export interface ConfigurationText {
   readonly text: string;
 }
 
-/**
- * Maximum mistakes in a message. A person corrects fewer than 100 before the next check. The limit also bounds time and
- * memory.
- */
+/** Maximum mistakes in a message, which bounds time and memory. A person corrects fewer before the next check. */
 const problemsMax = 100;
 
 /**
@@ -114,7 +107,6 @@ function applyFlags(
   }
 }
 
-/** Sets a named setting in a mapping to a flag's value. */
 function applyFlag(
   flag: SettingFlag,
   given: NonNullable<FlagValues[string]>,

@@ -19,10 +19,7 @@ import { upstreamLimits } from "../upstreams/index.ts";
 import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
 import { upstreamType } from "./upstream-table.ts";
 
-/**
- * The upper bound for message sizes in bytes. 1 GiB, because most messages are held in memory, and protobuf limits
- * messages to 2 GiB.
- */
+/** The upper bound for message sizes in bytes. Most messages are held in memory, and protobuf's limit is 2 GiB. */
 const messageBytesMax = 1_073_741_824;
 
 const port = integer(0, 65_535);

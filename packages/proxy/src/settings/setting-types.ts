@@ -172,9 +172,7 @@ function reportUnknown(values: ReadonlyMap<string, Located>, members: Members, r
   }
 }
 
-/**
- * Returns the setting for a flag, such as `descriptors: reflection` for `--reflection`. Also searches nested mappings.
- */
+/** Returns the setting, even in a nested mapping, for a flag, such as `descriptors: reflection` for `--reflection`. */
 function findByFlag(flagName: string, members: Members): string | undefined {
   for (const [name, { flags, type }] of Object.entries(members)) {
     const flag = flags?.find((each) => each.name === flagName);
@@ -185,12 +183,7 @@ function findByFlag(flagName: string, members: Members): string | undefined {
   return undefined;
 }
 
-/**
- * Reports a value with the wrong type.
- *
- * @param must - the requirement for values
- * @param isSecret - whether to hide the value
- */
+/** Reports a value with the wrong type. `must` is the requirement, and `isSecret` hides the value. */
 function refuse(at: Located, report: ReportProblem, must: string, isSecret: boolean = false): undefined {
   report(at, `${must}, got ${isSecret ? describeKind(at) : describe(at)}`);
   return undefined;
