@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Protocol, ProtocolParts } from "./protocol.ts";
 
-/** A protocol that not every gateway has. Only programs that create the protocol load its code. */
+/** An optional protocol, such as MCP. Only programs that create the protocol load its code. */
 export interface ProtocolExtension {
   /** The path of all requests in this protocol, without the gateway's prefix. */
   readonly path: string;
