@@ -8,9 +8,9 @@
  */
 export const problems = {
   // The request is not valid HTTP.
-  /** The request does not follow the syntax of HTTP. */
+  /** The request violates the syntax of HTTP. */
   ERR_HTTP_INVALID: { code: "InvalidArgument", httpStatus: 400 },
-  /** The request needs a version or a part of HTTP that is not supported. */
+  /** The request needs an HTTP version or feature that is not supported. */
   ERR_HTTP_UNSUPPORTED: { code: "InvalidArgument", httpStatus: 400 },
   /** The URL is longer than `limits.urlBytes`. */
   ERR_URL_TOO_LONG: { code: "ResourceExhausted", httpStatus: 414 },
@@ -26,21 +26,21 @@ export const problems = {
   },
 
   // No route matches the request.
-  /** The path is not that of an RPC, a rule or an endpoint. */
+  /** No RPC, rule or endpoint has this path. */
   ERR_NO_ROUTE: { code: "NotFound", httpStatus: 404 },
-  /** The path exists with other methods only, which `Allow` lists. */
+  /** The path exists only with the methods that `Allow` lists. */
   ERR_METHOD_NOT_ALLOWED: {
     code: "Unimplemented",
     // 405 is the status for an unsupported method (RFC 9110 §15.5.6).
     httpStatus: 405,
   },
-  /** No route of the server has the method. */
+  /** No route has the method. */
   ERR_METHOD_UNKNOWN: {
     code: "Unimplemented",
     // 501 is the status for an unknown method (RFC 9110 §9.1).
     httpStatus: 501,
   },
-  /** The body has a content type that this path does not accept. */
+  /** The path does not accept the body's content type. */
   ERR_CONTENT_TYPE: {
     code: "InvalidArgument",
     // RFC 9110 §15.5.16.
@@ -48,15 +48,15 @@ export const problems = {
   },
 
   // The request is not a valid call.
-  /** The path is malformed, or a path variable is not a valid value of its field. */
+  /** The path is malformed, or a variable is not valid for its field. */
   ERR_PATH_INVALID: { code: "InvalidArgument", httpStatus: 400 },
-  /** A query parameter is unknown, malformed or not a valid value of its field. */
+  /** A query parameter is unknown, malformed or not valid for its field. */
   ERR_QUERY_INVALID: { code: "InvalidArgument", httpStatus: 400 },
   /** The body is not a valid request message of the RPC. */
   ERR_MESSAGE_INVALID: { code: "InvalidArgument", httpStatus: 400 },
-  /** The request message violates a rule of its definition; the details list the violations. */
+  /** The message violates rules of its definition, which the details list. */
   ERR_RULES_VIOLATED: { code: "InvalidArgument", httpStatus: 400 },
-  /** The rule has no body, and the request has one. */
+  /** The request has a body, and the rule has none. */
   ERR_BODY_UNEXPECTED: { code: "InvalidArgument", httpStatus: 400 },
   /** A message is larger than `readMaxBytes`, compressed or decompressed. */
   ERR_BODY_TOO_LARGE: {
@@ -64,9 +64,9 @@ export const problems = {
     // 413 is the status for a large body (RFC 9110 §15.5.14), and differs from the status for an exhausted quota.
     httpStatus: 413,
   },
-  /** Something else read the body first: mount the gateway before any body parser. */
+  /** The body was read before the gateway got it. Mount the gateway before any body parser. */
   ERR_BODY_CONSUMED: { code: "Internal", httpStatus: 500 },
-  /** The compression of the body is not supported. The response lists the supported ones. */
+  /** The body's compression is not supported. The response lists supported ones. */
   ERR_ENCODING_UNSUPPORTED: {
     code: "InvalidArgument",
     // 415 is also the status for an unsupported content coding (RFC 9110 §15.5.16).
@@ -74,49 +74,49 @@ export const problems = {
   },
   /** The body cannot be decompressed. */
   ERR_ENCODING_INVALID: { code: "InvalidArgument", httpStatus: 400 },
-  /** Too many streams in br or zstd are being decompressed at the same time. */
+  /** Too many br or zstd streams are being decompressed. */
   ERR_DECODING_BUSY: { code: "ResourceExhausted", httpStatus: 429 },
-  /** The request violates its protocol, for example the format of envelopes. */
+  /** The request violates its protocol, such as the format of envelopes. */
   ERR_PROTOCOL: { code: "InvalidArgument", httpStatus: 400 },
-  /** The timeout that the client set is malformed or longer than `maxTimeoutMs`. */
+  /** The client's timeout is malformed or longer than `maxTimeoutMs`. */
   ERR_TIMEOUT_INVALID: { code: "InvalidArgument", httpStatus: 400 },
-  /** The deadline of the call passed before its response. */
+  /** The deadline passed before the response. */
   ERR_DEADLINE_EXCEEDED: { code: "DeadlineExceeded", httpStatus: 504 },
 
   // Health and the proxy.
-  /** A health check names a service that this server does not have. */
+  /** A health check names an unknown service. */
   ERR_HEALTH_SERVICE: { code: "NotFound", httpStatus: 404 },
-  /** Too many clients are watching the health of this server. */
+  /** Too many clients are watching the server's health. */
   ERR_HEALTH_WATCHERS: { code: "ResourceExhausted", httpStatus: 429 },
   /** A health watch ended because the server is stopping. */
   ERR_SERVER_STOPPING: { code: "Unavailable", httpStatus: 503 },
-  /** The proxy cannot reach its upstream, or lost the connection during the call. */
+  /** The proxy cannot reach the upstream, or lost the connection. */
   ERR_UPSTREAM_UNAVAILABLE: { code: "Unavailable", httpStatus: 503 },
-  /** All streams to the upstream are in use, or it does not read fast enough. */
+  /** All streams to the upstream are in use, or the upstream reads too slowly. */
   ERR_UPSTREAM_BUSY: { code: "ResourceExhausted", httpStatus: 429 },
-  /** The upstream of the proxy sent a response that violates gRPC or does not match its own descriptor. */
+  /** The upstream's response violates gRPC or does not match its descriptor. */
   ERR_UPSTREAM_RESPONSE: { code: "Internal", httpStatus: 500 },
 
   // Faults: the last argument of `onFault`. Responses do not reveal their cause.
-  /** A handler or an interceptor threw something other than a `ConnectError`. */
+  /** A handler or interceptor threw something other than a `ConnectError`. */
   ERR_HANDLER_FAILED: { code: "Internal", httpStatus: 500 },
-  /** `admit`, or another function that every request calls, threw something other than a `ConnectError`. */
+  /** A hook such as `admit` threw something other than a `ConnectError`. */
   ERR_REQUEST_FAILED: { code: "Internal", httpStatus: 500 },
-  /** The response cannot be written, for example because a field has a value that JSON cannot represent. */
+  /** The response cannot be written, for example a value that JSON does not allow. */
   ERR_RESPONSE_FAILED: { code: "Internal", httpStatus: 500 },
-  /** A callback threw, such as `onResponse`. Only `toError` and `rest.errorRecord` change the response when they fail. */
+  /** A callback such as `onResponse` threw. Only `toError` and `rest.errorRecord` then change the response. */
   ERR_CALLBACK_FAILED: { code: "Internal", httpStatus: 500 },
   /** Reported to `onFault`: a defect of the gateway closed a connection. Report it. */
   ERR_CONNECTION_FAILED: {},
-  /** Reported to `onFault`. A response has a field whose name or value HTTP does not allow. */
+  /** Reported to `onFault`: HTTP does not allow the name or value of a response header field. */
   ERR_HEADER_FIELD: {},
 
   // Thrown to the application: the `code` of the error, as in node's errors.
-  /** Thrown by `createGateway`: all problems of the rules, or of `requestPathPrefix`. */
+  /** Thrown by `createGateway`: invalid rules or `requestPathPrefix`. */
   ERR_HTTP_RULES: {},
-  /** Thrown by `createGateway` and `createProxy`. A descriptor cannot be used. The message has the reason. */
+  /** Thrown by `createGateway` and `createProxy`: an invalid descriptor. */
   ERR_DESCRIPTORS: {},
-  /** Thrown by `createGateway` and `listen`. An option cannot be used. The message has the reason. */
+  /** Thrown by `createGateway` and `listen`: an invalid option. */
   ERR_OPTIONS: {},
 } as const;
 
