@@ -34,7 +34,7 @@ export const problems = {
     // 405 is the status for an unsupported method (RFC 9110 §15.5.6).
     httpStatus: 405,
   },
-  /** No route has the method. */
+  /** The method is neither registered at IANA nor used by a route. */
   ERR_METHOD_UNKNOWN: {
     code: "Unimplemented",
     // 501 is the status for an unknown method (RFC 9110 §9.1).
