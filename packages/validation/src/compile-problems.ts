@@ -2,10 +2,7 @@ import { create, createFileRegistry, setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import type { Protovalidate } from "./protovalidate.ts";
 
-/**
- * Returns the problems in CEL expressions that cannot be compiled. protovalidate compiles an expression when a message
- * first has the rule's field. Each expression therefore becomes a rule for an empty message, which is validated.
- */
+/** Returns the compile errors of CEL expressions. protovalidate compiles an expression when it validates a message. */
 export function compileProblems(
   { createValidator, message: messageRules, MessageRulesSchema }: Protovalidate,
   ownerOf: ReadonlyMap<string, string>,

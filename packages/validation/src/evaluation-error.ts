@@ -7,10 +7,7 @@ import { toFault } from "@plantstore/serve";
 import type { Rules } from "./rules.ts";
 import { sampleMessages } from "./sample-message.ts";
 
-/**
- * Matches CEL errors for an unknown field, an unknown function, or a value with a wrong type. protovalidate has no type
- * checker, so a mistaken expression fails when it is evaluated.
- */
+/** Matches CEL errors for unknown names and wrong types. protovalidate finds them only when it evaluates a rule. */
 const typeErrors =
   /^(?:field not found|found no matching overload|unbound function|unresolved attribute|type mismatch|unsupported key type)|outputs \w+, wanted/;
 
@@ -18,12 +15,10 @@ const typeErrors =
 const dynamicValues = /null_type|google\.protobuf\./;
 
 /**
- * Returns the type errors in CEL expressions, with the message type's name. Each rule is evaluated on an empty message
- * and on a message in which all fields are set. Other errors are not returned, because they depend on the message, such
- * as a division by zero.
+ * Returns the type errors in CEL expressions, each with its message type. Each rule is evaluated on an empty message
+ * and on one with all fields set. Errors that depend on the message, such as a division by zero, are ignored.
  *
- * @param rulesOfInputs - the rules for each input type. The rules in a type that several inputs contain are evaluated
- * once
+ * @param rulesOfInputs - the rules for each input type; types in several inputs are evaluated once
  */
 export function findTypeErrors(
   validator: Pick<Validator, "validate">,

@@ -10,10 +10,7 @@ const ownersMax = 2000;
 const patternCharactersMax = 10_000;
 /** Time limit for compiling all rules, in milliseconds. The maximum number of rules takes a tenth of this time. */
 const prepareMsMax = 5000;
-/**
- * Time limit for checking one message, in milliseconds. A large message takes some milliseconds, and a container may be
- * suspended for 100 ms to enforce its CPU limit. Other calls wait while a message is checked.
- */
+/** Milliseconds for checking one message, while other calls wait. A CPU limit may suspend a container for 100 ms. */
 const checkMsMax = 300;
 /** Maximum attempts to check one message. A busy machine may suspend this process for longer than the time limit. */
 const attemptsMax = 4;
@@ -22,8 +19,7 @@ const attemptsMax = 4;
 export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
 
 /**
- * Loads `node:vm`, which has a watchdog that can interrupt a synchronous function. The watchdog starts a thread for
- * each run, which takes about 0.15 ms.
+ * Loads the watchdog of `node:vm`, which interrupts synchronous functions. Each run starts a thread (0.15 ms).
  *
  * @throws Error on a platform without `node:vm`
  */
@@ -57,8 +53,7 @@ export function openTimeLimit(): TimeLimit {
 }
 
 /**
- * Prepares checks for rules that another server has sent. The rules must be standard rules within the limits. CEL is
- * refused, because an expression with 100 characters can fill the memory within milliseconds.
+ * Prepares checks for another server's rules, within limits. Refuses CEL: 100 characters can fill the memory.
  *
  * @throws Error if a rule is refused, or if compiling the rules takes too long
  */

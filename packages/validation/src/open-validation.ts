@@ -62,7 +62,6 @@ export async function openValidation(options: ValidationOptions = {}): Promise<V
   });
 }
 
-/** Throws an error that names the package to install if protovalidate is not installed. */
 function refuseMissing(reason: unknown): never {
   const isMissing =
     reason instanceof Error && /^Cannot find (?:module|package) '@bufbuild\/protovalidate/.test(reason.message);
@@ -93,7 +92,6 @@ function inputsOf(services: readonly DescService[]): ReadonlySet<DescMessage> {
   return new Set(services.flatMap(({ methods }) => methods.map(({ input }) => input)));
 }
 
-/** @throws Error that lists the problems in all rules */
 function refuseBrokenRules(
   protovalidate: Protovalidate,
   validator: Validator,

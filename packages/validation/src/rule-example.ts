@@ -1,6 +1,5 @@
 import type { OpenApiSchema } from "@plantstore/openapi";
 
-/** An example text for each string format. */
 const formatExamples: Readonly<Record<string, string>> = {
   email: "ada@example.com",
   hostname: "example.com",
@@ -16,10 +15,7 @@ const patternExamples: readonly string[] = "text 12345 123 A a1 abc-123 +1202555
   " ",
 );
 
-/**
- * Returns a value that satisfies keywords, or `undefined` if no value is found. The value may violate rules that the
- * keywords do not express.
- */
+/** Returns a value that satisfies the keywords, if any. The value may violate rules that keywords do not express. */
 export function exampleOf(keywords: OpenApiSchema): string | number | boolean | undefined {
   const { examples, const: fixed, enum: allowed, format, pattern } = keywords;
   const given = [fixed, ...listOf(examples), ...listOf(allowed)].find(isExample);
@@ -37,7 +33,6 @@ function isExample(value: unknown): value is string | number | boolean {
   return ["string", "number", "boolean"].includes(typeof value);
 }
 
-/** Returns a text with the required length, if any length is required. */
 function textOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
   if (minLength === undefined && maxLength === undefined) return undefined;
   const length = Math.min(Math.max("text".length, Number(minLength ?? 0)), Number(maxLength ?? exampleLengthMax));
@@ -47,7 +42,6 @@ function textOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
 /** Maximum characters in an example. Longer examples do not explain more. */
 const exampleLengthMax = 100;
 
-/** Returns a number within the bounds, if the keywords have bounds. */
 function numberOf(keywords: OpenApiSchema): number | undefined {
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = keywords;
   if (minimum !== undefined) return Number(minimum);

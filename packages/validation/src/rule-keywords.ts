@@ -15,11 +15,7 @@ type GivenRules = ReadonlyMap<string, unknown>;
 /** Returns the JSON values for a rule's value. 64-bit integers and enum numbers may have several. */
 type ToJson = (value: unknown) => Choice[];
 
-/**
- * Returns the keywords for a field's rules.
- *
- * @param rulesType - the descriptor for buf.validate.FieldRules
- */
+/** Returns the keywords for a field's rules. `rulesType` describes buf.validate.FieldRules. */
 export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescMessage): FieldKeywords | undefined {
   if (isIgnored(rules)) return undefined;
   const { case: kind, value } = rules.type;
@@ -65,14 +61,13 @@ function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJs
   return choiceKinds.has(kind) ? choices(given, toJson) : {};
 }
 
-/** Returns the keywords for a map key's rules. A map key is always a string in JSON. */
+/** Returns a map key's keywords. A map key is always a string in JSON. */
 function keywordsOfKey(rules: FieldRules, rulesType: DescMessage): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || kind === "string") return keywordsOfValue(rules, rulesType, formsOf(undefined));
   return isIgnored(rules) ? {} : choices(givenRules(value, kind, rulesType), (given) => [String(given)]);
 }
 
-/** Returns the function that converts a rule's value to JSON values. */
 function formsOf(enumeration: DescEnum | undefined): ToJson {
   if (enumeration === undefined) return (value) => (isChoice(value) ? formsOfScalar(value) : []);
   return (value) => enumeration.values.filter(({ number }) => number === value).map(({ name }) => name);
@@ -104,7 +99,6 @@ function atLeastOne(keyword: "minItems" | "minLength" | "minProperties", keyword
   return { ...keywords, [keyword]: Math.max(1, Number(keywords[keyword] ?? 1)) };
 }
 
-/** Returns a schema with the keywords in both schemas. */
 function combine(one: OpenApiSchema, other: OpenApiSchema): OpenApiSchema {
   const isDisjoint = Object.keys(other).every((keyword) => !(keyword in one));
   return isDisjoint ? { ...one, ...other } : { allOf: [one, other] };
@@ -169,7 +163,7 @@ function choices(given: GivenRules, toJson: ToJson): OpenApiSchema {
   };
 }
 
-/** Returns a schema that accepts only the given values. Without values, the schema accepts nothing. */
+/** Without values, the schema accepts nothing. */
 function allow(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? { not: {} } : { enum: values };
 }
@@ -251,7 +245,6 @@ function isEcmaPattern(pattern: string): boolean {
   }
 }
 
-/** Escapes a text for use in a pattern. */
 function escapePattern(text: string): string {
   return text.replaceAll(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
 }

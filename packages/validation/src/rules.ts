@@ -64,7 +64,6 @@ function patternOf({ type }: FieldRules): string {
   return type.case === "string" || type.case === "bytes" ? type.value.pattern : "";
 }
 
-/** Returns the rules for a field, and for its items, keys and values. */
 function nestedRules(rules: FieldRules): readonly FieldRules[] {
   const { type } = rules;
   if (type.case === "repeated") return [rules, ...(type.value.items ? nestedRules(type.value.items) : [])];

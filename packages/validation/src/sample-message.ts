@@ -2,11 +2,9 @@ import { create, type DescField, type DescMessage, type Message, ScalarType } fr
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 
 /**
- * Returns an empty message, and a message in which every field is set. An expression that reads a field with a wrong
- * name or type fails on one of these messages. Messages in fields are empty, and lists have one element. Maps with
- * string keys have an entry for each name or string in the expressions, so that an expression may read any key.
- *
- * @param expressions - the CEL expressions to evaluate on the messages
+ * Returns an empty message, and a message with all fields set, on which any wrong name or type in an expression fails.
+ * Lists have one element. Maps with string keys have an entry for each name or string in `expressions`, so that the
+ * expressions may read any key.
  */
 export function sampleMessages(type: DescMessage, expressions: Iterable<string>): readonly Message[] {
   const empty = reflect(type);
@@ -43,7 +41,6 @@ function setField(message: ReflectMessage, field: DescField | undefined, words: 
   }
 }
 
-/** Returns a sample value for a field, or for a list or map element. */
 function valueOf({ scalar, enum: enumeration, message }: DescField): unknown {
   if (message !== undefined) return reflect(message, create(message));
   if (enumeration !== undefined) return (enumeration.values[1] ?? enumeration.values[0])?.number;

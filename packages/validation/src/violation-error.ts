@@ -7,30 +7,19 @@ import { toShortLine } from "@plantstore/http";
 import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
 import type { Protovalidate } from "./protovalidate.ts";
 
-/**
- * Maximum violations in an error's details. In gRPC, the details are in header fields, of which many clients accept at
- * most 8 KiB. 20 violations take about 3 kB.
- */
+/** Maximum violations in error details, about 3 kB. gRPC sends details in header fields, often limited to 8 KiB. */
 const violationsMax = 20;
 
 /** Maximum characters in a listed violation's path and message. Violations of standard rules have fewer than 400. */
 const violationLengthMax = 400;
 
-/**
- * Maximum list and map elements in a message for which all violations are collected. Each violation takes 1 kB, and an
- * element may have a violation in each field.
- */
+/** Maximum elements in lists and maps for which all violations are collected. A violation takes 1 kB. */
 const elementsMax = 100;
 
 /** The protocols whose clients get only `buf.validate.Violations`, as `@connectrpc/validate` sends them. */
 const rpcProtocols: ReadonlySet<string> = new Set(["connect", "grpc", "grpc-web"]);
 
-/**
- * Creates the error for a message that violates rules.
- *
- * @param all - the validator that finds all violations
- * @param first - the first violation that was found
- */
+/** Creates the error for an invalid message. `first` holds the first violation, and `all` finds all of them. */
 export function violationError(
   { violationsToProto }: Protovalidate,
   all: Validator,
