@@ -52,7 +52,6 @@ export function createMcp(options: McpOptions): ProtocolExtension {
   });
 }
 
-/** Returns the wire that reads a client's message. */
 function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): BodyWire {
   let readId: string | undefined;
   return {

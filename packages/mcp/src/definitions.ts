@@ -13,31 +13,22 @@ import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
 
-/**
- * Maximum bytes in all cached definitions. 16 MiB hold 5,000 usual definitions. Further definitions are created again.
- */
+/** Maximum bytes in all cached definitions, enough for 5,000 usual ones. Others are created again. */
 const keptBytesMax = 16 * 1024 * 1024;
 
-/**
- * Size in bytes that is assumed for a definition without a schema. Creating a definition without a schema costs as much
- * as creating a large definition.
- */
+/** Assumed bytes of a definition whose schema is omitted. Creating it costs as much as creating a large definition. */
 const abridgedCost = 64 * 1024;
 
-/**
- * Maximum characters in a description. 4,000 characters are about a page. A model reads all descriptions, and its
- * context is limited.
- */
+/** Maximum characters in a description, about a page. A model reads all descriptions in its limited context. */
 const descriptionMax = 4_000;
 
 /** Maximum characters in a title. A title is one line in a list. */
 const titleMax = 200;
 
-/** A tool definition. */
 interface Definition {
-  /** The definition as JSON, after a comma. */
+  /** JSON text after a comma. */
   readonly json: Uint8Array;
-  /** Size in bytes that is assumed for the definition in a page. */
+  /** Size in bytes that counts toward the page limit. */
   readonly cost: number;
 }
 
@@ -98,17 +89,16 @@ function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): M
   return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
 }
 
-/** Returns a tool's scopes as security schemes for `_meta`. */
 function metaOf(scopes: readonly string[] | undefined): object | undefined {
   return scopes && { securitySchemes: [{ type: "oauth2", scopes }] };
 }
 
-/** Returns a tool's annotations. JSON.stringify omits undefined annotations. */
+/** JSON.stringify omits undefined annotations. */
 function annotationsOf({ readOnly, destructive, idempotent, openWorld }: McpToolHints): object {
   return { readOnlyHint: readOnly, destructiveHint: destructive, idempotentHint: idempotent, openWorldHint: openWorld };
 }
 
-/** Returns the words in a camel-case name. `GetHTTPRule` becomes "Get HTTP Rule". */
+/** `GetHTTPRule` becomes "Get HTTP Rule". */
 function wordsOf(name: string): string {
   return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, " ").replaceAll("_", " ");
 }

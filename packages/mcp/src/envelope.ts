@@ -8,21 +8,17 @@ export interface MessageMembers {
   readonly meta: JsonMembers;
 }
 
-/**
- * Maximum characters in a message in addition to its tool's arguments. 64 Ki, because `_meta` may describe the client
- * at length. Reading 64 Ki characters strictly takes a few milliseconds.
- */
+/** Maximum characters in a message outside its tool's arguments. Reading 64 Ki strictly takes a few milliseconds. */
 export const envelopeLengthMax: number = 64 * 1024;
 
 /** The objects on the path to `_meta`, by name. */
 const path = ["params", "_meta"];
 
 /**
- * Reads a JSON-RPC message's members as strictly as JSON allows, except that a tool's arguments may have duplicate
- * keys. The tool's message reader reads the arguments again, and refuses duplicate keys.
+ * Reads a JSON-RPC message's members strictly, except that a tool's arguments may have duplicate keys. The tool's
+ * message reader reads the arguments again, and refuses duplicate keys.
  *
- * @throws FieldProblem if the text is not a JSON object; ConnectError if the text has more than
- * {@link envelopeLengthMax} characters in addition to the arguments
+ * @throws FieldProblem unless the text is a JSON object; ConnectError above {@link envelopeLengthMax}
  */
 export function readEnvelope(text: string): MessageMembers {
   const message = new Map<string, string>();

@@ -4,8 +4,7 @@
  *
  * Serves the revisions in `revisions.ts` at one path. `json-rpc.ts` reads a request, and `revisions.ts` checks its
  * revision. A tool call is served by `tool-wire.ts`, and `server.ts` replies to other requests. `tools.ts` selects and
- * names the tools, and `definitions.ts` describes them with the `openapi/` schemas. Loaded only by programs that use
- * it.
+ * names the tools, and `definitions.ts` describes them with the `openapi/` schemas.
  */
 export { createMcp } from "./create-mcp.ts";
 export type { McpOptions, McpStreamLimits, McpToolHints, McpToolOptions } from "./options.ts";

@@ -7,10 +7,7 @@ import { metadataFields, httpStatusOf } from "@plantstore/protocols";
 /** The JSON texts of an object's members, by name. */
 export type JsonMembers = ReadonlyMap<string, string>;
 
-/**
- * A JSON-RPC 2.0 message, with the values that this server uses. Arguments and ids are substrings of the received text,
- * so that no number is converted to a double.
- */
+/** A JSON-RPC 2.0 message. Arguments and ids are substrings of the body, so that no number becomes a double. */
 export interface McpMessage {
   /** The id's JSON text, or `undefined` for a notification. */
   readonly id: string | undefined;
@@ -53,7 +50,6 @@ const errorCodes = {
 /** An error code's name. */
 export type ErrorName = keyof typeof errorCodes;
 
-/** The members in a JSON-RPC error, except its message. */
 interface ErrorMembers {
   readonly code: number;
   readonly data?: JsonValue | undefined;
@@ -69,12 +65,7 @@ export function jsonRpcError(name: ErrorName, message: string, httpStatus: numbe
 /** The content type field for all responses that are not streams. */
 export const jsonFields: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
-/**
- * Responds with a protocol error.
- *
- * @param id - the id's JSON text, or `undefined` if the id could not be read
- * @param fields - further header fields
- */
+/** Responds with a protocol error. `id` is JSON text, or `undefined` if the id could not be read. */
 export function respondWithError(
   exchange: Exchange,
   error: ConnectError,

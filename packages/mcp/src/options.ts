@@ -81,11 +81,7 @@ export interface McpStreamLimits {
 /** 100 messages and 256 KiB fit in a model's context, and clients wait for about a minute. */
 export const streamDefaults: McpStreamLimits = { messagesMax: 100, bytesMax: 256 * 1024, timeoutMs: 60_000 };
 
-/**
- * Returns the limits, with default values for missing limits.
- *
- * @throws TypeError for a limit that is not a positive integer
- */
+/** Completes the limits with defaults. @throws TypeError for a limit that is not a positive integer */
 export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStreamLimits {
   const limitOf = (name: keyof McpStreamLimits): number => {
     const limit = limits[name] ?? streamDefaults[name];

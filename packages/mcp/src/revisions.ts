@@ -6,10 +6,7 @@ import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 /** MCP's stateless revision. Each request contains its revision and its client's capabilities. */
 const statelessRevision = "2026-07-28";
 
-/**
- * The revisions that begin with `initialize`, latest first. All members that this server uses are equal in these
- * revisions.
- */
+/** The revisions that begin with `initialize`, latest first. All members that this server uses are equal in them. */
 export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25", "2025-06-18"];
 
 /** All revisions that this server implements, latest first. */

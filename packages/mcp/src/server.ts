@@ -15,9 +15,7 @@ import { selectTools, type Tool } from "./tools.ts";
 /** Maximum tools in a `tools/list` page. 100 usual definitions have 200 KB. */
 const pageTools = 100;
 
-/**
- * Size in bytes after which a `tools/list` page ends. The size is limited because a client reads a page as one message.
- */
+/** Size in bytes after which a `tools/list` page ends. A client reads a page as one message. */
 const pageBytes = 1024 * 1024;
 
 /** Milliseconds for which clients may keep a tool list. Tools change when a server is deployed. */
@@ -25,18 +23,15 @@ const ttlMs = 300_000;
 
 const capabilities = '"capabilities":{"tools":{}}';
 
-/** The options, with default values for `path` and `stream`. */
 type ServerOptions = McpOptions & { readonly path: string; readonly stream: McpStreamLimits };
 
 /** A gateway's tools, and the replies to messages that call no tool. */
 export class McpServer {
   readonly options: ServerOptions;
   readonly parts: ProtocolParts;
-  /** The tools by name. */
   readonly tools: ReadonlyMap<string, Tool>;
   /** Maximum message size for any tool, in bytes. */
   readonly readMaxBytes: number;
-  /** Writes the error details. */
   readonly writeErrorRecord: ErrorRecordWriter;
   readonly #serverInfo: string;
   /** Created for the first list, because many servers never get a request for a list. */
@@ -51,11 +46,7 @@ export class McpServer {
     this.#serverInfo = JSON.stringify(options.serverInfo ?? { name: "gateway", version: "1" });
   }
 
-  /**
-   * Returns the reply to a message that calls no tool.
-   *
-   * @throws ConnectError for an unknown method or a cursor that is not valid
-   */
+  /** Replies to a message that calls no tool. @throws ConnectError for an unknown method or an invalid cursor */
   reply(message: McpMessage, stateless: boolean, caller: BodyCaller): BodyReply {
     const { id, method, params } = message;
     // Notifications and responses from clients get no response (Streamable HTTP, "Sending Messages").
@@ -87,7 +78,6 @@ export class McpServer {
       return method === "server/discover" ? `${supported},${capabilities}${guide}${cache}` : undefined;
     }
     if (method !== "initialize") return method === "ping" ? "" : undefined;
-    // The reply has the requested revision, or the latest revision if the requested revision is unknown.
     const requested = stringOf(params.get("protocolVersion"));
     const revision = initializedRevisions.find((each) => each === requested) ?? initializedRevisions[0];
     return `"protocolVersion":"${revision}",${capabilities},"serverInfo":${this.#serverInfo}${guide}`;

@@ -45,7 +45,6 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly #call: ToolCall;
   readonly #messages: string[] = [];
   #bytes = 0;
-  /** The progress notifications for a unary call. */
   #progress: UnaryProgress | undefined;
 
   constructor(exchange: Exchange, call: ToolCall) {
@@ -170,11 +169,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     return isJsonObject(this.#call.tool.rpc.method.output) ? text : `{"value":${text}}`;
   }
 
-  /**
-   * Returns a result. An error's result has the code, the message and any details.
-   *
-   * @param structured - the tool's output as JSON text, or `undefined` without an output
-   */
+  /** Returns a result's text. `structured` is the tool's output as JSON text, or `undefined` without an output. */
   #result(structured: string | undefined, error?: ConnectError): string {
     const { server, tool, id, stateless } = this.#call;
     const texts = error === undefined ? [] : [`${codeNames[error.code]}: ${error.rawMessage}`];
@@ -196,9 +191,8 @@ function tooLong(limit: string): ConnectError {
 }
 
 /**
- * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). A 401
- * requires a challenge (RFC 9110 §15.5.2). Without a challenge, another server may have refused this server's
- * credential.
+ * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). Without a
+ * challenge (RFC 9110 §15.5.2), another server may have refused this server's credential.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;
@@ -212,9 +206,8 @@ function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
 }
 
 /**
- * Returns the header that the handler sees. The idempotency key from `_meta` is added unless the header has a key. The
- * field value is a String with the same escapes as in JSON (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header
- * §2.1).
+ * Adds the idempotency key from `_meta` to the request header, unless the header has a key. The field value is a String
+ * with the same escapes as in JSON (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header §2.1).
  */
 function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;

@@ -6,7 +6,6 @@ import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./opti
 /** Maximum characters in a tool name that all major clients accept. */
 const nameLengthMax = 64;
 
-/** Matches the tool names that all major clients accept. */
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** A tool, which calls an RPC. */
@@ -19,8 +18,7 @@ export interface Tool<AnyRpc extends NamedRpc = Rpc> {
 type NamedRpc = Pick<Rpc, "method">;
 
 /**
- * Returns the RPCs' tools, by name, in RPC order. RPCs with client or bidirectional streams are omitted, because a tool
- * has one input.
+ * Returns the tools by name, in RPC order. Client and bidirectional streams are omitted: a tool has one input.
  *
  * @param isIncomplete - whether selectors may match no RPC
  * @throws TypeError for unknown tool options and for a promise; Error for a selector without an RPC, and for a tool

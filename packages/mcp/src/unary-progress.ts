@@ -1,15 +1,10 @@
 import { type Exchange, type HeaderFields, startInterval } from "@plantstore/http";
 import { progressEvent } from "./events.ts";
 
-/**
- * Seconds between a unary call's progress notifications. The notifications show people that the call runs, and prevent
- * timeouts in clients that restart their timer.
- */
+/** Seconds between progress notifications, which prevent timeouts in clients that restart their timer. */
 const everyS = 5;
 
-/**
- * Sends progress notifications while a unary call runs. The first notification begins a response in Server-Sent Events.
- */
+/** Sends progress notifications while a unary call runs. The first one begins a Server-Sent Events response. */
 export class UnaryProgress {
   readonly #exchange: Exchange;
   readonly #token: string;
@@ -18,10 +13,7 @@ export class UnaryProgress {
   #seconds = 0;
   #hasBegun = false;
 
-  /**
-   * @param token - the progress token's JSON text
-   * @param fieldsOf - returns the response's header fields
-   */
+  /** @param token - the progress token's JSON text */
   constructor(exchange: Exchange, token: string, fieldsOf: () => HeaderFields) {
     this.#exchange = exchange;
     this.#token = token;
