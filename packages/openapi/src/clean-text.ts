@@ -1,9 +1,7 @@
 /**
- * Removes control characters and invisible characters from a text for models, and cuts the text to `lengthMax`
- * characters. Invisible characters can hide instructions from the people who review a tool.
- *
- * Descriptions come from definitions, possibly from another server. Removing characters does not make a description
- * trustworthy.
+ * Removes control and invisible characters from a text for models, and cuts it to `lengthMax` characters. Invisible
+ * characters can hide instructions from the people who review a tool. A description from another server stays
+ * untrusted.
  */
 export function cleanText(text: string, lengthMax: number): string {
   const clean = text.toWellFormed().replaceAll(invisible, "");

@@ -4,16 +4,12 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetS
 import { filesOf, openApiOptionsOf } from "@plantstore/protobuf";
 import { runSteps } from "@plantstore/http";
 
-/**
- * A definition's comments by the described element's full name. Examples of full names are `pkg.Message`,
- * `pkg.Message.field`, `pkg.Enum`, `pkg.Enum.VALUE`, `pkg.Service` and `pkg.Service.Method`.
- */
+/** A definition's comments by full name, such as `pkg.Message.field`, `pkg.Enum.VALUE` or `pkg.Service.Method`. */
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments from a FileDescriptorSet with source info. Descriptors in generated code have no comments.
- * `buf build -o definition.binpb` and `protoc --include_source_info --descriptor_set_out` write a FileDescriptorSet
- * with source info.
+ * Reads the comments from a FileDescriptorSet with source info. `buf build -o definition.binpb` and `protoc
+ * --include_source_info --descriptor_set_out` write one. Descriptors in generated code have no comments.
  *
  * @throws Error if the bytes are not a FileDescriptorSet
  */
@@ -57,9 +53,8 @@ export function commentOf(comments: Comments, desc: Commented): string | undefin
   return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
 }
 
-// Returns the full name of the descriptor at a SourceCodeInfo path, if any. A path alternates field numbers and list
-// indexes, from the file down to a descriptor (descriptor.proto). A path may also lead to an element without a full
-// name.
+// Returns the full name of the descriptor at a SourceCodeInfo path, if it has one. A path alternates field numbers and
+// list indexes, from the file down to a descriptor (descriptor.proto).
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const names = file.package === "" ? [] : [file.package];
   let desc: DescMessage = FileDescriptorProtoSchema;

@@ -3,7 +3,7 @@
  *
  * Flow: rules → bindings (rest) → paths → operations → parameters and schemas. Messages and enums become components if
  * a schema refers to them. The document describes the bindings that serve requests, so the document and the server
- * cannot diverge. This module does not depend on sockets. The options describe the server's errors.
+ * cannot diverge.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
@@ -132,10 +132,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   return runSteps(describeServices(services, options));
 }
 
-/**
- * Like {@link createOpenApi}, but works in short event loop turns. A server that describes other servers' services is
- * not blocked. Rejects with the errors that `createOpenApi` throws.
- */
+/** Like {@link createOpenApi}, but works in short event loop turns. Rejects with the errors that it throws. */
 export function createOpenApiAsync(
   services: readonly DescService[],
   options: OpenApiOptions,
@@ -317,7 +314,6 @@ function* closedMessages(bindings: readonly RestBinding[]): Generator<void, Read
 /** Returns message types and the message types of their fields, recursively. Yields once per message. */
 function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
   const found = new Set(messages);
-  // The loop also visits the messages that it adds.
   for (const { fields } of found) {
     for (const { message } of fields) if (message !== undefined) found.add(message);
     yield;

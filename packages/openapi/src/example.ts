@@ -26,11 +26,10 @@ export interface ExampleOptions {
 
 /**
  * Creates an example message as JSON that the gateway accepts. The example has each oneof's first member, one element
- * in each list, no recursive messages, and no field that the path sets. All nested messages together have at most
- * `exampleFieldsMax` fields. If a message has more fields, the example has fewer levels.
+ * in each list, no recursive messages, and no field that the path sets. The depth is reduced until all nested messages
+ * have at most `exampleFieldsMax` fields.
  *
- * @returns `undefined` if a required field has no example, or `"too large"` if the required messages alone have too
- * many fields
+ * @returns `undefined` if a required field has no example; `"too large"` if the required fields exceed the limit
  */
 export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
   const deepest = exampleOfDepth(desc, depthMax, options);
@@ -58,7 +57,6 @@ function exampleOfDepth(
   return nested.isCut || !total.reserve(nested.usedFields) ? "too large" : example;
 }
 
-/** A message's place in an example. */
 interface ExamplePlace {
   readonly nameOf: NameOf;
   readonly nested: Expansion;

@@ -1,8 +1,6 @@
 /**
- * Limits the number of message fields that a document repeats.
- *
- * Query parameters and examples expand nested messages. For example, 20 message types that each have two fields of the
- * next type would become a million parameters. This module counts all expanded fields.
+ * Limits the number of message fields that a document repeats. Query parameters and examples expand nested messages.
+ * For example, 20 types that each have two fields of the next type would become a million parameters.
  */
 
 /** The maximum number of fields in one operation's parameters and inline bodies. Google's APIs need 400 fields. */
@@ -14,10 +12,7 @@ export const exampleFieldsMax = 200;
 /** The maximum number of fields in a component, or values in an enum. Google's largest message has 300 fields. */
 export const componentFieldsMax = 5_000;
 
-/**
- * The maximum number of fields that a document repeats, which limits the document to 30 MB. All Google APIs together
- * need half as many fields.
- */
+/** The maximum number of fields that a document repeats (30 MB). All Google APIs together need half as many. */
 export const documentFieldsMax = 300_000;
 
 /** The note in a document where fields are omitted. */

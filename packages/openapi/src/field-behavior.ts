@@ -15,10 +15,7 @@ function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
   return behaviors.includes(behavior);
 }
 
-/**
- * Returns whether requests must set a field. The field is `required` in proto2, or has the behavior REQUIRED. The
- * members of a oneof are never required.
- */
+/** Returns whether requests must set a field, by proto2 or the behavior REQUIRED. Members of a oneof are optional. */
 export function isRequired(field: DescField): boolean {
   if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;
   return isRequiredField(field) || hasBehavior(field, FieldBehavior.REQUIRED);

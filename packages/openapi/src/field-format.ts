@@ -27,8 +27,7 @@ const formatsOf = new WeakMap<DescField, FieldFormat | undefined>();
 
 /**
  * Returns the format that `google.api.field_info` declares for a field's text, or for each element's text, if any. The
- * gateway does not check the format. The option is found by extension number, because a definition may import another
- * copy of the option's generated code.
+ * gateway does not check the format. The option is found by extension number, as in `field-behavior.ts`.
  */
 export function fieldFormatOf(field: DescField): FieldFormat | undefined {
   if (field.proto.options === undefined || !isText(field)) return undefined;

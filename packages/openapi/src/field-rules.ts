@@ -12,7 +12,7 @@ export interface FieldRules {
    * example is found for the field's rules, and `undefined` for a field without rules.
    */
   exampleOf(field: DescField): readonly (string | number | boolean)[] | undefined;
-  /** Returns whether the server accepts a message, to check examples. */
+  /** Returns whether the server accepts an example message. */
   accepts(type: DescMessage, json: JsonObject): boolean;
 }
 

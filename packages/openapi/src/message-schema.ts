@@ -98,10 +98,7 @@ function isNameShown(name: string): boolean {
   return name.length <= nameLengthMax && cleanText(name, nameLengthMax) === name;
 }
 
-/**
- * Adapts a schema to one direction. Omits fields that only the other direction sets. An output schema also allows
- * unknown enum values, infinite numbers and missing required fields, because a handler may return them.
- */
+/** Adapts a schema to one direction. Output schemas allow unknown enum values, infinities and missing fields. */
 function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
   // The range replaces the format `int32`, which is omitted.
   const refined: Record<string, JsonValue> =

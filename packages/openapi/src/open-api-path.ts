@@ -21,11 +21,10 @@ export interface OpenApiPath {
 /**
  * Converts a path template to OpenAPI's syntax. In OpenAPI, each path parameter is one segment.
  *
- * In a variable with several segments, a wildcard gets the name of the literal before the wildcard, as in AIP-122. For
- * example, `{name=shelves/*}` becomes `shelves/{shelf}`. Without a literal before it, a wildcard gets a number, as in
- * `{name_1}` and `{name_2}`. A wildcard outside a variable becomes `{segment_1}`. `**` becomes one parameter, because
- * OpenAPI 3.1 cannot express several segments. Dots in a field path become `_`, because generators convert names to
- * their languages' identifiers.
+ * In a variable with several segments, a wildcard gets the name of the literal before it, as in AIP-122. For example,
+ * `{name=shelves/*}` becomes `shelves/{shelf}`. Without a literal, it gets a number, as in `{name_1}`. A wildcard
+ * outside a variable becomes `{segment_1}`. `**` becomes one parameter, because OpenAPI 3.1 cannot express several
+ * segments. Dots in a field path become `_`, because generators convert names to identifiers.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
   const variableAt = (at: number): TemplateVariable | undefined =>
@@ -77,10 +76,7 @@ function hasParts({ start, end }: TemplateVariable): boolean {
 // Matches the name of a collection (AIP-122), such as `cryptoKeys`.
 const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
-/**
- * Returns the English singular form of a collection's name in snake_case. Examples of collections are `policies`,
- * `addresses`, `shelves` and `topics`. Returns `undefined` for a literal that is not a collection's name.
- */
+/** Returns a collection's singular form in snake_case, or `undefined` for a literal that is not a collection's name. */
 function memberOf(literal: string): string | undefined {
   if (!collection.test(literal)) return undefined;
   const name = literal

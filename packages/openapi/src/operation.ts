@@ -95,8 +95,7 @@ function describeRpc(
   return { procedure, path, ...(body !== "" && { body }), ...(tool !== undefined && { tool }) };
 }
 
-// Escapes a JSON name for a path template. A JSON name may contain any character, including the template's syntax
-// characters.
+// Escapes a JSON name, which may contain any character, for a path template.
 function escapeName(name: string): string {
   return encodeURIComponent(name).replaceAll(".", "%2E");
 }
@@ -194,10 +193,7 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
   return { itemSchema };
 }
 
-/**
- * Returns the schema for a Server-Sent Event. OpenAPI 3.2 describes an event as an object. An event without a name
- * contains a message in `data`.
- */
+/** Returns a Server-Sent Event's schema. In OpenAPI 3.2, an event is an object with the message in `data`. */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
   const namedEvents: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };
@@ -214,8 +210,7 @@ function eventOf(schema: OpenApiSchema): OpenApiSchema {
 
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
-// Returns an operation's summary and description. The summary and the description are never empty, because linters
-// report empty ones.
+// Returns an operation's summary and description. Neither is empty, because linters report empty ones.
 function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
   const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
   const options = openApiOptionsOf(method);

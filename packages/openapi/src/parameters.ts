@@ -47,11 +47,9 @@ export interface QueryOptions {
 }
 
 /**
- * Describes a message's query parameters. Each field with a text form is a parameter, and a nested field's parameter
- * has a dotted path as its name. Omitted are fields that the path or the body sets, fields that only responses set, and
- * fields with ambiguous names.
- *
- * The fields of a message that contains itself are listed once, although the query accepts deeper paths.
+ * Describes a message's query parameters. A nested field's parameter has a dotted path as its name. Fields that the
+ * path or the body sets, fields that only responses set, and fields with ambiguous names are omitted. Recursive fields
+ * are listed once, although the query accepts deeper paths.
  */
 export function describeQuery(
   input: DescMessage,
@@ -67,8 +65,7 @@ export function describeQuery(
     isRequired: true,
     parameters: [],
   };
-  // The search is breadth-first, so that the deepest fields are omitted if the budget is exceeded. The loop also visits
-  // the places that it adds.
+  // The search is breadth-first, so that the deepest fields are omitted if the budget is exceeded.
   const places = [first];
   for (const place of places) {
     for (const field of place.message.fields) {
@@ -133,7 +130,6 @@ function describeInQuery(
   };
 }
 
-/** Returns whether splitting a parameter's name at dots results in these names. */
 function isSplitInto(name: string, names: readonly string[]): boolean {
   return name.split(".").every((each, at) => each === names[at]);
 }

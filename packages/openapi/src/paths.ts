@@ -8,7 +8,6 @@ import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";
 /** Called for a binding that the document cannot describe. */
 export type OnOmitted = (binding: RestBinding, reason: string) => void;
 
-/** One path's operations by HTTP method. */
 type Operations = Map<string, OpenApiOperation>;
 
 /**
@@ -38,8 +37,7 @@ export function* describePaths(
       continue;
     }
     const openApiPath = toOpenApiPath(binding.template);
-    // A path that differs from an earlier path only in parameter names gets the earlier path's names. Requests do not
-    // contain parameter names, so callers see no difference.
+    // A path that differs only in parameter names gets the earlier path's names. Requests do not contain these names.
     const shape = shapeOf(openApiPath.path);
     const { path, parameters: named } = byShape.get(shape) ?? openApiPath;
     byShape.set(shape, { path, parameters: named });
@@ -86,7 +84,6 @@ const openApiMethods: Readonly<Record<OpenApiVersion, Members>> = {
 /** The methods for requests without a body (RFC 9110 §9.3.1, §9.3.2, §9.3.8). */
 const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
 
-/** Returns the methods under which a binding for every method is described. */
 function methodsOfAny({ pattern }: RestBinding, members: Members): readonly string[] {
   return [...members.keys()].filter((method) => pattern.body === "" || !withoutBody.has(method));
 }

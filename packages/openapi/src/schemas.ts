@@ -25,10 +25,7 @@ export interface SchemaOptions {
   readonly closed: Pick<ReadonlySet<DescMessage>, "has">;
   /** The field rules that the server checks. */
   readonly rules?: FieldRules | undefined;
-  /**
-   * The budget for the fields in all messages and the values in all enums. By default, only each component has a
-   * budget.
-   */
+  /** The budget for fields in messages and values in enums. By default, each component has a separate budget. */
   readonly total?: Expansion;
   /** Whether messages have examples. Default true. */
   readonly hasExamples?: boolean;
@@ -37,9 +34,8 @@ export interface SchemaOptions {
 }
 
 /**
- * Creates a document's schemas, and collects the schemas for the messages and enums to which other schemas refer.
- *
- * A schema has the type's name without the package. If an earlier type has the same name, the package is included.
+ * Creates a document's schemas, and collects the messages and enums to which they refer. A schema has the type's name.
+ * The name includes the package only if an earlier type has the same short name.
  */
 export class Schemas {
   readonly #options: SchemaOptions;
@@ -54,9 +50,7 @@ export class Schemas {
     this.#options = options;
   }
 
-  /**
-   * Describes all components to which a schema refers, and returns the components by name. Yields once per component.
-   */
+  /** Describes the components to which schemas refer, by name. Yields once per component. */
   *components(): Generator<void, Readonly<Record<string, OpenApiSchema>>> {
     // The loop also visits the components that it adds.
     for (const { name, describe } of this.#referencedSchemas) {
@@ -71,11 +65,7 @@ export class Schemas {
     return this.#ofMessage(desc, "json");
   }
 
-  /**
-   * Returns a reference to a message's schema in which all fields are required, such as an error record's schema.
-   *
-   * @param notes - keywords to add to field schemas, by the field's proto name
-   */
+  /** Returns a reference to a message's schema with all fields required. `notes` adds keywords by proto field name. */
   ofRecord(desc: DescMessage, notes: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
     return this.#referenceTo(desc, () => ({
       type: "object",
@@ -87,21 +77,13 @@ export class Schemas {
     }));
   }
 
-  /**
-   * Adds a schema for something other than a message, and returns a reference to it.
-   *
-   * @param name - the schema's name, which must differ from all message names
-   */
+  /** Adds a schema with a name that no message has, and returns a reference to it. */
   ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
     return { $ref: this.#options.referencePrefix + name };
   }
 
-  /**
-   * Returns a message's object schema.
-   *
-   * @param bound - the fields that the path sets, which are omitted, and the operation's budget for the other fields
-   */
+  /** Returns a message's object schema, without the fields in `bound` that the path sets. */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const { total, hasExamples = true, isNameShown } = this.#options;
     const expansion = bound?.expansion ?? new Expansion(componentFieldsMax, total);
@@ -126,8 +108,7 @@ export class Schemas {
     };
   }
 
-  // Returns the keyword that refuses unknown fields. Returns no keyword if a message may have proto2 extensions, or if
-  // the body may repeat path fields.
+  // A message with proto2 extensions, or a body that may repeat path fields, does not refuse unknown fields.
   #close(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const isOpen = desc.proto.extensionRange.length > 0 || (bound !== undefined && bound.mayRepeat);
     return this.#options.closed.has(desc) && !isOpen ? { additionalProperties: false } : {};
@@ -149,7 +130,6 @@ export class Schemas {
     return rules.accepts(desc, smallest) ? { examples: [smallest] } : {};
   }
 
-  /** Returns whether requests must set a field. */
   isRequired(field: DescField): boolean {
     return isRequired(field) || (!isOutputOnly(field) && this.#options.rules?.isRequired(field) === true);
   }
@@ -213,8 +193,7 @@ export class Schemas {
     return exclusions.length === 0 ? {} : { dependentSchemas: Object.fromEntries(exclusions) };
   }
 
-  // A component describes a message in both requests and responses. A required field that responses may omit is
-  // therefore not required in the schema.
+  // A component describes requests and responses, so a field that responses may omit is not required.
   #isAlwaysSet(field: DescField): boolean {
     const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
     return this.isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
@@ -291,8 +270,7 @@ export class Schemas {
     };
   }
 
-  // An enum's description includes the comments of the enum's values, because JSON Schema has no keyword for a value's
-  // comment.
+  // The description includes the values' comments, because JSON Schema has no keyword for them.
   #describeEnum(desc: DescEnum): OpenApiSchema {
     const values = desc.values.flatMap((value) => {
       const comment = this.commentOf(value);

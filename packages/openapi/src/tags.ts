@@ -29,8 +29,7 @@ export class Tags {
     return [...tags, ...[...unused].map((name) => ({ name, description: `The operations with the tag \`${name}\`.` }))];
   }
 
-  // Returns the name in a service's option `openapiv2_tag`, or else the service's name. If the short name is ambiguous,
-  // returns the full name.
+  // A short name that several services have is ambiguous, so the full name replaces it.
   #nameOf(service: DescService): string {
     const { name, typeName } = service;
     return openApiOptionsOf(service).name || (this.#byName.get(name)?.length === 1 ? name : typeName);

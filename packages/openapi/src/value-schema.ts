@@ -10,16 +10,12 @@ import {
   urlFieldMaskPattern,
 } from "./text-patterns.ts";
 
-/**
- * Whether a value appears in JSON or in a parameter. A 64-bit integer is a string in JSON. In a parameter, a 64-bit
- * integer is described as an integer, because all parameter values are text.
- */
+/** A value's place. A 64-bit integer is a string in JSON, but an integer in a parameter, where all values are text. */
 export type ValuePlace = "json" | "parameter";
 
 /**
- * Returns the schema for a scalar in the proto3 JSON mapping. Formats come from the OpenAPI format registry.
- *
- * @param int64Numbers - whether a 64-bit integer in JSON is a number if a double can represent it exactly
+ * Returns the schema for a scalar in the proto3 JSON mapping. Formats come from the OpenAPI format registry. With
+ * `int64Numbers`, a 64-bit integer in JSON is a number if a double can represent it exactly.
  */
 export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbers: boolean): OpenApiSchema {
   const range = integerRangeOf(scalar);
