@@ -6,10 +6,7 @@ import type { ResourceMetadata } from "./protected-resource.ts";
 export interface BearerAuthOptions {
   /** The protection space, sent in challenges (RFC 9110 §11.5). */
   readonly realm: string;
-  /**
-   * Returns the scope or scopes that a procedure requires, or `undefined` for no scope. A token must have all returned
-   * scopes. The function is called once per procedure.
-   */
+  /** Returns the scope or scopes that a token needs for a procedure, if any. Called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | readonly string[] | undefined) | undefined;
   /**
    * All the server's services, whose RPCs require the scopes in the RPC option `plantstore.auth.v1.required_scopes`.
@@ -20,10 +17,7 @@ export interface BearerAuthOptions {
   readonly services?: readonly DescService[] | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
   readonly open?: readonly string[] | undefined;
-  /**
-   * The protected resource metadata (RFC 9728), as the `createResourceMetadata` result or a document's URL. Challenges
-   * contain the URL.
-   */
+  /** The `createResourceMetadata` result or the URL of a metadata document (RFC 9728). Challenges contain the URL. */
   readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
 }
 

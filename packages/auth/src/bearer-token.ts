@@ -9,16 +9,11 @@ export interface BearerProblem {
   readonly kind: "missing" | "other-scheme" | "malformed";
 }
 
-/**
- * Maximum length of an accepted token, in characters. Tokens are ASCII, so the limit in bytes is the same.
- *
- * Signed tokens with many group claims reach 4 KiB. Hashing tokens longer than 8 KiB would only cost time.
- */
+/** Maximum characters (ASCII) in an accepted token. Signed tokens with many group claims reach 4 KiB. */
 export const tokenLimitChars: number = 8 * 1024;
 
 // credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). The pattern is anchored, so that duplicate headers, which
-// arrive joined by ", ", are malformed. Only spaces are allowed before the token (RFC 9110 §11.4). `trim()` would also
-// remove tabs and no-break spaces (in Latin-1 field values).
+// arrive joined by commas, are malformed. Only spaces may precede the token (RFC 9110 §11.4).
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 // Matches any value with the bearer scheme, even if its token is malformed. `Bearertoken` is a different scheme.
@@ -31,10 +26,9 @@ const malformedToken: BearerProblem = { kind: "malformed" };
 /**
  * Reads the bearer token from an `Authorization` header's value. Never throws.
  *
- * Checks the syntax only. A `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
- * distinguished because their challenges differ. Only the challenge for invalid credentials has `error="invalid_token"`
- * (RFC 6750 §3.1). Without `invalid_token`, a client may retry forever. A token longer than {@link tokenLimitChars} is
- * malformed.
+ * Checks only the syntax and the length, at most {@link tokenLimitChars}. Missing and invalid credentials are
+ * distinguished because only the challenge for invalid ones has `error="invalid_token"` (RFC 6750 §3.1). Without that
+ * error, a client may retry forever.
  *
  * @example
  * ```ts

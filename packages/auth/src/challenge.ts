@@ -38,8 +38,7 @@ export function formatChallenge(challenge: Challenge): string {
   return `Bearer ${formatted.join(", ")}`;
 }
 
-// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. The function rejects obs-text and HTAB,
-// because recipients disagree on the obs-text charset and on HTAB folding.
+// RFC 9110 §5.6.4: quoted-string. obs-text and HTAB are rejected, because recipients disagree on charset and folding.
 function toQuotedString(name: string, value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
     throw new RangeError(`${name} must be printable ASCII, got ${JSON.stringify(value)}`);

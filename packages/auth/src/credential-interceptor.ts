@@ -8,32 +8,23 @@ export interface CredentialChecks {
   /** Returns whether a procedure may be called without a credential. */
   isOpen(procedure: string): boolean;
   /**
-   * Returns the principal for an `Authorization` field value. If the credential is refused, throws the error or rejects
-   * with the error.
+   * Returns the principal for an `Authorization` field value. Throws the error of a refusal, or rejects with it.
    *
    * @param connection - the connection that sent the field. The last parsed credential is cached per connection
    * @param url - the URL or request path, which determines the metadata document in the challenge
    */
   authenticate(authorization: string | null, connection?: object, url?: string): Principal | Promise<Principal>;
-  /**
-   * Throws `PermissionDenied` if the principal lacks the scope that the procedure requires.
-   *
-   * @param url - the URL or request path, which determines the metadata document in the challenge
-   */
+  /** Throws `PermissionDenied` if the principal lacks a scope of the procedure. `url` is as in `authenticate`. */
   authorize(principal: Principal, procedure: string, url?: string): void;
 }
 
 /**
  * Creates a Connect interceptor that checks every call's `Authorization: Bearer <token>` (RFC 6750 §2.1). Calls to open
- * procedures, such as health checks, are not checked.
+ * procedures, such as health checks, are not checked. The principal is stored under `principalKey` for the handler.
+ * `createCredentialErrors` creates the errors.
  *
- * The interceptor stores the principal under `principalKey` for the handler. A call with a missing, malformed or
- * invalid token fails with `Unauthenticated`. A call whose token lacks the required scope fails with
- * `PermissionDenied`. Errors with either code have a challenge in `www-authenticate`. If the token cannot be verified
- * at the moment, the call fails with `Unavailable` and `retry-after`.
- *
- * The interceptor works in any Connect server. In the gateway, the same `BearerAuth`'s `admit` verifies the token and
- * the scope before the message is read, and the interceptor only checks the scope again.
+ * In the gateway, `admit` verifies the token and the scope before the message is read, and the interceptor only checks
+ * the scope again.
  *
  * @param requireDefined - throws if an RPC's scopes are not known
  */

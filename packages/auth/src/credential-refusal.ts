@@ -15,10 +15,7 @@ export type RefusalKind =
   | "insufficient-scope"
   | "unavailable";
 
-/**
- * The reason why a credential was refused, for the audit log. The refusal is the `cause` of the response's error, and
- * is never sent to the client.
- */
+/** Why a credential was refused, for the audit log: the `cause` of the response's error, never sent to the client. */
 export class CredentialRefusal {
   readonly kind: RefusalKind;
   readonly reason: string;
@@ -48,9 +45,8 @@ export interface CredentialErrors {
  * Returns the functions that create a realm's errors, each with its code, message and challenge.
  *
  * The messages state *that* a token is invalid, has expired or lacks a scope, so that a client knows whether to obtain
- * another token. The messages never state why, because the reason would help an attacker who guesses tokens. Challenges
- * are formatted once, because anyone can trigger refusals, which must be cheap. Each call gets a new error, because
- * Connect writes to the error's metadata.
+ * another token. They never state why, which would help an attacker who guesses tokens. Challenges are formatted once,
+ * because anyone can trigger refusals. Each call gets a new error, because Connect writes to its metadata.
  *
  * @throws RangeError when the realm or the URL is not printable ASCII
  */
@@ -99,7 +95,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
 
 function verificationUnavailable(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
   const cause = new CredentialRefusal("unavailable", problem.reason);
-  // The value is a number of seconds (RFC 9110 §10.2.3).
+  // In seconds (RFC 9110 §10.2.3).
   const header = { "retry-after": String(problem.retryAfterS) };
   return refusal(
     "ERR_VERIFICATION_UNAVAILABLE",

@@ -17,10 +17,9 @@ export type FetchedText = ParseResult<string> & { readonly httpStatus?: number }
 export const providerResponseLimitBytes: number = 512 * 1024;
 
 /**
- * Sends a request to an identity provider and returns the response body. Never throws.
- *
- * Any status other than 200 is a problem. Redirects are not followed, because only the configured URL was checked to be
- * safe. A problem contains the URL and the reason, never the request's content.
+ * Sends a request to an identity provider and returns the response body. Never throws. Any status other than 200 is a
+ * problem. Redirects are not followed, because only the configured URL was checked to be safe. A problem contains the
+ * URL and the reason, never the request's content.
  */
 export async function fetchText({ url, header, form, signal }: ProviderRequest): Promise<FetchedText> {
   try {
@@ -63,8 +62,7 @@ export function withoutQuery(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }
 
-// undici's message is "fetch failed". The error's `cause` has the actual reason, such as ECONNREFUSED or an invalid
-// certificate.
+// undici's message is "fetch failed". The `cause` has the reason, such as ECONNREFUSED or an invalid certificate.
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

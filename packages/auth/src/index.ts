@@ -3,7 +3,6 @@
  *
  * `readBearerToken` checks the syntax, and a `TokenVerifier` returns a token's principal. `createBearerAuth` stores the
  * principal under `principalKey` for the handler, or turns a failure into the response that the standards prescribe.
- * Verifiers get the token, not the request. The module imports only types and option checks from the gateway.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
 export type { BearerAuthOptions } from "./bearer-auth-options.ts";

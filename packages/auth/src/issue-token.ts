@@ -43,10 +43,8 @@ export interface IssuedToken {
 }
 
 /**
- * Creates a random 256-bit token. If a file is given, adds the token's line to the file.
- *
- * If the request or the file is invalid, returns the problems and creates no token. Rejects with a TypeError for
- * unknown properties.
+ * Creates a random 256-bit token, and adds its line to the file, if one is given. Returns the problems of an invalid
+ * request or file, and creates no token. Rejects with a TypeError for unknown properties.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {
   refuseUnknownOptions(request, tokenRequestNames, "issueToken");

@@ -6,24 +6,18 @@ import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
 /** Options for {@link limitRates}. */
 export interface CallRates {
-  /**
-   * Maximum number of calls per second by each principal, from all addresses together. A burst may have as many calls.
-   * By default, the rate is unlimited.
-   */
+  /** Maximum calls per second by each principal, from all addresses; a burst may have as many. Unlimited by default. */
   readonly perPrincipal?: number | undefined;
-  /**
-   * Maximum number of calls per second from each IPv4 address or IPv6 /64 network. A burst may have as many calls. By
-   * default, the rate is unlimited.
-   */
+  /** Maximum calls per second from each IPv4 address or IPv6 /64; a burst may have as many. Unlimited by default. */
   readonly perAddress?: number | undefined;
 }
 
 const callRatesNames: OptionNames<CallRates> = { perPrincipal: true, perAddress: true };
 
 /**
- * Returns an `admit` that also limits each address's and each principal's call rate. Without limits, returns `admit`
- * itself. An address's rate is checked before the credential. A rate below 1 allows one call in several seconds. Health
- * checks are not limited.
+ * Returns an `admit` that also limits the call rate of each address, before the credential is checked, and of each
+ * principal. Without limits, returns `admit` itself. A rate below 1 allows one call in several seconds. Health checks
+ * are not limited.
  *
  * @throws TypeError for unknown options
  */
@@ -34,8 +28,7 @@ export function limitRates(admit: Admit, rates: CallRates): Admit {
   if (addressLimit === undefined && principalLimit === undefined) return admit;
   return (request) => {
     if (request.procedure?.startsWith(`/${Health.typeName}/`) === true) return admit(request);
-    // The address is checked first, so that a client with a thousand wrong tokens does not cause a thousand
-    // verifications.
+    // The address is checked first, so that a thousand wrong tokens do not cause a thousand verifications.
     addressLimit?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
     if (principalLimit === undefined) return admitted;
@@ -56,7 +49,6 @@ function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | 
 
 function takeOfPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
   const principal = contextValues.get(principalKey);
-  // The key includes the issuer, because two issuers may have the same subject. Neither issuers nor subjects contain a
-  // line break.
+  // Two issuers may have the same subject. Neither issuers nor subjects contain a line break.
   if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);
 }

@@ -1,7 +1,4 @@
-/**
- * Returns a problem with a name in `open`, or `undefined` if a service or an RPC can have the name. Any other name
- * would match nothing, and the RPC would need a credential.
- */
+/** Returns the problem with a name in `open` that no service or RPC can have. The name would match nothing. */
 export function openOptionProblem(name: unknown): string | undefined {
   if (typeof name === "string" && validName.test(name)) return undefined;
   const got = typeof name === "string" ? JSON.stringify(name) : typeof name;

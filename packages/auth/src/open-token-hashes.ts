@@ -5,7 +5,6 @@ import { parseTokenHashes } from "./token-hashes.ts";
 import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
-/** Options for {@link openTokenHashes}. */
 interface TokenHashesOptions {
   /** Returns why a well-formed scope in the file is rejected, or `undefined` to accept the scope. */
   readonly scopeProblem?: ScopeProblem | undefined;
@@ -15,10 +14,8 @@ interface TokenHashesOptions {
 
 /**
  * Opens a verifier for a file of token hashes, and watches the file. Added and removed lines take effect within a
- * second.
- *
- * Returns the problems if the first content is invalid. If the file becomes invalid later, its problems are logged, and
- * the previous tokens stay valid.
+ * second. Returns the problems if the first content is invalid. Later problems are logged, and the previous tokens stay
+ * valid.
  */
 export async function openTokenHashes(
   path: string,
@@ -36,8 +33,7 @@ export async function openTokenHashes(
       if (tokens.kind === "problems") return tokens;
       // No cache stores outcomes for tokens in the file, so removing a line revokes its token immediately.
       verifier.replace(tokens.value);
-      // An empty file is valid, because the last token may be revoked. The warning is for a file that was truncated by
-      // mistake.
+      // An empty file is valid, because the last token may be revoked, but it may have been truncated by mistake.
       if (tokens.value.length === 0)
         log.warn({ path }, "file of token hashes is empty; none of its tokens is accepted");
       return parsed({ tokens: tokens.value.length });

@@ -81,10 +81,8 @@ const tokenSourcesNames: OptionNames<TokenSources> = {
 };
 
 /**
- * Opens a verifier for all configured sources, or returns all their problems.
- *
- * The verifier tries the cheapest source first. The caller closes the verifier, and calls `reload` on SIGHUP. Rejects
- * with a TypeError for unknown options.
+ * Opens a verifier for all configured sources, or returns all their problems. The verifier tries the cheapest source
+ * first. The caller closes the verifier, and calls `reload` on SIGHUP. Rejects with a TypeError for unknown options.
  */
 export async function openTokenVerifier(sources: TokenSources, log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
   refuseUnknownOptions(sources, tokenSourcesNames, "openTokenVerifier");

@@ -5,27 +5,19 @@ export interface ExpiringOutcome {
   readonly outcome: TokenOutcome;
   /** When the outcome expires, in milliseconds by the clock that the cache's caller uses. */
   readonly untilMs: number;
-  /**
-   * When the outcome was determined, by the same clock as `untilMs`. Set if the cache uses a clock that can be set
-   * back. A cached outcome is not used while the clock shows an earlier time than `fromMs`.
-   */
+  /** When the outcome was determined, for a clock that can be set back. The outcome is not used before `fromMs`. */
   readonly fromMs?: number;
 }
 
-/**
- * Maximum number of valid tokens per cache generation. 10,000 tokens take about 5 MB, and suffice for a busy day's
- * callers.
- */
+/** Maximum valid tokens per cache generation. 10,000 take about 5 MB, and suffice for a busy day's callers. */
 const validTokensMax = 10_000;
 
 /** Maximum number of rejected tokens per cache generation. 1,000 suffice for clients that repeat a token. */
 const rejectedTokensMax = 1_000;
 
 /**
- * Caches the outcome for each token by the token's digest. The tokens themselves are not stored.
- *
- * Rejected tokens are stored separately, so that many rejected tokens cannot evict valid tokens. Concurrent calls for
- * the same token share one verification.
+ * Caches the outcome for each token by the token's digest. The tokens themselves are not stored. Rejected tokens are
+ * stored separately, so that they cannot evict valid ones. Concurrent calls for the same token share one verification.
  */
 export class OutcomeCache<K extends ExpiringOutcome> {
   readonly #valid = new Generations<K>(validTokensMax);
@@ -58,10 +50,9 @@ export class OutcomeCache<K extends ExpiringOutcome> {
 /**
  * A map with at most `2 * limit` values, which evicts values that were not used recently.
  *
- * A value that is used moves to the young generation. When the young generation is full, it becomes the old generation,
- * and the previous old generation is dropped. A cache hit usually costs one lookup, and eviction has no cost per value.
- * In a single map, deleting the first entry each time would be slow, because each search for the first entry has to
- * skip the deleted entries' holes.
+ * A value that is used moves to the young generation. When that is full, it becomes the old generation, and the
+ * previous old generation is dropped. A cache hit usually costs one lookup. In a single map, deleting the first entry
+ * each time would be slow, because each search for it has to skip the deleted entries' holes.
  */
 class Generations<V> {
   readonly #limit: number;

@@ -13,9 +13,7 @@ export function toStaticToken(name: string, token: string): StaticToken {
 
 /**
  * Parses plain tokens from an array, or from a string separated by commas, as in the environment variable for
- * development.
- *
- * Spaces around a token are ignored. The tokens are named `token-1`, `token-2` … by position.
+ * development. Spaces around a token are ignored. The tokens are named `token-1`, `token-2` … by position.
  */
 export function parsePlainTokens(given: string | readonly string[]): ParseResult<readonly StaticToken[]> {
   const texts = typeof given === "string" ? given.split(",") : given;

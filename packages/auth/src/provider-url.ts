@@ -1,10 +1,9 @@
 import { isLoopback, notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 
 /**
- * Parses an identity provider's URL.
- *
- * The URL must be `https`, because anyone who can modify a key set can forge tokens. Plain `http` is allowed only for
- * loopback addresses, such as for a sidecar or in a test. A user name or password is rejected, because URLs are logged.
+ * Parses an identity provider's URL, which must be `https`, because anyone who can modify a key set can forge tokens.
+ * Plain `http` is allowed for loopback addresses, such as for a sidecar or in a test. A user name or password is
+ * rejected, because URLs are logged.
  */
 export function parseProviderUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);

@@ -4,15 +4,9 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 
 /** Options for {@link createRateLimit}. */
 export interface RateLimitOptions {
-  /**
-   * The limit's name in messages and header fields. Must be printable ASCII without quotation marks, as in an
-   * sf-string.
-   */
+  /** The limit's name in messages and header fields: printable ASCII without quotation marks (sf-string). */
   readonly name: string;
-  /**
-   * Maximum number of calls per second for each key. A burst may have as many calls. A rate below 1 allows one call in
-   * several seconds.
-   */
+  /** Maximum calls per second for each key, also in a burst. A rate below 1 allows one call in several seconds. */
   readonly callsPerSecond: number;
   /** The clock, in milliseconds. Defaults to `performance.now()`. */
   readonly nowMs?: () => number;
@@ -22,27 +16,18 @@ const rateLimitOptionNames: OptionNames<RateLimitOptions> = { name: required, ca
 
 /** A rate limit with a separate token bucket for each key. */
 export interface RateLimit {
-  /**
-   * Takes one call from a key's bucket.
-   *
-   * @throws ConnectError `ResourceExhausted` with `Retry-After` and `RateLimit` fields when the bucket is empty
-   */
+  /** Takes a call from a bucket. @throws ConnectError `ResourceExhausted` with `Retry-After` if the bucket is empty */
   take(key: string): void;
 }
 
-/**
- * Maximum number of keys in memory, which take about 10 MiB. Above 100,000 keys, the least recently used key is
- * evicted. The eviction has no effect if the key's bucket is full again.
- */
+/** Maximum keys in memory (10 MiB). Evicting the least recently used key has no effect if its bucket is full again. */
 const rateLimitKeysMax = 100_000;
 
 const secondMs = 1000;
 
 /**
- * Creates a rate limit with a token bucket for each key. A bucket holds one second's calls and refills continuously.
- *
- * A bucket is stored as the time when it will be full again (the generic cell rate algorithm in ITU-T I.371), so no
- * timer is needed.
+ * Creates a rate limit with a token bucket for each key. A bucket holds one second's calls and refills continuously. A
+ * bucket is stored as the time when it will be full again (the generic cell rate algorithm in ITU-T I.371).
  *
  * @throws TypeError for unknown options
  */

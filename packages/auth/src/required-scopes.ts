@@ -3,10 +3,7 @@ import type { DescMethod, DescService, UnknownField } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { withCode } from "@plantstore/http";
 
-/**
- * The field number of the extension `plantstore.auth.v1.required_scopes`, which `proto/` declares. The option is looked
- * up by this number, because descriptors may lack the imported file.
- */
+/** The field number of the extension `plantstore.auth.v1.required_scopes`. Descriptors may lack the imported file. */
 const extensionNumber = 57386;
 
 /** The field number of `RequiredScopes.scopes`. */
@@ -36,9 +33,7 @@ export function requiredScopesOf({ proto: { options }, parent, name }: DescMetho
   );
 }
 
-/**
- * Reads a `RequiredScopes`. Returns `undefined` for any other value or an unknown field, which could restrict the RPC.
- */
+/** Reads a `RequiredScopes`. Returns `undefined` for other values and unknown fields, which could restrict the RPC. */
 function readScopes({ wireType, data }: UnknownField): readonly string[] | undefined {
   if (wireType !== WireType.LengthDelimited) return undefined;
   const scopes: string[] = [];

@@ -5,18 +5,13 @@ import type { BearerAuthOptions } from "./bearer-auth-options.ts";
 import { openOptionProblem } from "./open-names.ts";
 import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./required-scopes.ts";
 
-/** The options that determine what procedures require. */
 type RequirementOptions = Pick<BearerAuthOptions, "requiredScope" | "services" | "open">;
 
 /** The credential and scopes that each procedure requires. */
 export interface Requirements {
   /** Returns whether a procedure needs no credential. */
   isOpen(this: void, procedure: string): boolean;
-  /**
-   * Returns the scopes that a token for a procedure must have.
-   *
-   * @throws TypeError if `services` is given without the procedure
-   */
+  /** Returns the scopes that a token needs. @throws TypeError if `services` is given without the procedure */
   scopesOf(this: void, procedure: string): readonly string[];
   /**
    * Checks that a served RPC requires the same scopes as the RPC in `services`. Services without the option
@@ -27,7 +22,6 @@ export interface Requirements {
   requireDefined(this: void, method: DescMethod): void;
 }
 
-/** The credential and scopes that one procedure requires. */
 interface Requirement {
   readonly isOpen: boolean;
   /** The scopes that a token must have, or `undefined` if `services` is given without the procedure. */

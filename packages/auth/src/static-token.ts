@@ -30,9 +30,8 @@ export interface StaticTokenVerifier extends TokenVerifier {
 
 /**
  * Creates a synchronous verifier for a set of tokens. Finding a token takes 0.1 µs, regardless of the set's size.
- *
- * Tokens are looked up by their SHA-256, so the lookup time reveals nothing. An attacker cannot choose a token with a
- * digest that resembles a valid token's digest.
+ * Tokens are looked up by their SHA-256, so the lookup time reveals nothing: an attacker cannot choose a token by its
+ * digest.
  *
  * @param tokenPrefix - the prefix of static tokens. Mistyped tokens with this prefix are detected by their checksum
  */

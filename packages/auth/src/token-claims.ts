@@ -1,8 +1,4 @@
-/**
- * The tolerated clock skew between issuer and server, in seconds.
- *
- * NTP keeps clocks within a second of each other. 30 seconds also cover a virtual machine that was just resumed.
- */
+/** The tolerated clock skew between issuer and server, in seconds: enough for a virtual machine that just resumed. */
 export const clockSkewS = 30;
 
 /** Maximum length of a subject, in characters (OpenID Connect Core §2). Logs and deletion records contain subjects. */
@@ -13,10 +9,7 @@ export function isSubject(claim: unknown): claim is string {
   return typeof claim === "string" && claim !== "" && claim.length <= subjectMaxChars;
 }
 
-/**
- * Reads a token's scopes from a string separated by spaces or from an array. `scope` in RFC 8693 §4.2 and Entra's `scp`
- * are strings, and Okta's `scp` is an array.
- */
+/** Reads a token's scopes. `scope` (RFC 8693 §4.2) and Entra's `scp` are strings, and Okta's `scp` is an array. */
 export function readScopes(claim: unknown): readonly string[] {
   if (typeof claim === "string") return claim.split(" ").filter((scope) => scope !== "");
   return Array.isArray(claim) ? claim.filter((scope) => typeof scope === "string") : [];

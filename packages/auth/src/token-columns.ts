@@ -24,10 +24,7 @@ export function parseTokenName(text: string): ParseResult<string> {
   return nameColumn.test(text) ? parsed(text) : notParsed("the name must be 1 to 128 letters, digits or - . _ @ / :");
 }
 
-/**
- * Returns why a well-formed scope is rejected, or `undefined` to accept the scope. A scope may be rejected because no
- * procedure requires it.
- */
+/** Returns why a well-formed scope is rejected, such as one that no procedure requires, or `undefined` to accept it. */
 export type ScopeProblem = (scope: string) => string | undefined;
 
 /** Parses scopes separated by commas, or `-` for all scopes. */

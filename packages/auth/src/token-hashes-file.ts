@@ -5,25 +5,17 @@ import { notParsed, parsed, type ParseResult, readTextFile, toProblem } from "./
 import type { StaticToken } from "./static-token.ts";
 import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.ts";
 
-/**
- * Maximum size of a file of token hashes, in bytes.
- *
- * 4 MiB hold 35,000 tokens. Parsing a 4 MiB file blocks the event loop for 0.2 s.
- */
+/** Maximum size of a file of token hashes, in bytes. 4 MiB hold 35,000 tokens and block the event loop for 0.2 s. */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
-/**
- * File mode that gives only the owner access. Hashes of 256-bit tokens reveal nothing, but anyone who can write the
- * file can create tokens.
- */
+/** File mode that gives only the owner access. Hashes reveal nothing, but writers of the file can create tokens. */
 const tokenHashesFileMode = 0o600;
 
 /**
- * Adds a token to a file of token hashes. Creates a missing file, which only its owner can read.
- *
- * The file is replaced atomically, so that a concurrent reader, or a reader after a power failure, gets either the old
- * or the new file. Of two concurrent changes, the second is rejected and can be repeated. A change is also rejected if
- * the file contains an invalid line or a token with the same name.
+ * Adds a token to a file of token hashes. Creates a missing file, which only its owner can read. The file is replaced
+ * atomically, so that readers get the old or the new file, even after a power failure. Of two concurrent changes, the
+ * second is rejected and can be repeated. A change is also rejected if the file contains an invalid line or a token
+ * with the same name.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
   return await editFile(path, (text) => {
@@ -33,10 +25,8 @@ export async function appendTokenHash(path: string, token: StaticToken): Promise
 }
 
 /**
- * Removes a token's line from a file of token hashes. The file is replaced atomically, as by {@link appendTokenHash}.
- * The other lines are not changed.
- *
- * Returns a problem if the file is invalid or no token has this name.
+ * Removes a token's line from a file of token hashes, atomically as in {@link appendTokenHash}. Returns a problem if
+ * the file is invalid or no token has this name.
  */
 export async function revokeToken(path: string, name: string): Promise<ParseResult<void>> {
   return await editFile(path, (text) => removeToken(text, name));
@@ -48,14 +38,12 @@ export async function listTokens(path: string): Promise<ParseResult<readonly Sta
   return text.kind === "problems" ? text : parseTokenHashes(text.value);
 }
 
-/** Returns a file's new content, or the problems that prevent the change. */
 type Change = (text: string) => ParseResult<string>;
 
 async function editFile(path: string, change: Change): Promise<ParseResult<void>> {
   // If the path is a symbolic link, its target is replaced.
   const target = await realpath(path).catch(() => path);
-  // The new file also serves as the lock. The lock is created before the old file is read, and exists until it replaces
-  // the old file.
+  // The new file is also the lock, which exists from before the old file is read until it replaces the old file.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;

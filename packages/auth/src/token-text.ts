@@ -10,10 +10,8 @@ const randomDigits = 50;
 const checksumDigits = 7;
 
 /**
- * Creates a token from a prefix, 256 random bits in 50 base-36 digits, and a CRC-32 in 7 digits. By the CRC-32, secret
- * scanners distinguish tokens from similar strings.
- *
- * @param prefix - the prefix by which secret scanners find tokens that were committed, pasted or logged
+ * Creates a token from a prefix, 256 random bits in 50 base-36 digits, and a CRC-32 in 7 digits. Secret scanners find
+ * tokens by the prefix, and distinguish them from similar strings by the CRC-32.
  */
 export function createTokenText(prefix: string): string {
   const random = BigInt(`0x${randomBytes(randomByteCount).toString("hex")}`);
@@ -21,9 +19,7 @@ export function createTokenText(prefix: string): string {
   return `${text}${checksumOf(text)}`;
 }
 
-/**
- * Returns whether a string has a static token's prefix and length, but a wrong checksum. No such token was ever issued.
- */
+/** Returns whether a string with a static token's prefix and length has a wrong checksum: it was never issued. */
 export function isMistyped(text: string, prefix: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + randomDigits + checksumDigits) return false;
   return checksumOf(text.slice(0, -checksumDigits)) !== text.slice(-checksumDigits);

@@ -1,7 +1,4 @@
-/**
- * This package's values for `errorCode` in error responses and log lines, in addition to the gateway's. The meaning of
- * an error code never changes. A release may add error codes. docs/reference/errors.md documents each error code.
- */
+/** This package's `errorCode` values, which never change meaning. docs/reference/errors.md documents them. */
 export type AuthErrorCode =
   // In error responses.
   | "ERR_CREDENTIAL_MISSING"

@@ -1,7 +1,4 @@
-/**
- * Inputs: results of parsing settings and files, plain messages for system errors, files with a size limit, watched
- * files and loopback addresses.
- */
+/** Inputs: parse results of settings and files, messages for system errors, watched files and loopback hosts. */
 export type { AuthErrorCode } from "./error-code.ts";
 export { explainSystemError } from "./explain-system-error.ts";
 export { isLoopback } from "./loopback.ts";

@@ -5,12 +5,8 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/**
- * Returns whether a host can only be reached from this machine. Local hosts are `unix:` and a path, `localhost` (RFC
- * 6761 §6.3), and loopback addresses. Any other name may resolve to any address.
- */
+/** Returns whether a host is local: `unix:` and a path, `localhost` (RFC 6761 §6.3), or a loopback address. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === "localhost" || host.startsWith("unix:")) return true;
-  // `check` returns false for a string that is not an address.
   return loopback.check(host, isIP(host) === 4 ? "ipv4" : "ipv6");
 }

@@ -1,8 +1,4 @@
-/**
- * A string's parsed value, or all its problems.
- *
- * Problems are printed and logged. A problem never quotes the string, which may be a misplaced token.
- */
+/** A string's parsed value, or all its problems. A problem never quotes the string, which may be a misplaced token. */
 export type ParseResult<T> =
   | { readonly kind: "value"; readonly value: T }
   | { readonly kind: "problems"; readonly problems: readonly string[] };

@@ -36,10 +36,7 @@ export class ReloadRecord {
     this.last = { path: file.path, succeeded: true, lastSuccessMs: Date.now() };
   }
 
-  /**
-   * Whether a rejected file should be tried again although it has not changed. A certificate, for example, may have
-   * become valid since.
-   */
+  /** Whether a rejected, unchanged file should be tried again. A certificate may have become valid since. */
   get isRetryDue(): boolean {
     return performance.now() - this.#rejectedAtMs >= this.#file.retryRejectedMs;
   }

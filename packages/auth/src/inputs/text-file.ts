@@ -5,10 +5,7 @@ import { readRegularFile } from "@plantstore/command-line";
 import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
-/**
- * Reads a regular file with at most `limitBytes` as UTF-8. The limit bounds memory if a wrong file is configured, such
- * as a disk image.
- */
+/** Reads a regular file as UTF-8. `limitBytes` bounds memory if a wrong file is configured, such as a disk image. */
 export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
   return await readRegularFile(path, limitBytes).then((bytes) => parsed(bytes.toString("utf8")), toProblem);
 }

@@ -21,10 +21,7 @@ export interface FileToWatch {
    */
   apply(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: OperatorLog;
-  /**
-   * Milliseconds after which rejected contents are tried again. Contents such as a certificate may become valid with
-   * time. The default is 10 s.
-   */
+  /** Milliseconds after which rejected contents, such as a future certificate, are tried again. The default is 10 s. */
   readonly retryRejectedMs?: number;
   /** Milliseconds after which the same rejection is logged again. The default is 10 minutes. */
   readonly repeatRejectionMs?: number;
@@ -49,18 +46,13 @@ export interface WatchedFile {
 }
 
 /**
- * Milliseconds between two checks.
- *
- * A revoked token must stop working within a second, and a change is detected after two checks. A check costs a few
- * microseconds. Unlike change events, polling also works on network volumes and for Kubernetes secrets, which are
- * replaced through symbolic links.
+ * Milliseconds between two checks. A revoked token must stop working within a second, and a change is detected after
+ * two checks. A check costs a few microseconds. Unlike change events, polling also works on network volumes and for
+ * Kubernetes secrets, which are replaced through symbolic links.
  */
 const pollIntervalMs = 250;
 
-/**
- * Default `retryRejectedMs`. A certificate that was not valid yet is applied after at most 10 s. Retrying is cheap,
- * because parsing takes milliseconds.
- */
+/** Default `retryRejectedMs`. Retrying is cheap, because parsing takes milliseconds. */
 const retryRejectedMsDefault = 10_000;
 
 /** Default `repeatRejectionMs`. With ten minutes, each hour's log contains the problem at most six times. */
@@ -70,10 +62,8 @@ const repeatRejectionMsDefault = 600_000;
 const timestampGranularityMs = 2_000;
 
 /**
- * Reads a file and watches it. Returns the problems if its first content is rejected.
- *
- * A missing, unreadable or invalid file later only causes log lines, so that a partially written file does not lock out
- * all callers.
+ * Reads a file and watches it. Returns the problems if its first content is rejected. Later problems are only logged,
+ * so that a partially written file does not lock out all callers.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   refuseUnknownOptions(file, fileToWatchNames, "watchFile");
@@ -116,8 +106,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     const stats = await allOf(file.paths.map(statRegularFile));
     if (stats.kind === "problems") return record.recordRejection(stats.problems);
     const fingerprint = stats.value.map(fingerprintOf).join();
-    // A file is read once two consecutive checks see the same fingerprint, because a file that is being written may be
-    // incomplete.
+    // A file is read when two checks in a row see the same fingerprint, because a file being written may be incomplete.
     const isStable = fingerprint === lastFingerprint;
     lastFingerprint = fingerprint;
     if (!isStable) changedAtMs = performance.now();

@@ -5,10 +5,7 @@ import type { TokenOutcome } from "../token-verifier.ts";
 
 /** The requirements on an active token. */
 export interface IntrospectionRequirements {
-  /**
-   * `aud` must contain one of these audiences. `undefined` skips the check, for endpoints that accept only tokens
-   * issued for this service.
-   */
+  /** `aud` must contain one of these audiences. `undefined` skips the check, for endpoints of this service only. */
   readonly audiences: readonly string[] | undefined;
   /** The member that identifies the caller if the response has no `sub`. `undefined` rejects tokens without `sub`. */
   readonly subjectClaim: string | undefined;
@@ -16,23 +13,16 @@ export interface IntrospectionRequirements {
   readonly enforceScopes: boolean;
 }
 
-/**
- * Milliseconds for which an active token is cached. A revoked token may still work for as long. Caching for 30 s avoids
- * nearly all requests for a busy client.
- */
+/** Milliseconds for which an active token is cached, even if revoked. 30 s avoid nearly all requests. */
 export const activeTtlMs = 30_000;
 
-/**
- * Milliseconds for which an inactive token is cached. The time is shorter than for active tokens, because a provider's
- * replica may not yet know a token that another replica has just issued.
- */
+/** Milliseconds for which an inactive token is cached. Short, because another replica may have just issued it. */
 export const inactiveTtlMs = 10_000;
 
 /**
- * Returns an introspection response's outcome (RFC 7662 §2.2), or `undefined` when the response is not valid.
- *
- * The only cached refusal is "not active". Cached outcomes expire by `performance.now()`, so that setting back the wall
- * clock does not extend their use.
+ * Returns an introspection response's outcome (RFC 7662 §2.2), or `undefined` when the response is not valid. The only
+ * cached refusal is "not active". Cached outcomes expire by `performance.now()`, so that setting back the wall clock
+ * does not extend their use.
  */
 export function evaluateIntrospection(
   response: JsonObject,

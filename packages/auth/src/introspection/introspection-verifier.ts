@@ -15,26 +15,17 @@ export interface IntrospectionEndpoint extends IntrospectionRequirements {
   readonly timeoutMs: number;
 }
 
-/** The reason why a token could not be introspected. */
 interface Failure {
   readonly kind: "failure";
   readonly problem: string;
-  /** Whether the endpoint itself failed. If false, only the request for this token failed. */
+  /** Whether the endpoint failed, not only the request for this token. */
   readonly endpointFailed: boolean;
 }
 
-/**
- * Maximum number of concurrent requests to the endpoint. A provider that hangs delays the calls for at most this many
- * tokens.
- */
+/** Maximum concurrent requests to the endpoint. A provider that hangs delays at most this many tokens. */
 export const inFlightMax = 64;
 
-/**
- * Number of different tokens for which the endpoint must fail, without a success in between, until it is considered
- * down.
- *
- * One failure is not enough, because a client could cause it by its choice of token.
- */
+/** Number of tokens in a row that must fail until an endpoint is considered down. A token may itself be the cause. */
 export const failuresMax = 5;
 
 /** Milliseconds until requests are sent again after the endpoint went down or failed for a token. */
@@ -101,7 +92,6 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
 
 /** Records whether an endpoint is down. `performance.now()` measures the times, because it is never set back. */
 class EndpointHealth {
-  /** The last failure, or `undefined` after a success. */
   lastFailure: string | undefined;
   readonly #url: URL;
   readonly #log: OperatorLog;
@@ -119,7 +109,6 @@ class EndpointHealth {
     return performance.now() - this.#downAtMs < pauseMs;
   }
 
-  /** The reason why the endpoint is down, for an operator. */
   get problem(): string | undefined {
     return performance.now() - this.#downAtMs < unhealthyForMs ? this.lastFailure : undefined;
   }

@@ -52,10 +52,8 @@ export const defaultKeyTiming: KeyTiming = {
 };
 
 /**
- * Opens the keys that an issuer publishes. Resolves after the first fetch, even if that failed.
- *
- * jose's remote key set stores the keys, and fetches them when a token names an unknown key. This module adds the
- * refresh in the background, and the back-off after a failure.
+ * Opens the keys that an issuer publishes. Resolves after the first fetch, even if that failed. jose's remote key set
+ * stores the keys, and fetches them for unknown keys. This module adds the refresh and the back-off.
  */
 export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
   const keys = new FetchedKeys(options);

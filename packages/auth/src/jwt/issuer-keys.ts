@@ -4,24 +4,17 @@ import type { FileReload } from "../inputs/index.ts";
 /** One issuer's keys, kept up to date in the background. */
 export interface IssuerKeys {
   /**
-   * Finds a signature's key for jose. May wait for a newer set if the token names an unknown key. Concurrent calls
-   * share one fetch.
+   * Finds a signature's key for jose. May wait for a newer set if the key is unknown. Concurrent calls share one fetch.
    *
    * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys`, {@link KeysUnavailable}, or `JOSENotSupported` if
    * `alg` is not asymmetric. Never rejects because a key cannot be imported.
    */
   readonly find: JWTVerifyGetKey;
 
-  /**
-   * The key set in use, or `undefined` while there is no key set. Each change creates a new object, so that callers can
-   * compare key sets by identity.
-   */
+  /** The key set in use, if any. Each change creates a new object, so that key sets can be compared by identity. */
   readonly current: object | undefined;
 
-  /**
-   * When the key set was last fetched, in `performance.now()` milliseconds. `undefined` if the key set was never
-   * fetched, or is read from a file.
-   */
+  /** When the key set was last fetched, in `performance.now()` milliseconds. `undefined` if never, or for a file. */
   readonly fetchedAtMs: number | undefined;
 
   /** Seconds until the next fetch if the last fetch failed, or `undefined` if the last fetch succeeded. */

@@ -1,5 +1,4 @@
-// The list has only asymmetric algorithms. With symmetric algorithms such as HS256, anyone who knows the public key
-// could sign (RFC 8725 §3.1). With "none", nothing is signed.
+// Only asymmetric algorithms. With HS256, anyone who knows the public key could sign (RFC 8725 §3.1).
 /** The signature algorithms that a program can allow. */
 export const jwtAlgorithms = [
   "RS256",

@@ -4,10 +4,7 @@ import { OutcomeCache, type ExpiringOutcome } from "../outcome-cache.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import { type TrustedIssuer, verifyJwt } from "./verify-jwt.ts";
 
-/**
- * A verification outcome, and the key set that was used for it. The outcome is used only while the issuer has this key
- * set, so that a token is rejected once its key is withdrawn.
- */
+/** A verification outcome, used only while the issuer has this key set, so that withdrawn keys are rejected. */
 interface KeySetOutcome extends ExpiringOutcome {
   readonly trusted: TrustedIssuer;
   readonly keySet: object;
@@ -16,10 +13,9 @@ interface KeySetOutcome extends ExpiringOutcome {
 const notTrusted: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
 
 /**
- * Creates a verifier for JSON Web Tokens from trusted issuers. Tokens from other issuers are `unknown`.
- *
- * Outcomes are cached until the token expires or its issuer's keys change. A token that is not cached costs a signature
- * check. A token that names an unknown key may wait while newer keys are fetched.
+ * Creates a verifier for JSON Web Tokens from trusted issuers. Tokens from other issuers are `unknown`. Outcomes are
+ * cached until the token expires or its issuer's keys change. A token that names an unknown key may wait while newer
+ * keys are fetched.
  */
 export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   const trustedBy = new Map<unknown, TrustedIssuer>(issuers.map((trusted) => [trusted.issuer, trusted]));
@@ -33,8 +29,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   }
 
   async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
-    // The key set is read before the token is verified. If the set changes meanwhile, the outcome is stored with the
-    // old set, and so is never used.
+    // The key set is read first. If it changes during the verification, the outcome has the old set, and is never used.
     const keySet = trusted.keys.current;
     const verified = await verifyJwt(text, trusted);
     if (keySet !== undefined) cache.set(digest, { ...verified, trusted, keySet });
@@ -64,8 +59,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   };
 }
 
-// JWS compact serialisation (RFC 7515 §7.1) with a signature. Encrypted tokens have five parts. Unsecured tokens have
-// an empty third part.
+// JWS compact serialisation (RFC 7515 §7.1). Encrypted tokens have five parts, and unsecured ones an empty third.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
 /** Returns a signed JWT's `iss`. The claim is not verified, so use it only to select the keys. */

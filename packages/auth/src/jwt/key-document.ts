@@ -12,11 +12,8 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
 }
 
 /**
- * Creates a function that fetches the issuer's metadata, and then the key set from the URL in the metadata.
- *
- * The function first requests the OpenID Connect Discovery 1.0 §4 URL, which nearly every provider supports. In the
- * OpenID URL, the `/.well-known` suffix follows the issuer's path. The function then requests the RFC 8414 §3 URL, in
- * which the issuer's path comes last.
+ * Creates a function that fetches the issuer's metadata, and then the key set from the URL in the metadata. The OpenID
+ * Connect Discovery 1.0 §4 URL, which nearly every provider supports, is requested before the RFC 8414 §3 URL.
  *
  * @param issuer - the value that `issuer` must have in the metadata
  * @param url - the issuer as a URL

@@ -13,20 +13,14 @@ import type { TrustedIssuer } from "./verify-jwt.ts";
 export interface JwtSource {
   /** The exact `iss` value. */
   readonly issuer: string;
-  /**
-   * `aud` must contain one of these audiences. The array must not be empty, so that tokens for other services are
-   * rejected.
-   */
+  /** `aud` must contain one of these audiences, at least one, so that tokens for other services are rejected. */
   readonly audiences: readonly string[];
   /**
    * The claim that must contain an audience if a token has no `aud`, such as `client_id` in Amazon Cognito's access
    * tokens. By default, tokens without `aud` are rejected.
    */
   readonly audienceClaim?: string | undefined;
-  /**
-   * The URL of the issuer's public keys. Without this URL and {@link keysFile}, `jwks_uri` in the issuer's metadata is
-   * used.
-   */
+  /** The URL of the public keys. Without it and {@link keysFile}, the `jwks_uri` in the issuer's metadata is used. */
   readonly keysUrl?: string | undefined;
   /** The path to a watched file with the issuer's public keys. Cannot be combined with {@link keysUrl}. */
   readonly keysFile?: string | undefined;
@@ -46,10 +40,8 @@ export interface JwtSource {
 const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**
- * Opens a verifier for tokens of these issuers, or returns the problems in the configuration.
- *
- * A provider that is down is not a configuration problem. The verifier returns `unavailable` and reports a `problem`
- * until the first keys arrive.
+ * Opens a verifier for tokens of these issuers, or returns the configuration's problems. A provider that is down is not
+ * one of them: the verifier returns `unavailable` and reports a `problem` until the first keys arrive.
  */
 export async function openJwtVerifier(
   sources: readonly JwtSource[],

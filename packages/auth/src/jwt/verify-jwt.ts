@@ -15,33 +15,22 @@ export interface TrustedIssuer {
   readonly audiences: readonly string[];
   /** The claim that is checked instead of `aud` in tokens without `aud`. `undefined` rejects these tokens. */
   readonly audienceClaim: string | undefined;
-  /**
-   * The claims with a token's scopes. `undefined` grants every scope, because many providers issue tokens without
-   * scopes.
-   */
+  /** The claims with a token's scopes. `undefined` grants every scope: many providers issue tokens without scopes. */
   readonly scopeClaims: readonly string[] | undefined;
   /** The allowed `alg` values. */
   readonly algorithms: readonly JwtAlgorithm[];
-  /**
-   * Whether `typ` must be `at+jwt` (RFC 9068 §4). If false, `JWT` and a missing `typ` are accepted too, because many
-   * providers issue tokens with either.
-   */
+  /** Whether `typ` must be `at+jwt` (RFC 9068 §4). If false, `JWT` and no `typ`, which are common, are accepted too. */
   readonly requireAccessTokenType: boolean;
   readonly keys: IssuerKeys;
 }
 
-/**
- * Milliseconds for which a permanent rejection is cached. A minute is enough, because clients usually repeat a bad
- * token in a loop.
- */
+/** Milliseconds for which a permanent rejection is cached. Clients usually repeat a bad token in a loop. */
 const rejectedTtlMs = 60_000;
 
 /**
- * Verifies a token's signature, then its header and claims. An invalid token is an outcome, never an exception.
- *
- * The outcome may be cached until `untilMs` while the key set is in use. A valid token's outcome may be cached until
- * the token expires, and an invalid token's for a minute. The outcome must not be cached if the token may become valid
- * with time (`nbf`, `iat`, unavailable keys).
+ * Verifies a token's signature, then its header and claims. An invalid token is an outcome, never an exception. While
+ * the key set is in use, the outcome may be cached until `untilMs`: until the token expires, or for a minute if it is
+ * invalid. A token that may become valid (`nbf`, `iat`, unavailable keys) is not cached.
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
   // A `kid` that is not a string is ignored, because some providers send a number.
@@ -116,8 +105,7 @@ function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   return isEarly ? uncachedOutcome({ kind: "invalid", reason }) : rejectedOutcome(reason);
 }
 
-// If the keys may be outdated, the key that signed the token may exist. The token is then not invalid, but cannot be
-// verified right now.
+// If the keys may be outdated, the token is not invalid, but cannot be verified right now.
 function missingKeyOutcome({ problem, retryAfterS }: IssuerKeys): TokenOutcome {
   if (problem === undefined && retryAfterS === undefined)
     return { kind: "invalid", reason: "the issuer has no key that matches the token" };
