@@ -1,7 +1,4 @@
-/**
- * Returns whether the environment variable NODE_ENV is `production`. Bundlers replace the expression by its value. A
- * worker without NODE_ENV is not in production.
- */
+/** Returns whether NODE_ENV is `production`. Bundlers replace the expression by its value. */
 export function isProduction(): boolean {
   try {
     return process.env["NODE_ENV"] === "production";

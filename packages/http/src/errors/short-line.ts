@@ -7,10 +7,7 @@ export function toShortLine(text: string): string {
   return line.length > quotedMax ? `${line.slice(0, quotedMax)}…` : line;
 }
 
-/**
- * Removes control characters from a string. With control characters, a client could forge a log line or control a
- * terminal.
- */
+/** Removes control characters, with which a client could forge a log line or control a terminal. */
 export function toOneLine(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replaceAll(/[\x00-\x1f\x7f-\x9f]+/g, " ");

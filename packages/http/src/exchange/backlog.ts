@@ -1,26 +1,19 @@
 /**
- * Counts and limits the bytes that a server's connections buffer because clients do not read.
- *
- * Above the limit, the client that has not read for the longest time is disconnected. So clients that never read cannot
- * displace a client that reads slowly.
+ * Counts and limits the bytes that a server's connections buffer because clients do not read. Above the limit, the
+ * client that has not read for the longest time is disconnected, so that clients that never read cannot displace slow
+ * ones.
  */
 export class BacklogBudget {
   readonly #limitBytes: number;
   /** The backlogs with buffered bytes. The backlog that has made no progress for the longest time comes first. */
   readonly #waiting = new Set<Backlog>();
-  /** Total number of buffered bytes. */
   bytes = 0;
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
 
-  /**
-   * Opens a backlog for a connection.
-   *
-   * @param socket - the stream to which the connection writes
-   * @param cut - closes the connection, which must release all buffers; called at most once
-   */
+  /** Opens a connection's backlog. `cut` closes the connection, releases its buffers, and is called at most once. */
   open(socket: Sink, cut: () => void): Backlog {
     return new Backlog(this, socket, cut);
   }
@@ -32,7 +25,6 @@ export class BacklogBudget {
     if (backlog.bytes > 0) this.#waiting.add(backlog);
   }
 
-  /** Closes connections until the total is within the limit. */
   enforceLimit(backlog: Backlog): void {
     while (this.bytes > this.#limitBytes) {
       // A connection that buffers more than its share is closed instead of another connection.
@@ -40,17 +32,13 @@ export class BacklogBudget {
       const candidate = backlog.bytes > shareBytes ? backlog : first;
       const { bytes } = candidate;
       candidate.count();
-      // Counts again, because the client may have read all bytes. A socket emits no event when its buffer has been
-      // sent.
+      // Counted again, because a socket emits no event when its buffer has been sent.
       if (candidate.bytes === bytes) candidate.cutOff();
     }
   }
 }
 
-/**
- * A stream to which a connection writes, such as a socket. `writableLength` is the number of bytes that the stream
- * buffers.
- */
+/** A stream to which a connection writes, such as a socket. `writableLength` is the number of buffered bytes. */
 export interface Sink {
   readonly writableLength: number;
 }
@@ -62,15 +50,9 @@ export class Backlog {
   readonly #closeConnection: () => void;
   /** Number of buffered bytes at the last count. */
   bytes = 0;
-  /**
-   * Time when the client last read from the socket's buffer, or when the socket began to buffer, in `performance.now()`
-   * milliseconds. 0 if the socket has never buffered bytes.
-   */
+  /** When the client last read, or the socket began to buffer, by `performance.now()`. 0 if it has never buffered. */
   progressedAtMs = 0;
-  /**
-   * Total number of bytes that had left the socket's buffer at the last count. Bytes that were never buffered may be
-   * missing.
-   */
+  /** Bytes that had left the socket's buffer at the last count. Bytes that were never buffered may be missing. */
   sentBytes = 0;
   /** Number of bytes in the socket's buffer at the last count. */
   #socketBytes = 0;
@@ -84,10 +66,7 @@ export class Backlog {
     this.#closeConnection = cut;
   }
 
-  /**
-   * Adds bytes that are buffered outside the socket. Above the limit, connections are closed, possibly including this
-   * connection.
-   */
+  /** Adds bytes that are buffered outside the socket. Above the limit, connections are closed, possibly this one. */
   add(bytes: number): void {
     this.#change(bytes, 0);
   }
@@ -98,10 +77,8 @@ export class Backlog {
   }
 
   /**
-   * Counts the bytes that the socket buffers. May close connections, like {@link add}.
-   *
-   * @param writtenBytes - the bytes written to the socket since the last call
-   * @returns the number of bytes that the socket buffers
+   * Counts and returns the bytes that the socket buffers. May close connections, like {@link add}. `writtenBytes` were
+   * written to the socket since the last call.
    */
   count(writtenBytes: number = 0): number {
     const previousSocketBytes = this.#socketBytes;

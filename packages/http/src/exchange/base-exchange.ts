@@ -12,10 +12,7 @@ export interface ExchangeHead {
   readonly common: CommonHeaderFields;
 }
 
-/**
- * Base class for exchanges, which handles the order of response parts, backpressure and disconnecting clients. Each
- * HTTP implementation has a subclass that sends the response parts and feeds the request body.
- */
+/** Base class for exchanges. Handles the order of response parts, backpressure and disconnecting clients. */
 export abstract class BaseExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
   abstract readonly isMounted: boolean;
@@ -33,7 +30,6 @@ export abstract class BaseExchange implements Exchange {
   abortReceiver: AbortReceiver | undefined;
   /** Called when the complete response has been passed to the HTTP implementation. */
   onComplete: (() => void) | undefined;
-  /** Whether the complete response has been passed to the HTTP implementation. */
   protected isComplete = false;
   /** Resolves when more of the response can be written, or when the client has disconnected. */
   #writable: PromiseWithResolvers<void> | undefined;
@@ -69,7 +65,6 @@ export abstract class BaseExchange implements Exchange {
     return !this.aborted && !this.isComplete;
   }
 
-  /** Whether a response can begin. */
   get #canRespond(): boolean {
     return this.isOpen && this.httpStatus === 0;
   }
@@ -109,7 +104,6 @@ export abstract class BaseExchange implements Exchange {
     if (this.isOpen) this.sendReset();
   }
 
-  /** Called when more of the response can be written. */
   onWritable(): void {
     this.#writable?.resolve();
     this.#writable = undefined;

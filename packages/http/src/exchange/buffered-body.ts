@@ -2,17 +2,14 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * The received bytes of a body that were not read yet. The buffer uses memory in proportion to the number of bytes.
- *
- * Pieces are copied, because a piece is a view into a chunk. A one-byte piece would keep 64 KiB alive, and a body can
- * arrive as a million one-byte pieces. The copies are stored and read in blocks. A slow reader holds only one block,
- * and the client may send further bytes.
+ * The received bytes of a body that were not read yet. Pieces are copied, because a one-byte piece would keep a chunk
+ * of 64 KiB alive, and a body can arrive as a million pieces. The copies are stored and read in blocks, so that a slow
+ * reader holds only one block.
  */
 export class BufferedBody {
   readonly #blocks: Uint8Array[] = [];
   /** Number of bytes that are filled in the last block. */
   #filledBytes = 0;
-  /** Number of buffered bytes. */
   byteLength = 0;
 
   /** Adds a copy of a piece. */
@@ -20,7 +17,7 @@ export class BufferedBody {
     for (let at = 0; at < piece.byteLength;) at += this.#fill(piece.subarray(at));
   }
 
-  /** Removes and returns the earliest block. Returns `undefined` if no bytes are buffered. */
+  /** Removes and returns the earliest block, if any. */
   shift(): Uint8Array | undefined {
     const block = this.#blocks.shift();
     const piece = this.#blocks.length === 0 ? block?.subarray(0, this.#filledBytes) : block;
@@ -28,7 +25,6 @@ export class BufferedBody {
     return piece;
   }
 
-  /** Removes and returns all buffered bytes. */
   takeAll(): Uint8Array {
     if (this.#blocks.length === 1) return this.shift() as Uint8Array;
     // Allocates a separate buffer, because a program cannot transfer a slice from node's pool.
@@ -55,8 +51,7 @@ export class BufferedBody {
   #addBlock(bytes: number): Uint8Array {
     // The first piece gets no spare space, because a body often consists of one piece.
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
-    // Allocates a separate block, because a slice from node's pool would keep the whole pool alive. The block need not
-    // be zeroed, because only written bytes are passed on.
+    // A separate block, because a slice would keep node's pool alive. Only written bytes are read, so it is not zeroed.
     const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), blockBytesMax));
     this.#blocks.push(block);
     this.#filledBytes = 0;
@@ -64,21 +59,15 @@ export class BufferedBody {
   }
 }
 
-/**
- * The memory for copies of a body's bytes. "own" is a separate buffer, which the program may transfer. With "shared",
- * small copies share a block. Sharing is cheaper, but only safe if the program never gets the bytes.
- */
+/** The memory for copies. "shared" blocks are cheaper, but only safe if the program never gets the bytes. */
 export type BodyMemory = "own" | "shared";
 
 /**
  * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. The reader keeps the piece
- * until the message is parsed. A message with bytes fields keeps the piece longer, because these fields are views into
- * the piece. Each stream on a connection can keep a piece.
+ * until the message is parsed, and a message with bytes fields keeps it longer.
  *
- * A piece before other data in the same chunk is also copied. Web streams transfer the buffer of a piece, and a
+ * A piece before other data in the same chunk is also copied, because web streams transfer the piece's buffer, and a
  * transfer detaches all other data in the buffer.
- *
- * @param memory - the memory in which copies are stored
  */
 export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
@@ -105,17 +94,11 @@ function shareBlock(byteLength: number): Uint8Array {
   return sharedBlock.subarray(sharedBytes - byteLength, sharedBytes);
 }
 
-/**
- * Maximum number of bytes in a block. HTTP/2 frames have the same maximum size, so buffered data is read in pieces as
- * large as data that arrives while the reader waits.
- */
+/** Maximum bytes in a block, as in an HTTP/2 frame, so that buffered data is read in pieces of the same size. */
 export const blockBytesMax: number = 16 * 1024;
 // Minimum number of bytes in a block. Each block has about 200 bytes of overhead.
 const blockBytesMin = 512;
-/**
- * Minimum number of bytes in a chunk from which small pieces are copied, so that the chunk can be freed. A copy takes
- * up to 3 µs. Smaller chunks are kept alive instead, because a stream holds only one chunk, no larger than a block.
- */
+/** Minimum bytes in a chunk from which small pieces are copied. Smaller chunks are kept alive, one per stream. */
 const copiedChunkBytesMin = 16 * 1024;
 /** Number of bytes in a shared block. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;

@@ -1,7 +1,4 @@
-/**
- * node's Buffer, or `undefined` on other platforms. Slicing a short array from Buffer's pool takes a third to a half of
- * the time to allocate an array.
- */
+/** node's Buffer, if it exists. A slice of its pool takes a third to a half of the time to allocate an array. */
 const nodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
@@ -12,16 +9,10 @@ export const noBytes: Uint8Array = new Uint8Array(0);
 /** Returns an array with `length` arbitrary bytes. The caller must fill the whole array. */
 export const allocateBytes: (length: number) => Uint8Array = nodeBuffer?.allocUnsafe ?? newBytes;
 
-/**
- * Returns an array with `length` arbitrary bytes outside node's pool. Use this function for bytes that are kept,
- * because a slice would keep the whole pool alive.
- */
+/** Returns `length` arbitrary bytes outside node's pool, for bytes that are kept. A slice would keep the pool alive. */
 export const allocateBuffer: (length: number) => Uint8Array = nodeBuffer?.allocUnsafeSlow ?? newBytes;
 
-/**
- * Returns bytes unchanged, or a copy if the bytes are a slice from node's pool. Call this function before buffering
- * bytes.
- */
+/** Copies bytes that are a slice from node's pool. Returns other bytes unchanged. Call it before buffering bytes. */
 export function copyIfPooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;

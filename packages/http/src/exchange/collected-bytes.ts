@@ -2,20 +2,16 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * Collects a body, or one message in a body, in a single buffer.
- *
- * Buffers with megabytes are expensive, because large buffers cause garbage collections. A buffer with the announced
- * length is allocated as soon as an eighth of the bytes has arrived. No bytes are copied after that allocation.
+ * Collects a body, or one message in a body, in a single buffer. Large buffers cause garbage collections, so a buffer
+ * with the announced length is allocated once an eighth of the bytes has arrived. No bytes are copied after that.
  */
 export class CollectedBytes {
   /** The length in bytes that the client has announced, or 0 if no length is known. The length may be set later. */
   announcedBytes: number;
   readonly #limitBytes: number;
   #buffer: Uint8Array = noBytes;
-  /** Number of received bytes. */
   byteLength = 0;
 
-  /** @param limitBytes - maximum number of bytes that will be added */
   constructor(announcedBytes: number, limitBytes: number) {
     this.announcedBytes = announcedBytes;
     this.#limitBytes = limitBytes;
@@ -29,7 +25,6 @@ export class CollectedBytes {
     this.#buffer.set(piece, start);
   }
 
-  /** Returns all received bytes. */
   get bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.byteLength);
   }
@@ -47,10 +42,7 @@ export class CollectedBytes {
   }
 }
 
-/**
- * Returns the buffer size for the received bytes. The size is proportional to the received bytes, even if much more was
- * announced.
- */
+/** Returns a buffer size in proportion to the received bytes, even if much more was announced. */
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
   const sizeMax = growthAnnounced * arrivedBytes;
   if (announcedBytes <= sizeMax) return announcedBytes;

@@ -25,10 +25,7 @@ export interface Exchange extends HeaderReader {
   /** The header fields that are read for every request. {@link HeaderReader.get} reads other fields. */
   readonly common: Readonly<CommonHeaderFields>;
   readonly peer: Peer;
-  /**
-   * An object that identifies the connection, without access to the socket. All exchanges on a connection have the same
-   * object.
-   */
+  /** Identifies the connection, without access to the socket. All exchanges on a connection have the same object. */
   readonly connection: object;
   /** The request body, or `undefined` if the header announces no body. */
   readonly body: RequestBody | undefined;
@@ -38,10 +35,7 @@ export interface Exchange extends HeaderReader {
   addedFields: HeaderFields;
   /** Whether the client has disconnected. */
   readonly aborted: boolean;
-  /**
-   * Receiver that is notified once if the client disconnects. The call unsets the receiver when the response is
-   * complete.
-   */
+  /** Notified once if the client disconnects. The call unsets the receiver when the response is complete. */
   abortReceiver: AbortReceiver | undefined;
 
   /**
@@ -59,9 +53,8 @@ export interface Exchange extends HeaderReader {
   begin(httpStatus: number, fields: HeaderFields): void;
 
   /**
-   * Sends a piece of the body. Returns a promise if the caller should wait for the client. The promise resolves when
-   * the client has read enough or has disconnected. Pieces that are written before the promise resolves are buffered,
-   * and return the same promise.
+   * Sends a piece of the body. Returns a promise if the caller should wait until the client has read enough or has
+   * disconnected. Pieces that are written meanwhile are buffered, and return the same promise.
    */
   write(piece: Uint8Array): void | Promise<void>;
 
@@ -72,10 +65,7 @@ export interface Exchange extends HeaderReader {
   reset(): void;
 }
 
-/**
- * Receives the event that the client has disconnected. Receivers are objects, because the exchange would keep a
- * separate closure alive for each call.
- */
+/** Receives the event that the client has disconnected. An object, because one closure per call would stay alive. */
 export interface AbortReceiver {
   clientAborted(problem: HttpProblem): void;
 }

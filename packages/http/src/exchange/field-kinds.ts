@@ -49,10 +49,7 @@ export interface FieldRule {
   readonly except?: readonly FieldName[];
 }
 
-/**
- * Returns the names, in lower case, that a rule selects. Call this function only for constants, because each call
- * builds a set.
- */
+/** Returns the lower-case names that a rule selects. For constants only, because each call builds a set. */
 export function fieldNames({ kinds, names = [], except = [] }: FieldRule): ReadonlySet<string> {
   const allNames = Object.keys(fieldKinds) as FieldName[];
   const selectedNames = allNames.filter((name) => kinds.includes(fieldKinds[name]) && !except.includes(name));
@@ -68,10 +65,7 @@ export const setByHttp1: ReadonlySet<string> = fieldNames({
   except: ["proxy-connection"],
 });
 
-/**
- * The fields that a hook must not add to a response. A second field with the same name would invalidate the first (RFC
- * 9110 §5.3). An HTTP/2 client may reset a stream if the response has a connection-specific field.
- */
+/** The fields that a hook must not add to a response: a second one would invalidate the first (RFC 9110 §5.3). */
 export const notAdded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content", "date"],
 });
@@ -85,18 +79,13 @@ export const setByGrpcClient: ReadonlySet<string> = fieldNames({
   names: ["content-type", "host"],
 });
 
-/**
- * The fields that fetch sets itself. If a program sets one of these fields, browsers drop the field, and node's fetch
- * fails.
- */
+/** The fields that fetch sets itself. If a program sets one of them, browsers drop it, and node's fetch fails. */
 export const setByFetch: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "request"],
   except: ["proxy-connection"],
 });
 
-/**
- * The fields that a proxy neither forwards nor allows a program to set, because the forwarded message gets new values.
- */
+/** The fields that a proxy neither forwards nor lets a program set: the forwarded message gets new values. */
 export const notForwarded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content"],
   names: ["host"],
@@ -105,9 +94,7 @@ export const notForwarded: ReadonlySet<string> = fieldNames({
 /** The fields that `Grpc-Metadata-Name` must not set: fields that describe the connection or the request. */
 export const notPrefixed: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
 
-/**
- * The fields that a mounted gateway does not copy from the host's response, because these fields describe another body.
- */
+/** The fields that a mounted gateway does not copy from the host's response, because they describe another body. */
 export const notFromHost: ReadonlySet<string> = fieldNames({
   kinds: ["length", "content", "representation"],
   names: ["trailer", "transfer-encoding"],

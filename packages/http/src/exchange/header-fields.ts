@@ -1,16 +1,11 @@
 import { withCode } from "../errors/index.ts";
 
-/**
- * Header or trailer fields in the order sent: name, value, name, value, …
- *
- * node:http and node:http2 use the same array format, so fields that are not read are never copied.
- */
+/** Header or trailer fields in the order sent: name, value, name, value, … Node has the same format. */
 export type HeaderFields = readonly string[];
 
 /**
- * Received header or trailer fields. A connection returns the same array for messages with identical header bytes, so
- * the array can cache derived values. For an array that is never repeated, caching costs 0.05 µs. A WeakMap would cost
- * 0.6 µs.
+ * Received header or trailer fields. A connection returns the same array for identical header bytes, so the array can
+ * cache derived values. That costs 0.05 µs for a new array. A WeakMap would cost 0.6 µs.
  */
 export interface RememberedFields extends HeaderFields {
   /** A value derived from the fields. The code that forwards the fields sets this value. */
@@ -27,8 +22,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Checks that HTTP allows a field. Each character in the value represents one byte.
  *
- * @throws TypeError for a name that is not a token (RFC 9110 §5.1), or a value with a forbidden character (§5.5).
- * Forbidden characters might begin another field or response
+ * @throws TypeError for a name that is not a token (RFC 9110 §5.1), or a value that might begin another field (§5.5)
  */
 export function requireField(name: string, value: string): void {
   if (!isToken(name)) throw withCode(new TypeError(`header name "${name}" is not valid`), "ERR_HEADER_FIELD");
@@ -62,18 +56,15 @@ export function prepareHeaderFields(...fields: readonly string[]): PreparedHeade
 }
 
 /**
- * Reads one field, comparing names without regard to case (RFC 9110 §5.1).
- *
- * @returns the value, or `null` if the field was not sent. Several fields with one name are joined by ", " (RFC 9110
- * §5.3), and cookie fields by "; "
+ * Returns a field's value, or `null` if it was not sent. Names are case-insensitive (RFC 9110 §5.1). Several fields
+ * with one name are joined by commas (RFC 9110 §5.3), and cookie fields by semicolons.
  */
 export function readHeaderField(fields: HeaderFields, name: string): string | null {
   let value: string | null = null;
   const lowerName = name.toLowerCase();
   for (let i = 0; i < fields.length; i += 2) {
     const candidate = fields[i] ?? "";
-    // Compares the length first, which decides most comparisons. HTTP/2 names are already in lower case (RFC 9113
-    // §8.2.1).
+    // The length decides most comparisons. HTTP/2 names are already in lower case (RFC 9113 §8.2.1).
     if (candidate.length !== name.length) continue;
     if (candidate !== name && candidate.toLowerCase() !== lowerName) continue;
     if (value === null) value = fields[i + 1] ?? "";
@@ -83,15 +74,9 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
   return value;
 }
 
-/**
- * The header fields that are read for every request, collected in one pass. A member is `null` if the field was not
- * sent, and otherwise has the value that {@link readHeaderField} returns.
- */
+/** The fields that are read for every request, collected in one pass, with values as in {@link readHeaderField}. */
 export class CommonHeaderFields {
-  /**
-   * The field list's size in bytes, with 32 additional bytes per field (RFC 9113 §6.5.2). The 32 bytes also limit many
-   * small fields, which take more memory than their text. The size of a list is the same in all HTTP versions.
-   */
+  /** The field list's size in bytes, with 32 more per field (RFC 9113 §6.5.2), which also limits many small fields. */
   listBytes = 0;
   host: string | null = null;
   authorization: string | null = null;
@@ -121,9 +106,7 @@ export class CommonHeaderFields {
 
 type CommonName = Exclude<keyof CommonHeaderFields, "listBytes">;
 
-/**
- * The field names that {@link CommonHeaderFields} collects, with the members for these names, by length of the name.
- */
+/** The field names that {@link CommonHeaderFields} collects, with their members, by length of the name. */
 const commonNames: (readonly [name: string, member: CommonName])[][] = [];
 const { listBytes: _, ...withoutAny } = new CommonHeaderFields([]);
 for (const member of Object.keys(withoutAny) as CommonName[]) {
@@ -131,12 +114,7 @@ for (const member of Object.keys(withoutAny) as CommonName[]) {
   (commonNames[name.length] ??= []).push([name, member]);
 }
 
-/**
- * Reads request header fields by name, without regard to case.
- *
- * If a field was sent more than once, the values are joined by ", ". A field that was not sent is `null`. Fetch's
- * `Headers` implements this interface.
- */
+/** Reads request fields by name, as {@link readHeaderField} does. Fetch's `Headers` implements this interface. */
 export interface HeaderReader {
   get(name: string): string | null;
 }

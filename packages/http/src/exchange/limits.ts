@@ -60,9 +60,8 @@ export const defaultLimits: Limits = {
 };
 
 /**
- * Maximum number of bytes from an unread body that are received and dropped. Dropping the rest of a body allows the
- * connection to be reused. Dropping the bytes also prevents a close from losing the response to a client that is still
- * sending (RFC 9112 §9.6).
+ * Maximum bytes from an unread body that are received and dropped. The connection can then be reused, and closing it
+ * does not lose the response to a client that is still sending (RFC 9112 §9.6).
  */
 // Go's server also uses 256 KiB. Clients that read only after sending commonly send up to 256 KiB.
 export const unreadBodyBytesMax: number = 256 * 1024;
@@ -82,7 +81,5 @@ export const lingerBytesMax: number = 64 * 1024 * 1024;
 // A busy client sends its next call within a second, and the response to that call closes the connection without loss.
 export const retiredIdleMs: number = 1000;
 
-/**
- * Default for `readMaxBytes`, the maximum number of bytes in a compressed or decompressed message: 4 MiB, as in gRPC.
- */
+/** Default for `readMaxBytes`, the maximum bytes in a message, compressed or decompressed: 4 MiB, as in gRPC. */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

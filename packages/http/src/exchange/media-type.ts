@@ -30,10 +30,7 @@ function unquote(value: string): string {
   return value.startsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : value;
 }
 
-/**
- * Returns whether a media type has no charset parameter, or the charset `utf-8` or `utf8`. JSON must be UTF-8 (RFC 8259
- * §8.1).
- */
+/** Returns whether a media type's charset, if any, is UTF-8. JSON must be UTF-8 (RFC 8259 §8.1). */
 export function isUtf8({ parameters }: MediaType): boolean {
   return parameters.every(([name, value]) => name !== "charset" || /^utf-?8$/i.test(value));
 }

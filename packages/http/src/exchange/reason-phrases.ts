@@ -1,6 +1,4 @@
-/**
- * Returns the reason phrase for a status (RFC 9110 §15, RFC 6585), or `undefined` for an unknown status, such as 499.
- */
+/** Returns a status's reason phrase (RFC 9110 §15, RFC 6585), or `undefined` for an unknown status, such as 499. */
 export function reasonPhraseOf(httpStatus: number): string | undefined {
   return reasonPhrases[httpStatus];
 }

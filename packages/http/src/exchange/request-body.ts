@@ -5,10 +5,7 @@ import { clientGone, type HttpProblem } from "./http-problem.ts";
 
 /** The HTTP exchange to which a {@link RequestBody} belongs. */
 export interface BodySource {
-  /**
-   * Called when the body is first read, unless part of the body has arrived. Sends 100 (Continue) if the client waits
-   * for this response (RFC 9110 §10.1.1).
-   */
+  /** Called at the first read, unless part of the body has arrived. Sends 100 (Continue) if due (RFC 9110 §10.1.1). */
   startBody(): void;
   /** Records that `bytes` bytes of the body were consumed. The client may send as many further bytes. */
   consumed(bytes: number): void;
@@ -22,10 +19,7 @@ export interface BodyPlan {
   /** Maximum number of bytes that the body may have. */
   readonly limitBytes: number;
   readonly memory: BodyMemory;
-  /**
-   * Returns the length that a body announces in its first piece, or 0 without an announced length. Memory is allocated
-   * in proportion to the received bytes.
-   */
+  /** Returns the length that a body announces in its first piece, or 0. Memory grows with the received bytes. */
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
 }
 
@@ -44,21 +38,14 @@ export interface BodyReceiver {
   /** @param body - `undefined` if the body exceeds the limit */
   received(body: Uint8Array | undefined): void;
   /**
-   * Called with the start of an incomplete body, each time more bytes have arrived. If the receiver returns `true`, it
-   * reads the rest itself, and `received` is not called.
-   *
-   * @param start - valid only during the call
+   * Called with the start of an incomplete body, each time more bytes have arrived. `start` is valid only during the
+   * call. If the receiver returns `true`, it reads the rest itself, and `received` is not called.
    */
   receivedStart?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean;
-  /**
-   * Called instead of `received` when the rest of the body is dropped.
-   *
-   * @param problem - the reason why the client counts as disconnected; absent if the response is complete
-   */
+  /** Called instead of `received` when the rest is dropped. `problem` is absent if the response is complete. */
   dropped?(problem: HttpProblem | undefined): void;
 }
 
-/** A pending read of the whole body. */
 interface WholeRead {
   readonly receiver: BodyReceiver;
   readonly plan: BodyPlan;
@@ -73,10 +60,8 @@ interface PieceRead {
 
 /**
  * The body of a request. The HTTP exchange passes each received piece to the body. The call reads the body once, either
- * completely or in pieces.
- *
- * Data that arrives before the body is read is copied to a buffer. Buffered data counts as consumed only when the call
- * reads the data.
+ * completely or in pieces. Data that arrives earlier is copied to a buffer, and counts as consumed when the call reads
+ * it.
  */
 export class RequestBody {
   /** Whether the complete body has arrived. */
@@ -110,9 +95,8 @@ export class RequestBody {
   }
 
   /**
-   * Reads the whole body and passes the bytes to the receiver, or `undefined` as soon as the body exceeds the limit. If
-   * the client disconnects first, or the response is complete, the receiver's optional method `dropped` is called
-   * instead.
+   * Reads the whole body. The receiver gets the bytes, or `undefined` as soon as the body exceeds the limit. If the
+   * client disconnects first, or the response is complete, `dropped` is called instead.
    */
   read(plan: BodyPlan, receiver: BodyReceiver): void {
     const { limitBytes } = plan;
@@ -155,10 +139,9 @@ export class RequestBody {
   }
 
   /**
-   * Called with each piece that arrives.
+   * Called with each piece. Returns whether the receiver keeps the piece; otherwise the piece's memory may be freed.
    *
    * @param last - whether the body is known to end with this piece; if so, {@link onEnd} is not called
-   * @returns whether the receiver keeps the piece; otherwise the piece's memory may be freed
    */
   onData(piece: Uint8Array, last: boolean): boolean {
     const bytes = piece.byteLength;
@@ -180,7 +163,6 @@ export class RequestBody {
     return false;
   }
 
-  /** Called when the whole body has arrived. */
   onEnd(): void {
     this.ended = true;
     this.#next?.resolve({ done: true, value: undefined });
@@ -190,11 +172,7 @@ export class RequestBody {
     whole?.receiver.received(whole.body?.bytes ?? noBytes);
   }
 
-  /**
-   * Drops unread data, and data that arrives later.
-   *
-   * @param problem - the reason why the client counts as disconnected; absent if the response is complete
-   */
+  /** Drops unread data, and data that arrives later. `problem` is absent if the response is complete. */
   close(problem?: HttpProblem): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -3,9 +3,8 @@ import type { Limits } from "./limits.ts";
 
 /**
  * Checks a request's header size, target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). The target `*` is valid only
- * with OPTIONS. Each HTTP implementation calls this function for each request.
+ * with OPTIONS.
  *
- * @param target - the request target as sent
  * @param authority - Host or :authority; `null` if absent
  * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes})
  * @returns the target in origin form, or the problem

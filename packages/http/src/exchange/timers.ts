@@ -2,10 +2,8 @@
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
- * Calls `expire` after `timeoutMs`, even if the timeout is longer than the maximum timer delay. `99999999H` is a valid
- * gRPC timeout.
- *
- * @returns a function that stops the timer and may be called at any time
+ * Calls `expire` after `timeoutMs`, which may exceed the maximum timer delay: `99999999H` is a valid gRPC timeout.
+ * Returns a function that stops the timer and may be called at any time.
  */
 export function startDeadline(timeoutMs: number, expire: () => void): () => void {
   let remainingMs = timeoutMs;
@@ -21,7 +19,6 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
 
 /** A timer that calls a function at regular intervals until the timer is stopped. */
 export interface Interval {
-  /** Restarts the current interval. */
   restart(): void;
   stop(): void;
 }
@@ -41,10 +38,7 @@ export function startInterval(everyMs: number, run: () => void): Interval {
   return { restart, stop: () => clearInterval(timer) };
 }
 
-/**
- * Calls `run` after all other work in this event-loop turn. Platforms without `setImmediate` use a timer, which
- * browsers and workers delay by up to 4 ms.
- */
+/** Calls `run` after all other work in this event-loop turn. Without `setImmediate`, a timer may add up to 4 ms. */
 export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));
 
@@ -56,17 +50,12 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   }
 }
 
-/**
- * Milliseconds for which {@link runInTurns} works in one event-loop turn. A few dozen concurrent calls delay each other
- * by as many milliseconds.
- */
+/** Milliseconds of work per turn in {@link runInTurns}. A few dozen concurrent calls delay each other by as many. */
 const turnMs = 10;
 
 /**
  * Runs a long task without blocking the event loop. Each event-loop turn runs steps for `turnMs`, but at least one
- * step. Rejects with the error that a step throws.
- *
- * @param steps - the task, which yields at each point where the task may be interrupted
+ * step. `steps` yields where the task may be interrupted. Rejects with the error that a step throws.
  */
 export async function runInTurns<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
   for (let turnEndsAt = performance.now() + turnMs; ;) {

@@ -124,10 +124,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
     this.#release();
   }
 
-  /**
-   * Releases the request. The request body is never cancelled, because some servers would close the connection and lose
-   * the response. The server handles the unread part of the body.
-   */
+  /** Releases the request. The body is not cancelled: some servers would close the connection and lose the response. */
   #release(): void {
     this.#request.signal.removeEventListener("abort", this.#onAbort);
     this.#reader?.releaseLock();
@@ -163,10 +160,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
     return new ReadableStream({ start, pull, cancel: this.#onAbort }, strategy);
   }
 
-  /**
-   * Returns whether a response may have a body. `Response` throws for a body if the status does not allow a body (Fetch
-   * §2.2.3).
-   */
+  /** `Response` throws for a body if the status does not allow one (Fetch §2.2.3). */
   #allowsBody(httpStatus: number): boolean {
     return this.httpMethod !== "HEAD" && !statusesWithoutBody.has(httpStatus);
   }
@@ -180,9 +174,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
   }
 }
 
-/**
- * Returns options for a `Response`. Without `encodeBody`, Cloudflare Workers would compress a compressed body again.
- */
+/** Without `encodeBody`, Cloudflare Workers would compress a compressed body again. */
 function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
   return { status, headers, encodeBody: "manual" };
 }
@@ -192,8 +184,7 @@ function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined)
   body?.error(new TypeError("the response is incomplete"));
 }
 
-/** Number of buffered response bytes at which the handler has to wait. */
-// An event-loop turn also collects 64 KiB, so that the handler prepares the next part while a part is sent.
+/** Buffered response bytes at which the handler has to wait. An event-loop turn also collects 64 KiB. */
 const bufferedBytesMax = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };

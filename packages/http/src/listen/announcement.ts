@@ -13,10 +13,8 @@ export function hasSubscribers(): boolean {
 
 /**
  * Publishes a request on `http.server.request.start`, and on `http.server.response.finish` after the complete response
- * was passed to the operating system. As with node:http, a response never finishes if the client has disconnected.
- *
- * The messages on both channels have the members `request`, `response`, `socket` and `server`. The `server` in a
- * message is a `node:net` server.
+ * was passed to the operating system. As with node:http, a response never finishes if the client has disconnected. The
+ * `server` in a message is a `node:net` server.
  */
 export function announce(exchange: BaseExchange, socket: Socket, server: Server | undefined): void {
   const message = {
@@ -29,9 +27,7 @@ export function announce(exchange: BaseExchange, socket: Socket, server: Server 
   requestStart.publish(message);
 }
 
-/**
- * A request with the descriptive members of node's `IncomingMessage`. The request is neither a stream nor an emitter.
- */
+/** A request with the descriptive members of node's `IncomingMessage`, but neither a stream nor an emitter. */
 class AnnouncedRequest {
   readonly socket: Socket;
   readonly #exchange: BaseExchange;
@@ -45,7 +41,6 @@ class AnnouncedRequest {
     return this.#exchange.httpMethod;
   }
 
-  /** The path and query of the request. */
   get url(): string {
     return this.#exchange.target;
   }
@@ -54,18 +49,12 @@ class AnnouncedRequest {
     return this.#exchange.httpVersion;
   }
 
-  /**
-   * The header fields: name, value, name, value, … On HTTP/2 the fields include the pseudo-header fields, as in
-   * node:http2.
-   */
+  /** Name, value, name, value, … On HTTP/2 including the pseudo-header fields, as in node:http2. */
   get rawHeaders(): readonly string[] {
     return this.#exchange.fields;
   }
 
-  /**
-   * The fields by name in lower case. Several fields with the same name are joined by a comma. Cookies are joined by a
-   * semicolon.
-   */
+  /** The fields by lower-case name. Several values are joined by a comma, and cookies by a semicolon. */
   get headers(): Readonly<Record<string, string>> {
     const { fields } = this.#exchange;
     const names = fields.flatMap((name, i) => (i % 2 === 0 ? [name.toLowerCase()] : []));

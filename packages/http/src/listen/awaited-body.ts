@@ -1,10 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { type BodyPlan, type BodyReceiver, type HttpProblem, RequestBody } from "../exchange/index.ts";
 
-/**
- * A request body that calls the receiver in the async context (`AsyncLocalStorage`) in which the body was requested.
- * Without this class, the receiver would run in the context of the socket read.
- */
+/** A request body that calls the receiver in the async context of the read, not in that of the socket. */
 export class AwaitedBody extends RequestBody {
   override read(plan: BodyPlan, receiver: BodyReceiver): void {
     super.read(plan, this.ended ? receiver : new ReceiverInContext(receiver));

@@ -102,8 +102,7 @@ export function removeStaleSocket(path: string, found: BigIntStats): boolean {
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
-  // Also compares the mtime, because inode numbers are reused. The ctime cannot be compared, because renaming has
-  // changed the ctime.
+  // The mtime is compared too, because inode numbers are reused. Renaming has changed the ctime.
   const { ino, mtimeNs } = lstatSync(temporaryPath, { bigint: true });
   const isSame = ino === found.ino && mtimeNs === found.mtimeNs;
   if (isSame) rmSync(temporaryPath);

@@ -31,7 +31,6 @@ export class ConnectionAges {
     this.#graceMs = graceMs;
   }
 
-  /** Starts counting the age of a connection. */
   add(socket: Socket, connection: HttpConnection): void {
     this.#timer ??= setInterval(() => this.#checkAges(), this.#checkIntervalMs()).unref();
     const jitter = 1 + (2 * Math.random() - 1) * jitterShare;
@@ -60,11 +59,7 @@ export class ConnectionAges {
   }
 }
 
-/**
- * Creates the {@link ConnectionAges}. Returns `undefined` if the options set no maximum age.
- *
- * @throws RangeError for a time that is not a number above 0
- */
+/** Creates the {@link ConnectionAges}, if there is a maximum age. @throws RangeError for a time that is not above 0 */
 export function createConnectionAges(options: ConnectionAgeOptions): ConnectionAges | undefined {
   const { maxConnectionAgeMs = Number.POSITIVE_INFINITY, maxConnectionAgeGraceMs = Number.POSITIVE_INFINITY } = options;
   for (const [name, ms] of Object.entries({ maxConnectionAgeMs, maxConnectionAgeGraceMs })) {
@@ -78,8 +73,7 @@ export function createConnectionAges(options: ConnectionAgeOptions): ConnectionA
 
 /** Jitter of the maximum age: ±10 %, as in gRFC A9. */
 const jitterShare = 0.1;
-// Maximum ages are minutes, so one second of delay does not matter. Checking 10,000 connections takes less than a
-// millisecond.
+// Maximum ages are minutes, so a second of delay does not matter. Checking 10,000 connections takes less than 1 ms.
 const intervalMsMax = 1000;
 const intervalMsMin = 10;
 // Ten checks per maximum age limit the delay to a tenth of the age.

@@ -8,10 +8,7 @@ export interface CheckedConnection {
 
 /** Checks the timeouts of all server connections. */
 export interface ConnectionClock {
-  /**
-   * Starts the checks, unless the checks have started. A mounted gateway has no connections and never calls this
-   * method.
-   */
+  /** Starts the checks, unless they have started. A mounted gateway has no connections and never calls this method. */
   start(): void;
   stop(): void;
 }
@@ -25,8 +22,7 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
   return {
     start: () => {
-      // Checks timeouts after pending data was read. After a pause of the process, a client would otherwise count as
-      // silent although its data has arrived.
+      // Pending data is read first, so that no client counts as silent after a pause of the process.
       timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
     },
     stop: () => clearInterval(timer),

@@ -1,9 +1,6 @@
 import { type HeaderFields, prepareHeaderFields } from "../exchange/index.ts";
 
-/**
- * The second for which the Date field was formatted. All servers in the process share the field, which is formatted
- * once per second.
- */
+/** The second for which the Date field was formatted. All servers in the process share the field. */
 let dateSecond = 0;
 let date: HeaderFields = [];
 

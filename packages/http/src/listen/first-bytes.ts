@@ -6,10 +6,8 @@ import { afterTurn, type Peer, startDeadline } from "../exchange/index.ts";
 export type FirstProtocol = "http1" | "http2" | "tls";
 
 /**
- * Waits for the first bytes on a connection, puts the bytes back, and calls `proceed` with the connection's protocol.
- *
- * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; a connection is also closed
- * if the client closes its side
+ * Waits for the first bytes on a connection, puts them back, and calls `proceed` with the protocol. Closes the
+ * connection if the client closes its side, or after `timeoutMs` milliseconds without enough bytes.
  */
 export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
   readFirstBytes(socket, timeoutMs, (bytes) => {
@@ -36,10 +34,9 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n");
 const tlsHandshake = 22;
 
 /**
- * Waits for the PROXY header at the start of a trusted proxy's connection, and removes the header. Calls `proceed` with
- * the peer that connected to the proxy. The peer is `undefined` if the header contains no IP address, such as for the
- * proxy's own connections. Closes the connection if the header is malformed, or incomplete after `timeoutMs`
- * milliseconds.
+ * Waits for the PROXY header at the start of a trusted proxy's connection, and removes the header. `proceed` gets the
+ * peer that connected to the proxy, or `undefined` without an IP address, as for the proxy's own connections. Closes
+ * the connection if the header is malformed, or incomplete after `timeoutMs` milliseconds.
  */
 export function consumeProxyHeader(
   socket: Socket,
@@ -57,10 +54,7 @@ export function consumeProxyHeader(
   });
 }
 
-/**
- * @param parse - receives all bytes read so far; returns a function that continues, or `undefined` to wait for more
- * bytes
- */
+/** `parse` gets all bytes so far, and returns a function that continues, or `undefined` to wait for more bytes. */
 function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer) => (() => void) | undefined): void {
   const close = (): void => {
     stop();
@@ -78,8 +72,7 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
     stopTimer();
     socket.off("readable", read).off("end", close).off("close", stop);
   };
-  // Collects bytes until `parse` has enough. Putting the bytes back earlier would make the socket readable again
-  // immediately.
+  // If bytes were put back before `parse` has enough, the socket would be readable again immediately.
   let received: Buffer = Buffer.alloc(0);
   const read = (): void => {
     const bytes: Buffer | null = socket.read();

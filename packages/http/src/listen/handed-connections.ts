@@ -13,10 +13,9 @@ export interface HandedConnections {
 }
 
 /**
- * Joins the processes to which the parent process hands over connections.
- *
- * Waits until the parent has passed this process to `handTo`. Rejects with ERR_OPTIONS if this process was not started
- * with `fork`. Also rejects if the parent has disconnected.
+ * Joins the processes to which the parent process hands over connections. Waits until the parent has passed this
+ * process to `handTo`. Rejects if the parent has disconnected, or with ERR_OPTIONS if this process was not started with
+ * `fork`.
  */
 export async function joinSharedPort(): Promise<HandedConnections> {
   if (process.send === undefined)
@@ -27,8 +26,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     if (message?.gateway === "connection") share.receive(message.connection, socket);
     else if (message?.gateway === "bound")
       resolve({ address: message.address, start: (take) => share.start(take), leave: () => share.leave() });
-    // Removes the listener after the last connection. Without a listener, node would still receive connections, but no
-    // code would serve them.
+    // The listener stays until the last connection. Without it, node would receive connections that no code serves.
     else if (message?.gateway === "left") process.off("message", receive);
   };
   process.on("message", receive);
@@ -66,8 +64,7 @@ class Share {
       socket.allowHalfOpen = true;
       if (isConfirmed) take(socket);
       // The channel is full, so the confirmation is not sent yet. If this process read from the socket and exited,
-      // another process would get the connection without the first bytes. That process would parse the middle of a
-      // request.
+      // another process would get the connection without the first bytes.
       else socket.destroy();
     });
   }

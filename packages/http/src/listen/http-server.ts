@@ -10,12 +10,7 @@ export interface HttpServerOptions {
   readonly limits: Limits;
   /** Counts the bytes that clients do not read. The servers for both HTTP versions share one budget. */
   readonly budget: BacklogBudget;
-  /**
-   * Serves an exchange.
-   *
-   * @param socket - the socket of the exchange, or `undefined` if node publishes the request on the diagnostics
-   * channels
-   */
+  /** Serves an exchange. `socket` is `undefined` if node publishes the request on the diagnostics channels. */
   readonly serve: (exchange: BaseExchange, socket: Socket | undefined) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
   /** Counts an HTTP/2 error. @param code - the name of the error code in RFC 9113 */
@@ -76,16 +71,12 @@ export interface HttpServer {
   close(): void;
   /** Whether any connection is busy. */
   readonly busy: boolean;
-  /** Number of open connections. */
   readonly connections: number;
   /** Number of requests without a completely sent response. */
   readonly requests: number;
 }
 
-/**
- * An HTTP implementation with a server for each HTTP version. The servers serve the connections that a listener
- * accepts.
- */
+/** An HTTP implementation, with a server for each HTTP version that serves the connections of a listener. */
 export interface HttpEngine {
   createHttp1Server(options: HttpServerOptions): HttpServer;
   createHttp2Server(options: HttpServerOptions): HttpServer;

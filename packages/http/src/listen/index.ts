@@ -1,9 +1,8 @@
 /**
  * Code that accepts connections on a port.
  *
- * A listener accepts connections, including TLS and the PROXY header, and detects HTTP/1.1 or HTTP/2. Each connection
- * is passed to a server of the {@link HttpEngine}, which creates exchanges from the requests. This module also has the
- * code that all engines share. The module is independent of RPC.
+ * A listener accepts connections, including TLS and the PROXY header, and detects HTTP/1.1 or HTTP/2. A server of the
+ * {@link HttpEngine} creates exchanges from the requests. The code that all engines share is also here.
  */
 export { AwaitedBody } from "./awaited-body.ts";
 export type { BindOptions, BoundAddress } from "./bind.ts";

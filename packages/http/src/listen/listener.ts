@@ -62,10 +62,7 @@ export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "cou
   readonly trustedProxies: TrustedProxies | undefined;
 }
 
-/**
- * A port that serves HTTP/1.1 and HTTP/2. The listener detects the HTTP version from the first bytes or, with TLS, from
- * ALPN. The listener passes each connection to the server for its HTTP version.
- */
+/** A port that serves HTTP/1.1 and HTTP/2, detected from the first bytes or, with TLS, from ALPN. */
 export class Listener {
   readonly #options: HttpServerOptions;
   readonly #servers: Record<HttpMajorVersion, HttpServer>;
@@ -153,7 +150,6 @@ export class Listener {
     return bound;
   }
 
-  /** The current load on the port. */
   get load(): GatewayLoad {
     const { http1, http2 } = this.#servers;
     return {
@@ -170,10 +166,7 @@ export class Listener {
     this.#tls?.setSecureContext(context);
   }
 
-  /**
-   * Stops accepting connections, waits for requests in flight, and closes. Destroys the remaining connections after
-   * `timeoutMs`.
-   */
+  /** Stops accepting connections, waits for requests in flight, and closes. Destroys connections after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void> {
     // A second call of `drain` can only shorten the deadline.
     this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
@@ -191,8 +184,7 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // An error on a socket closes only this connection. This listener also handles errors before and after an HTTP
-    // server owns the socket.
+    // An error closes only this connection, also before and after an HTTP server owns the socket.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
@@ -260,13 +252,9 @@ export class Listener {
     this.#handedConnections?.leave();
   }
 
-  /**
-   * Resolves when all connections have closed, when all connections have been idle for {@link idleMs}, or at the
-   * deadline.
-   */
+  /** Resolves when all connections have closed or been idle for {@link idleMs}, or at the deadline. */
   async #waitUntilIdle(): Promise<void> {
-    // Idle HTTP/1.1 connections stay open, because a request may be in transit. The response to that request closes the
-    // connection.
+    // Idle HTTP/1.1 connections stay open, because a request may be in transit. Its response closes the connection.
     let idleSinceMs = performance.now();
     while (this.#sockets.size > 0 && performance.now() < this.#deadlineMs) {
       if (this.#isBusy()) idleSinceMs = performance.now();

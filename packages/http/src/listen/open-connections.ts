@@ -1,26 +1,19 @@
 import type { Socket } from "node:net";
 import type { ServedConnection } from "./http-server.ts";
 
-/**
- * Maximum number of connections beyond the limit. 64 connections are enough for probes and an operator, and take about
- * 2 MiB.
- */
+/** Maximum connections beyond the limit. 64 are enough for probes and an operator, and take about 2 MiB. */
 const spareMax = 64;
 
 /**
  * The open connections on a port. Connections up to the limit are never closed for new connections. {@link spareMax}
- * connections beyond the limit are also served, because a new connection may be a probe. If the probe failed, the
- * orchestrator would restart a server that is merely full. Each further connection closes the oldest connection beyond
- * the limit that has no request. Connections with a request stay open, because the client could not detect what the
- * handler has done.
+ * more are served, because a new connection may be a probe: if it failed, the orchestrator would restart a server that
+ * is merely full. Each further connection closes the oldest one beyond the limit that has no request. With a request,
+ * the client could not detect what the handler has done.
  */
 export class OpenConnections {
   readonly #limit: number;
   readonly #sockets = new Set<Socket>();
-  /**
-   * The sockets of the connections beyond the limit, starting with the oldest. The value in the map is the connection
-   * object, if known.
-   */
+  /** The sockets beyond the limit, oldest first, each with its connection object, if known. */
   readonly #beyondLimit = new Map<Socket, ServedConnection | undefined>();
 
   constructor(limit: number) {

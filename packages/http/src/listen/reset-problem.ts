@@ -3,10 +3,7 @@ import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index
 /** The sender of the RST_STREAM that closed a stream. node:http2 does not report the sender. */
 export type ResetSender = "client" | "server" | "unknown";
 
-/**
- * The cause of a reset. The client has cancelled, the client or the server has violated HTTP/2, or the client refuses
- * further data.
- */
+/** The cause of a reset: a cancelled call, an HTTP/2 violation of one side, or a client that refuses further data. */
 type Cause = "cancelled" | "client" | "server" | "excess";
 
 interface Causes {
@@ -37,10 +34,7 @@ const causes: Readonly<Record<ErrorCode, Causes>> = {
   [ErrorCode.http11Required]: { received: "cancelled", sent: "cancelled" },
 };
 
-/**
- * Returns why a stream was reset. An unknown code counts as CANCEL (RFC 9113 §7). The client gets no response, so code
- * and status of the problem are used only in logs and call metrics.
- */
+/** Returns why a stream was reset, for logs and call metrics. An unknown code counts as CANCEL (RFC 9113 §7). */
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {
   switch (causeOf(rstCode, sender)) {
     case "client":

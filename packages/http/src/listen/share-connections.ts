@@ -144,10 +144,7 @@ class ConnectionHub {
   }
 }
 
-/**
- * Closes the copies of a confirmed connection and of earlier unconfirmed connections. An earlier unconfirmed connection
- * never arrived, because the worker had no free file descriptor.
- */
+/** Closes the copies of a confirmed connection, and of earlier ones, which the worker had no descriptors to receive. */
 function closeCopies(worker: Worker, taken: number): void {
   for (const [connection, socket] of worker.unconfirmed) {
     if (connection > taken) return;
@@ -163,8 +160,5 @@ function sendToWorker(process: ChildProcess, message: SharedPortMessage, socket?
   process.send(message, socket, { keepOpen: true }, () => undefined);
 }
 
-/**
- * Maximum number of connections that are queued while no process accepts connections. The limit is twice node's default
- * listen backlog.
- */
+/** Maximum connections that are queued while no process accepts connections: twice node's default listen backlog. */
 const waitingMax = 1024;

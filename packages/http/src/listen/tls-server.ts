@@ -31,8 +31,7 @@ export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOpti
     ALPNProtocols: ["h2", "http/1.1"],
   });
   server.on("secureConnection", (socket: TLSSocket) => {
-    // Enables half-open mode like on the raw socket, because a client that has closed its side may still wait for a
-    // response.
+    // Half-open like the raw socket, because a client that has closed its side may still wait for a response.
     socket.allowHalfOpen = true;
     take(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
   });

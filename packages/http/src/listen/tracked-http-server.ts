@@ -8,11 +8,7 @@ export class TrackedHttpServer implements HttpServer {
   readonly close: () => void;
   #isDraining = false;
 
-  /**
-   * @param open - the open connections
-   * @param connect - creates a connection on a socket, and keeps the connection in `open` until it closes
-   * @param close - closes the server, but not the connections
-   */
+  /** `connect` keeps its connection in `open` until it closes. `close` closes the server, but not the connections. */
   constructor(open: ReadonlySet<HttpConnection>, connect: (socket: Socket) => HttpConnection, close: () => void) {
     this.#open = open;
     this.#connect = connect;

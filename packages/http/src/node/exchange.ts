@@ -21,10 +21,9 @@ export interface ExchangeOwner {
 }
 
 /**
- * An exchange with node streams for request and response.
- *
- * All exchanges share their event listeners, which find the exchange by a symbol property on the stream. Closures would
- * keep each call in memory as long as node keeps the call's stream, which doubles garbage collection time.
+ * An exchange with node streams for request and response. All exchanges share their event listeners, which find the
+ * exchange by a symbol property on the stream. Closures would keep each call in memory as long as node keeps the
+ * stream, which doubles garbage collection time.
  */
 export abstract class NodeExchange extends BaseExchange implements BodySource {
   readonly body: RequestBody | undefined;
@@ -33,10 +32,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   protected readonly owner: ExchangeOwner | undefined;
   #isReading = false;
 
-  /**
-   * @param bodyBytes - the Content-Length value, `undefined` without a body, or 0 if the length is unknown
-   * @param owner - `undefined` if the server belongs to the program
-   */
+  /** `bodyBytes` is `undefined` without a body, or 0 if unknown. Without `owner`, the server belongs to the program. */
   constructor(
     request: Readable,
     response: ResponseStream,
@@ -71,10 +67,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   /** Returns why the response stream has closed before the response was complete. */
   protected abstract closeProblem(): HttpProblem;
 
-  /**
-   * Whether the response can still be sent. Also checks the stream, because a closed stream may not have emitted
-   * "close" yet, or the program may have begun another response.
-   */
+  /** Also checks the stream. A closed stream may not have emitted "close" yet, or the program may have responded. */
   protected override get isOpen(): boolean {
     const { destroyed, headersSent } = this.#response;
     return super.isOpen && !destroyed && (this.httpStatus !== 0 || !headersSent);
@@ -122,9 +115,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
 
 const key: unique symbol = Symbol("connection");
 
-/**
- * Returns an object that identifies a socket or a session without giving the program access to the socket or session.
- */
+/** Returns an object that identifies a socket or a session, without access to it. */
 export function keyOf(connection: object & { [key]?: object }): object {
   return (connection[key] ??= {});
 }
@@ -144,8 +135,7 @@ function onData(this: WithExchange<Readable>, piece: Uint8Array): void {
 }
 
 function onEnd(this: WithExchange<Readable>): void {
-  // Ignores "end" on a closed stream. node also emits "end" for an incomplete body when a stream is reset or its
-  // connection closes.
+  // node also emits "end" for an incomplete body, when a stream is reset or its connection closes.
   if (!this.closed) this[exchangeKey]?.body?.onEnd();
 }
 

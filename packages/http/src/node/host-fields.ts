@@ -11,11 +11,9 @@ export interface HostResponse {
 export const noHost: HostResponse = { getHeaderNames: () => [], getHeaders: () => ({}) };
 
 /**
- * Returns the header fields for a mounted gateway's response. The fields that the host, such as Express, has set
- * precede the gateway's fields.
- *
- * A gateway field replaces the host's field with the same name. For `vary` and `set-cookie`, the fields from host and
- * gateway are sent. Host fields that describe a body are left out, because the body comes from the gateway.
+ * Returns the header fields for a mounted gateway's response: those that the host, such as Express, has set, then the
+ * gateway's. A gateway field replaces the host's field with the same name, except for `vary` and `set-cookie`. Host
+ * fields that describe a body are left out, because the body comes from the gateway.
  */
 export function withHostFields(response: HostResponse, own: string[]): string[] {
   if (response.getHeaderNames().length === 0) return own;

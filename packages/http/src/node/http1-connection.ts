@@ -36,9 +36,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #request: IncomingMessage | undefined;
   /** Number of requests with complete heads that wait for earlier responses. */
   #waiting = 0;
-  /**
-   * The reason why no more requests can be read. The client gets this problem after the responses to earlier requests.
-   */
+  /** Why no more requests can be read. The client gets this problem after the responses to earlier requests. */
   #problem: HttpProblem | undefined;
   /** The known header fields in the request that caused `#problem`. */
   #problemFields: HeaderFields = [];
@@ -124,8 +122,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#waiting += 1;
     if (this.#waiting > waitingMax) return this.destroy();
     this.pauseIfFull();
-    // Binds the callback to this request's async context, because node emits "socket" in the context of the previous
-    // call.
+    // The request's async context is bound, because node emits "socket" in the context of the previous call.
     const begin = AsyncResource.bind(() => {
       this.#waiting -= 1;
       if (this.#waiting === waitingToPause - 1) this.#socket.resume();
@@ -134,11 +131,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     response.once("socket", begin);
   }
 
-  /**
-   * Refuses data that is not a valid request, after the responses to earlier requests.
-   *
-   * @param fields - the known header fields of the invalid request
-   */
+  /** Refuses data that is not a valid request, after earlier responses. `fields` are its known header fields. */
   onProblem(problem: HttpProblem, fields: HeaderFields): void {
     // Only the first problem counts, because node reports the same error for each later chunk.
     if (this.#problem !== undefined) return;
@@ -195,7 +188,6 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     }
   }
 
-  /** Begins to wait for the client. */
   #wait(): void {
     this.#idleSinceMs = performance.now();
     this.#bytesRead = this.#socket.bytesRead;
@@ -249,16 +241,9 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
   return unmetExpectation ?? readNodeTarget(request, common, limits);
 }
 
-/**
- * Number of queued heads that pauses reading. Reading is not paused for usual clients, because clients pipeline fewer
- * than 64 requests.
- */
+/** Number of queued heads that pauses reading. Usual clients pipeline fewer than 64 requests. */
 const waitingToPause = 64;
-/**
- * Maximum number of queued heads before the connection is closed. The limit is larger than {@link waitingToPause},
- * because one read may contain many heads. 2,048 heads with 32 bytes are 64 KiB, the size of one read. Real heads are
- * larger.
- */
+/** Maximum queued heads before the connection is closed. One read of 64 KiB may contain 2,048 heads with 32 bytes. */
 const waitingMax = 2048;
 
 /** Matches a request line in RTSP (RFC 2326 §6.1) or ICE (Icecast's protocol). */

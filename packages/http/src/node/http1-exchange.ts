@@ -15,10 +15,7 @@ import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf } from "../listen/index.ts";
 import { requestsUpgrade } from "./upgrade-request.ts";
 
-/**
- * An exchange on node:http, for HTTP/1.0 and HTTP/1.1. Without an owner, the server belongs to the program, such as
- * Express or Fastify. The program's server handles the connection and its timeouts.
- */
+/** An exchange on node:http. Without an owner, the program's server handles the connection and its timeouts. */
 export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
   readonly #request: IncomingMessage;
@@ -123,8 +120,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     // Over HTTP/1.0, a body with Transfer-Encoding has no known end (RFC 9112 §6.1).
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete || this.body?.ended === true) return true;
-    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. A 100 (Continue) from the
-    // host's server cannot be detected.
+    // The client may or may not send its body. A 100 (Continue) from the host's server cannot be detected.
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;
@@ -132,10 +128,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 }
 
-/**
- * Maximum number of bytes in a body that is joined with the header. Copying a larger body costs more than a second
- * write.
- */
+/** Maximum bytes in a body that is joined with the header. Copying a larger body costs more than a second write. */
 const joinedBytesMax = 4096;
 
 /** Responses for which 100 (Continue) must be sent before the body is read. */

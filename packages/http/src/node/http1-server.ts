@@ -43,8 +43,7 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     connections.add(connection);
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
-    // Checks the first bytes, because node's parser does not report a request's protocol. Later requests are not
-    // checked, so that node can read directly from the handle.
+    // node's parser does not report the protocol. Later requests are not checked, so that node reads from the handle.
     const firstBytes: Buffer | null = socket.read();
     if (firstBytes !== null) {
       connection.onFirstBytes(firstBytes);
@@ -54,8 +53,7 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     }
     server ??= createServer(options.limits, (of) => bySocket.get(of));
     server.emit("connection", socket);
-    // After each request, node resumes the socket, even if the socket is paused. This listener runs after node's
-    // listener, and pauses the socket again.
+    // After each request, node resumes even a paused socket. This listener runs after node's, and pauses it again.
     socket.on("resume", () => connection.pauseIfFull());
     // With a "data" listener, node's parser reads from the stream instead of directly from the handle. Without the
     // listener, a parser that is paused between two TLS records would report the second record as an error.
@@ -117,10 +115,7 @@ function lineAt(packet: Buffer | undefined, at: number): string {
   return text.slice(text.lastIndexOf("\n", at) + 1);
 }
 
-/**
- * Returns the Origin field, for CORS, in a packet that node's parser refused. If requests are pipelined, the field may
- * belong to an earlier request. Browsers do not pipeline.
- */
+/** Returns the Origin field, for CORS, in a packet that node's parser refused. Browsers do not pipeline requests. */
 function originIn(packet: Buffer | undefined): HeaderFields {
   const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];
   return origin === undefined ? [] : ["origin", origin];

@@ -30,8 +30,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   constructor(socket: Socket, options: HttpServerOptions, onClose: (connection: NodeHttp2Connection) => void) {
     const { budget, limits } = options;
     this.#socket = socket;
-    // Disables half-open mode like node:http2's server, because node:http2 would not detect that a client has closed
-    // its side.
+    // Not half-open, because node:http2 would not detect that a client has closed its side.
     socket.allowHalfOpen = false;
     this.#options = options;
     // Loads node:http2 with the first connection, because loading adds 10 ms to the start.
@@ -62,9 +61,8 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   }
 
   /**
-   * Closes the connection when all streams have ended. GOAWAY names the last processed stream, so that the client knows
-   * that later streams were not processed (RFC 9113 §6.8). An earlier GOAWAY cannot announce the close, because
-   * node:http2 serves no stream that is opened after a GOAWAY.
+   * Closes the connection when all streams have ended. GOAWAY names the last processed stream (RFC 9113 §6.8). An
+   * earlier GOAWAY cannot announce the close, because node:http2 serves no stream that is opened after a GOAWAY.
    */
   drain(): void {
     if (!this.#session.closed) this.#session.close();
@@ -130,8 +128,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
 }
 
 function sessionOptions(limits: Limits): ServerOptions {
-  // Node resets requests with a header above four times the limit. Requests with a header above the limit get status
-  // 431.
+  // Node resets requests above four times the limit. Requests above the limit get status 431.
   const maxHeaderListSize = limits.headerBytes * 4;
   return {
     // Allows as many fields as fit, because node's default of 128 would reset requests within the byte limit.

@@ -51,8 +51,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     this.#host = host;
     // Stores the address, because calls are reported after the connection has closed and the address is unavailable.
     if (this.#session !== undefined) this.#session[peerKey] ??= peerOf(this.#session.socket);
-    // Ignores "error", because "close" reports a reset to the call. Without a listener, the error would exit the
-    // process.
+    // "close" reports a reset to the call. Without a listener, the error would exit the process.
     stream.on("error", ignore);
     // Reads the stream to its end, because node does not free a stream that is not read completely.
     if (this.body === undefined) stream.resume();
@@ -184,10 +183,7 @@ const continueHeader = { ":status": 100 } as const;
 
 function ignore(): void {}
 
-/**
- * Returns the field values by name. The object has no prototype, because a field name may be the name of an inherited
- * property.
- */
+/** The object has no prototype, because a field name may be the name of an inherited property. */
 function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
   const record: Record<string, string | string[]> = Object.create(null);
   for (let i = 0; i < fields.length; i += 2) {

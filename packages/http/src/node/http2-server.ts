@@ -8,9 +8,7 @@ import {
 } from "../listen/index.ts";
 import { NodeHttp2Connection } from "./http2-connection.ts";
 
-/**
- * Creates a server for HTTP/2 on node:http2. During a graceful shutdown, each GOAWAY names the last processed stream.
- */
+/** Creates a server for HTTP/2 on node:http2. In a graceful shutdown, GOAWAY names the last processed stream. */
 export function createNodeHttp2Server(options: HttpServerOptions): HttpServer {
   const { requestTimeoutMs, idleTimeoutMs } = options.limits;
   const connections = new Set<NodeHttp2Connection>();

@@ -6,11 +6,9 @@ const lingeringSockets = new WeakSet<Socket>();
 /**
  * Makes a node:http connection read and drop the rest of its last request after the response.
  *
- * Closing a socket with unread bytes resets the connection. A client that reads its response only after sending the
- * whole request would lose the response. To keep the response, only the server's side is closed first. The socket is
- * closed when the client closes its side (RFC 9112 §9.6) or reaches the time or byte limit.
- *
- * @param lingerMs - the time limit in milliseconds
+ * Closing a socket with unread bytes resets the connection, and a client that reads only after sending the whole
+ * request would lose the response. So only the server's side is closed first. The socket is closed when the client
+ * closes its side (RFC 9112 §9.6) or reaches the byte limit, or after `lingerMs` milliseconds.
  */
 export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): void {
   lingeringSockets.add(socket);
@@ -29,9 +27,7 @@ export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): voi
   };
 }
 
-/**
- * Returns whether {@link lingerAtEnd} was called. After this call, the last response was written, but perhaps not sent.
- */
+/** Returns whether {@link lingerAtEnd} was called. The last response was then written, but perhaps not sent. */
 export function willEnd(socket: Socket): boolean {
   return lingeringSockets.has(socket);
 }

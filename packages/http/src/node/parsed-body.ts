@@ -32,9 +32,7 @@ export function readParsedBody(
 
 const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
 
-/**
- * Maximum nesting depth of arrays and objects. Protobuf and the gateway's JSON reader have the same limit for messages.
- */
+/** Maximum nesting depth of arrays and objects, as in Protobuf and the gateway's JSON reader. */
 const levelsMax = 100;
 
 /** Writes a value as JSON. Returns `undefined` for a value that is nested too deeply or contains itself. */
@@ -52,8 +50,7 @@ function toJson(value: unknown, level: number): string | undefined {
 }
 
 function numberToJson(value: number): string {
-  // JSON.stringify would write null for an infinite number, which leaves the field unset, so that an int64 would become
-  // 0.
+  // JSON.stringify would write null for an infinite number, which leaves the field unset, so an int64 would be 0.
   if (!Number.isFinite(value)) return value < 0 ? "-1e999" : "1e999";
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.50`;
   return Object.is(value, -0) ? "-0" : String(value);

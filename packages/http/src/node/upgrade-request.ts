@@ -10,10 +10,9 @@ export function requestsUpgrade(fields: HeaderFields): boolean {
 }
 
 /**
- * Drops all bytes that arrive on a node:http connection after a request.
- *
- * After an upgrade request, node's parser drops the rest of the read, and parses the next read as a new request. The
- * next read may begin in another request's body, so that node could execute a body as a request.
+ * Drops all bytes that arrive on a node:http connection after a request. After an upgrade request, node's parser drops
+ * the rest of the read, and parses the next read as a new request. The next read may begin in another request's body,
+ * so that node could execute a body as a request.
  */
 export function stopReadingAfter(request: IncomingMessage): void {
   const { socket } = request;

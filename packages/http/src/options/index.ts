@@ -1,7 +1,6 @@
 /**
- * Functions that check options. Every function with options rejects unknown names, because a limit with a misspelled
- * name would have no effect. JavaScript has no compiler that reports a misspelled name. This module also rejects
- * promises from callbacks that must be synchronous.
+ * Functions that check options. Unknown names are rejected, because JavaScript has no compiler that reports a
+ * misspelled name. Promises from callbacks that must be synchronous are also rejected.
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export {

@@ -1,9 +1,7 @@
 /**
- * Returns the name that is most similar to a misspelled name, ignoring case. Without a similar name, returns the only
- * name of which the misspelled name is an abbreviation, or `undefined`.
+ * Returns the name that is most similar to a misspelled name, ignoring case, or else the only name that it abbreviates.
  *
- * @param lettersPerEdit - number of letters in the longer name for which one edit is allowed; twice as many letters
- * allow two edits, and so on
+ * @param lettersPerEdit - number of letters in the longer name for which one edit is allowed
  */
 export function nearestName(misspelled: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
   return similarName(misspelled, names, lettersPerEdit) ?? abbreviatedName(misspelled, names);
@@ -27,7 +25,6 @@ function abbreviatedName(given: string, names: readonly string[]): string | unde
   return others.length === 0 ? name : undefined;
 }
 
-/** A name that is most likely a misspelling, and the name that was probably meant. */
 interface MisspelledName {
   readonly name: string;
   readonly suggestion: string;
@@ -37,10 +34,8 @@ interface MisspelledName {
  * Finds an unknown name that is similar to a missing known name, and so most likely a misspelling. Other unknown names
  * are allowed.
  *
- * @param names - the names of an object's members
  * @param known - the known names, which are never misspellings
  * @param missing - the known names that the object lacks
- * @param lettersPerEdit - as in {@link nearestName}
  */
 export function findMisspelled(
   names: Iterable<string>,
@@ -70,9 +65,8 @@ function sharedLength(one: string, other: string): number {
 }
 
 /**
- * Returns the number of edits that turn one name into another (optimal string alignment). An edit adds, removes or
- * replaces a letter, or swaps two neighbouring letters. After the shared start, each letter beyond
- * {@link comparedLengthMax} counts as an edit.
+ * Returns the number of edits between two names (optimal string alignment). An edit adds, removes or replaces a letter,
+ * or swaps two neighbours. After the shared start, letters beyond {@link comparedLengthMax} count as edits.
  */
 function editsBetween(one: string, other: string): number {
   const shared = sharedLength(one, other);

@@ -7,7 +7,6 @@ export const required = "required";
 /** Returns the problems with an option value. @param path - the option path, such as `limits` or `jwt[0]` */
 type CheckValue = (value: unknown, owner: string, path: string) => readonly string[];
 
-/** A check for an option value. */
 class OptionCheck {
   readonly check: CheckValue;
   readonly kind: typeof required | undefined;
@@ -60,9 +59,8 @@ export type OptionNames<Options> = {
  * Rejects unknown options and missing required options. JavaScript programs have no compiler that checks options.
  *
  * @param owner - the function with these options, such as `createGateway`, for the error message
- * @throws TypeError with the code ERR_OPTIONS if `options` is not an object or contains problems. The message has a
- * line for each unknown name (`unknown option "readMaxByte", did you mean "readMaxBytes"?`, or all known names if no
- * name is similar). Missing options, and options that must be an object or an array but are not, have a line each
+ * @throws TypeError with the code ERR_OPTIONS and a line for each problem: unknown names (with the most similar known
+ * name, or all known names), missing options, and options with a wrong type
  */
 export function refuseUnknownOptions<Options extends object>(
   options: Options,
@@ -89,24 +87,14 @@ export function refuseIgnoredOptions(options: object, reasons: Readonly<Record<s
   if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
 }
 
-/**
- * Refuses a value that is not a key of a table.
- *
- * @param option - the option that has the value, for the error message
- * @throws TypeError with the code ERR_OPTIONS
- */
+/** Refuses a value of `option` that is not a key of a table. @throws TypeError with the code ERR_OPTIONS */
 export function requireName(table: object, name: unknown, option: string): void {
   if (typeof name === "string" && Object.hasOwn(table, name)) return;
   const known = Object.keys(table).join(", ");
   throw withCode(new TypeError(`${option} must be one of ${known}, got ${JSON.stringify(name)}`), "ERR_OPTIONS");
 }
 
-/**
- * Refuses an argument that is missing or not an object.
- *
- * @param of - what the object contains, such as "options", for the error message
- * @throws TypeError with the code ERR_OPTIONS
- */
+/** Refuses an argument that is not an object. `of` is what it contains. @throws TypeError with the code ERR_OPTIONS */
 export function requireObject(value: unknown, owner: string, of: string): void {
   if (isObject(value)) return;
   throw withCode(new TypeError(`${owner} requires an object of ${of}, got ${typeOf(value)}`), "ERR_OPTIONS");

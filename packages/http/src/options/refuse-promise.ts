@@ -1,9 +1,8 @@
 import { withCode } from "../errors/index.ts";
 
 /**
- * Returns the result of a callback, and refuses a promise. The decision of an async callback would be ignored, and an
- * unhandled rejection would exit the process. TypeScript allows an async function if the callback type returns nothing
- * or any object. JavaScript allows any async function.
+ * Returns the result of a callback, and refuses a promise: its decision would be ignored, and its rejection would exit
+ * the process. TypeScript allows an async function if the callback type returns nothing or any object.
  *
  * @param requirement - what the callback must do: `toError must be synchronous`
  * @throws TypeError with the code ERR_OPTIONS for a promise; a rejection of that promise is ignored

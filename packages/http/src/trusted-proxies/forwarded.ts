@@ -27,22 +27,13 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
 /** Maximum number of characters in an element with four parameters. The host parameter has up to 261 characters. */
 const elementLengthMax = 1024;
 
-/**
- * Maximum number of characters that are read in total: about 200 per proxy. Clients may send a field as long as the
- * header limit.
- */
+/** Maximum characters that are read: about 200 per proxy. Clients may send a field as long as the header limit. */
 const readLengthMax = 4 * 1024;
 
-/**
- * Maximum number of parameters in an element: four from RFC 7239 §5, and extensions. A parameter costs as much as 100
- * characters.
- */
+/** Maximum parameters in an element: four from RFC 7239 §5, and extensions. One costs as much as 100 characters. */
 const parametersMax = 16;
 
-/**
- * Returns the start of the element that ends at `end`. Returns `undefined` if the element is too long or has an
- * unpaired quotation mark.
- */
+/** Returns the start of the element that ends at `end`, unless it is too long or has an unpaired quotation mark. */
 function startOfElement(field: string, end: number): number | undefined {
   let at = end;
   while (at > 0 && field[at - 1] !== ",") {

@@ -1,8 +1,6 @@
 /**
- * Functions that find the client behind proxies.
- *
- * This module decides which proxies are trusted. The client's address is read from header fields (RFC 7239 and its
- * predecessors), or from the PROXY header at the start of a connection. The module uses no sockets.
+ * Functions that decide which proxies are trusted, and find the client behind them. The client's address is read from
+ * header fields (RFC 7239 and its predecessors), or from the PROXY header. The module uses no sockets.
  */
 export { isAddressOrNetwork, unixAddress } from "./address-set.ts";
 export { clientNetwork } from "./ip-address.ts";

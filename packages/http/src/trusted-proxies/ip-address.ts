@@ -19,9 +19,7 @@ export function toIpAddress(text: string): string | undefined {
 const withBrackets = /^\[([0-9A-Fa-f:.]+)\](?::(\d{1,5}))?$/;
 const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
 
-/**
- * Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`. Returns `undefined` for other strings.
- */
+/** Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`, or returns `undefined`. */
 export function parsePeer(text: string): Peer | undefined {
   const [, host = text, port = "0"] = withBrackets.exec(text) ?? ipv4WithPort.exec(text) ?? [];
   const address = toIpAddress(host);

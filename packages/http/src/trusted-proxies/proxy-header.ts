@@ -3,11 +3,8 @@ import type { Peer } from "../exchange/index.ts";
 import { toIpAddress } from "./ip-address.ts";
 
 /**
- * The result of reading a PROXY protocol header. "more" means that more bytes are needed. A complete header has the
- * length `bytes`.
- *
- * `source` is the peer that connected to the proxy, or `undefined` if the proxy opened the connection itself, for
- * example for a probe.
+ * The result of reading a PROXY header with the length `bytes`. "more" means that more bytes are needed. `source` is
+ * the peer that connected to the proxy, or `undefined` if the proxy opened the connection itself, as for a probe.
  */
 export type ProxyHeader =
   | { readonly kind: "more" }
@@ -19,10 +16,7 @@ const malformedHeader: ProxyHeader = { kind: "malformed" };
 
 /** Maximum number of bytes in a version 1 header with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
-/**
- * Maximum number of bytes in the addresses and TLVs of a version 2 header. The limit is eight times the bytes that a
- * receiver must accept (§2.2), which is enough for certificate names in TLVs.
- */
+/** Maximum bytes in a version 2 header's addresses and TLVs: eight times the minimum (§2.2), for certificate names. */
 const binaryBytesMax = 4096;
 
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");

@@ -6,9 +6,7 @@ import { parsePeer } from "./ip-address.ts";
 
 /** Options for the proxies that are trusted to report the client's address. */
 export interface TrustedProxiesOptions {
-  /**
-   * IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`, and `unix:` for every peer on a Unix socket.
-   */
+  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`, and `unix:` for all Unix socket peers. */
   readonly addresses: readonly string[];
   /**
    * The header fields that the proxies write. "x-forwarded" means `X-Forwarded-For`, `-Proto` and `-Host`. "forwarded"
@@ -47,17 +45,10 @@ interface Hop {
   readonly host: string | undefined;
 }
 
-/**
- * Maximum number of proxies through which a request is traced: twice as many as any request passes. Further items to
- * the left are not read, because clients may send many items.
- */
+/** Maximum proxies through which a request is traced: twice as many as usual. Clients may send many items. */
 const hopsMax = 20;
 
-/**
- * Creates the set of trusted proxies.
- *
- * @throws TypeError with the code ERR_OPTIONS that quotes the first entry that is neither an IP address nor a network
- */
+/** Creates the set of trusted proxies. @throws TypeError with the code ERR_OPTIONS that quotes an invalid entry */
 export function createTrustedProxies({ addresses, fields = "x-forwarded" }: TrustedProxiesOptions): TrustedProxies {
   const addressSet = createAddressSet(addresses);
   const hopsOf = hopReaders[fields];
