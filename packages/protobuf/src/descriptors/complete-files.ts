@@ -20,15 +20,13 @@ interface CompleteFiles {
 }
 
 /**
- * Turns files into a definition that registries accept, even if some imported files are missing.
+ * Turns files into a definition that registries accept, even if some imported files are missing. Yields after each
+ * message and service.
  *
  * Well-known files are added. Fields with a missing type are removed. A service is omitted if its messages contain a
  * removed field, because the messages would be read incompletely. Options from a missing file are ignored. Missing JSON
  * names, which servers in C++, Java and Python do not send, are derived from the field names.
  *
- * Yields after each message and service.
- *
- * @param input - files, each with a different name
  * @throws Error for files that import each other
  */
 export function* completeFiles(input: readonly FileDescriptorProto[]): Generator<number, CompleteFiles> {
@@ -48,10 +46,7 @@ export function* completeFiles(input: readonly FileDescriptorProto[]): Generator
   return { set, ...(yield* types.incompleteServices()) };
 }
 
-/**
- * The maximum number of missing imports considered per file. Real files import fewer files. In a hostile set, many
- * services may need every missing import.
- */
+/** Maximum missing imports that are considered per file. In a hostile set, many services may need all of them. */
 const missingImportsMax = 30;
 
 interface MissingType {
@@ -70,7 +65,6 @@ class TypeIndex {
     this.#files = files;
   }
 
-  /** Reads the types in all files. */
   *index(): Generator<number, void> {
     for (const file of this.#files.values()) {
       const messages = file.messageType.map((message) => ({ message, scope: file.package }));
@@ -131,10 +125,7 @@ class TypeIndex {
     return copyWith(file, { ...parts, dependency, publicDependency: [], weakDependency: [] });
   }
 
-  /**
-   * Returns the services that need a missing type, each with the reason. The missing files that may declare the missing
-   * types are returned, too.
-   */
+  /** Returns the services that need a missing type, each with the reason, and the files that may declare the types. */
   *incompleteServices(): Generator<number, Omit<CompleteFiles, "set">> {
     const omitted = new Map<string, string>();
     const missingFiles = new Set<string>();
@@ -181,10 +172,7 @@ class TypeIndex {
     return undefined;
   }
 
-  /**
-   * Returns the first field type that no file declares. A map's entry type always counts as declared, because the
-   * message contains the entry type.
-   */
+  /** Returns the first field type that no file declares. A map's entry type is in the message, so it is declared. */
   #missingIn({ field: fields }: DescriptorProto): string | undefined {
     const names = fields.map(({ typeName }) => withoutLeadingDot(typeName));
     return names.find((name) => name !== "" && !this.#fileOf.has(name) && !this.#messages.has(name));
@@ -203,7 +191,6 @@ export function copyWith<Copied extends object>(message: Copied, changes: Partia
   return Object.assign(copy, message, changes);
 }
 
-/** Removes the leading dot from a fully qualified type name. */
 function withoutLeadingDot(typeName: string): string {
   return typeName.startsWith(".") ? typeName.slice(1) : typeName;
 }

@@ -15,8 +15,7 @@ export interface DeclaredNames {
 }
 
 /**
- * Returns the names that a binary google.protobuf.FileDescriptorSet declares, including hidden services and services
- * that cannot be served. Reads only the names in the set.
+ * Returns the names in a binary google.protobuf.FileDescriptorSet, even of services that are hidden or omitted.
  *
  * @throws Error if the bytes are not protobuf
  */

@@ -34,7 +34,6 @@ export class DroppedImports {
   #typesOf(name: string): readonly string[] | undefined {
     const names = new Set([name]);
     const types: string[] = [];
-    // The loop also visits the names that it adds.
     for (const each of names) {
       const file = this.#files.get(each);
       if (file === undefined || hasExtensions(file)) return undefined;
@@ -47,7 +46,6 @@ export class DroppedImports {
 
 function hasExtensions({ extension, messageType }: FileDescriptorProto): boolean {
   const messages = [...messageType];
-  // The loop also visits the messages that it adds.
   for (const { nestedType } of messages) messages.push(...nestedType);
   return extension.length > 0 || messages.some((message) => message.extension.length > 0);
 }

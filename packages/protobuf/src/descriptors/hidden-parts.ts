@@ -25,7 +25,6 @@ import type { DescribedServices } from "./read-descriptor-set.ts";
 /** Maximum nesting depth of encoded messages, such as an Any's content or an extension. Deeper messages are removed. */
 const encodedDepthMax = 16;
 
-/** Matches a message type's full name. */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$/;
 
 type Detail = ConnectError["details"][number];
@@ -65,11 +64,7 @@ export class HiddenParts {
     this.#partlyHidden = this.#usersOf(new Set([...this.#restricted, AnySchema.typeName]));
   }
 
-  /**
-   * Creates the instance for definitions. Returns `undefined` if the definitions hide nothing.
-   *
-   * @param definitions - the first definition applies if several definitions declare a type with the same name
-   */
+  /** Creates the instance, or returns `undefined` if nothing is hidden. The first definition with a type applies. */
   static of(definitions: readonly PartlyVisible[], recursionLimit: number | undefined): HiddenParts | undefined {
     if (definitions.every(({ restricted }) => restricted.size === 0)) return undefined;
     return new HiddenParts(definitions, recursionLimit);
@@ -89,7 +84,6 @@ export class HiddenParts {
     ];
     const users = Map.groupBy(uses, ([, { message, enum: desc }]) => (message ?? desc)?.typeName);
     const found = new Set(used);
-    // The loop also visits the names that it adds.
     for (const name of found) for (const [user] of users.get(name) ?? []) found.add(user);
     return found;
   }
@@ -248,10 +242,7 @@ function valueOf(message: Message, { localName, oneof }: DescField): unknown {
   return typeof member === "object" && member !== null ? Reflect.get(member, "value") : undefined;
 }
 
-/**
- * Returns the enum number that an extension holds. For a closed enum's hidden number, `getExtension` would return the
- * default value.
- */
+/** Returns an extension's enum number. For a closed enum's hidden number, `getExtension` returns the default value. */
 function enumNumberOf({ $unknown }: Message, { number }: DescExtension): number | undefined {
   const sent = $unknown?.findLast(({ no, wireType }) => no === number && wireType === WireType.Varint);
   return sent && new BinaryReader(sent.data).int32();

@@ -34,11 +34,7 @@ export interface VisibleFiles {
   readonly labels: ReadonlySet<string>;
 }
 
-/**
- * The number of the extensions `api_visibility`, `method_visibility`, `message_visibility`, `field_visibility`,
- * `enum_visibility` and `value_visibility`. The extensions are found by number, because a descriptor set may lack
- * google/api/visibility.proto.
- */
+/** The number of the six extensions in google/api/visibility.proto, which a descriptor set may lack. */
 const extensionNumber = 72295727;
 
 /** The number of `VisibilityRule.restriction`. */
@@ -78,7 +74,6 @@ export function labelsOf(restriction: string): readonly string[] {
     .filter((label) => label !== "");
 }
 
-/** An element that can have a visibility rule. */
 interface Restrictable {
   readonly options?: Pick<Message, "$unknown"> | undefined;
 }
@@ -246,7 +241,6 @@ export function visibilityLabelsOf({ options }: Restrictable): readonly string[]
   return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
 }
 
-/** Returns the names of the fields in `all` that are not in `some`. */
 function namesWithout(
   all: readonly FieldDescriptorProto[],
   some: readonly FieldDescriptorProto[],

@@ -13,11 +13,9 @@ import { copyWith } from "./complete-files.ts";
 import { referredTypes } from "./needed-files.ts";
 
 /**
- * Creates a registry from files. Unlike `createFileRegistry`, the function yields after each file.
+ * Creates a registry from complete files, each after its imports. Unlike `createFileRegistry`, yields after each file.
+ * Invalid files that are not needed are omitted.
  *
- * @param protos - complete files, each after the files that it imports
- * @param isNeeded - returns whether the file with the given name must be valid. Invalid files that are not needed are
- * omitted
  * @throws Error with protobuf-es' message if a needed file is invalid
  */
 export function* linkFiles(

@@ -1,8 +1,6 @@
 /**
- * Translates SourceCodeInfo paths after list items were removed. Maps each kept item's old index to its new index.
- *
- * A path alternates field numbers and list indexes (descriptor.proto), such as `[4, 0, 2, 3]` for the first message's
- * fourth field.
+ * Translates SourceCodeInfo paths after list items were removed. A path alternates field numbers and list indexes
+ * (descriptor.proto), such as `[4, 0, 2, 3]` for the first message's fourth field.
  */
 export class ListPositions {
   /** Maps a list's old path to the kept items' new indexes, by old index. */

@@ -19,10 +19,7 @@ export function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
   return { field, target: resource.message };
 }
 
-/**
- * Returns whether a path names a field in a message. Fields are named as in the definition or in JSON. A path may
- * contain `*` and map keys.
- */
+/** Returns whether a path, with proto or JSON names, `*` and map keys, names a field in a message. */
 export function hasPath(target: DescMessage, path: string): boolean {
   let message: DescMessage | undefined = target;
   const names = path.match(/`[^`]*`|[^.]+/g) ?? [];

@@ -11,10 +11,8 @@ const oneofNumber = 4;
 const fieldsNumber = 1;
 
 /**
- * Removes fields from the `(buf.validate.message).oneof` rules in a message's options. A rule without remaining fields
- * is removed, too.
+ * Removes fields from `(buf.validate.message).oneof` rules, and rules that have no remaining fields.
  *
- * @param names - the names of the fields to remove
  * @throws Error if the option is malformed
  */
 export function withoutOneofFields(options: MessageOptions, names: ReadonlySet<string>): MessageOptions {

@@ -2,10 +2,8 @@ import type { DescriptorProto, FileDescriptorProto } from "@bufbuild/protobuf/wk
 import { joinNames } from "./validate-files.ts";
 
 /**
- * Returns the files that services need. A file is needed if it declares a service, or a type that a needed file uses.
- * If no file declares a service, all files are needed. Yields after each file.
- *
- * Only options may use files that are not needed, so those files may be invalid.
+ * Returns the files that declare services, and the files with types that they use, recursively. Without services, all
+ * files are needed. Yields after each file. Only options may use the other files, so those may be invalid.
  */
 export function* neededFiles(
   files: readonly FileDescriptorProto[],
@@ -20,7 +18,6 @@ export function* neededFiles(
     yield 0;
   }
   const needed = new Set(files.filter(({ service }) => service.length > 0));
-  // The loop also visits the files that it adds.
   for (const file of needed) {
     for (const name of referredTypes(file)) for (const owner of declaring.get(name) ?? []) needed.add(owner);
     yield 0;
@@ -36,7 +33,6 @@ export function referredTypes({ messageType, extension, service }: FileDescripto
     for (const { typeName, extendee } of fields) for (const name of [typeName, extendee]) if (name !== "") add(name);
   };
   const messages = [...messageType];
-  // The loop also visits the messages that it adds.
   for (const message of messages) {
     addFields(message.field);
     addFields(message.extension);
@@ -52,7 +48,6 @@ export function referredTypes({ messageType, extension, service }: FileDescripto
 export function* declaredTypes({ package: scope, messageType, enumType }: FileDescriptorProto): Generator<string> {
   const messages = messageType.map((message) => ({ message, typeName: joinNames(scope, message.name) }));
   for (const { name } of enumType) yield joinNames(scope, name);
-  // The loop also visits the messages that it adds.
   for (const { message, typeName } of messages) {
     yield typeName;
     for (const { name } of message.enumType) yield joinNames(typeName, name);

@@ -175,10 +175,7 @@ const optionOfKind: Readonly<Record<DescWithOptions["kind"], { readonly option: 
   file: { option: "openapiv2_swagger", fields: swagger },
 };
 
-/**
- * Returns the `openapiv2_*` fields that are set but not supported, in services and in all types that they use. Each
- * field has the names of the descriptors or files that set the field.
- */
+/** Returns the unsupported `openapiv2_*` fields of services and their types, each with the descriptors that set it. */
 export function unreadOpenApiOptions(services: readonly DescService[]): ReadonlyMap<string, readonly string[]> {
   const byField = new Map<string, string[]>();
   for (const desc of descriptorsOf(services)) {
@@ -197,7 +194,6 @@ function descriptorsOf(services: readonly DescService[]): ReadonlySet<DescWithOp
   const files = services.map(({ file }) => file);
   const found = new Set<DescWithOptions>([...files, ...services, ...methods]);
   for (const { input, output } of methods) found.add(input).add(output);
-  // The loop also visits the messages that it adds.
   for (const desc of found) {
     for (const field of desc.kind === "message" ? desc.fields : []) {
       found.add(field);

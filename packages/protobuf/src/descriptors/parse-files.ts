@@ -16,8 +16,7 @@ const commentsNumber = FileDescriptorProtoSchema.field.sourceCodeInfo.number;
 
 /**
  * Parses the files in a binary google.protobuf.FileDescriptorSet. Yields the number of bytes that each step has parsed.
- *
- * A message may be parsed in pieces, because protobuf concatenates the lists in the pieces and merges the other fields.
+ * A message may be parsed in pieces, because protobuf concatenates lists and merges the other fields.
  *
  * @throws Error if the bytes are not a FileDescriptorSet
  */
@@ -58,10 +57,8 @@ export function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
 }
 
 /**
- * Splits an encoded message between its fields.
- *
- * @param splitNumber - the number of a field with a message that is split, too. For example, the comments are split
- * between locations. Messages inside this field are not split, so that nesting does not multiply the work
+ * Splits an encoded message between its fields. A message in the field `splitNumber`, such as the comments, is split
+ * too, but not the messages inside it, so that nesting does not multiply the work.
  */
 function* piecesOf(file: Uint8Array, splitNumber?: number): Generator<Uint8Array> {
   let start = 0;

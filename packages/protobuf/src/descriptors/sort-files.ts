@@ -2,15 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "@plantstore/http";
 
-/**
- * The maximum length of an import chain. 200 imports are ten times the longest chain in Google's APIs, and do not
- * overflow the stack.
- */
+/** Maximum length of an import chain: ten times the longest in Google's APIs, and short enough for the stack. */
 const importDepthMax = 200;
 
 /**
- * Sorts files so that each file comes after its imports, as registries require. The map must contain all imported
- * files.
+ * Sorts files so that each file comes after its imports, as registries require. The map must contain all imports.
  *
  * @throws Error for an import cycle, or imports that are nested too deep
  */

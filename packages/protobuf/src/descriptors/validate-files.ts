@@ -10,16 +10,10 @@ import { toShortLine } from "@plantstore/http";
 /** Maximum characters in a name, or in one segment of a package name. protoc has no limit for names. */
 const nameMax = 1_000;
 
-/**
- * The maximum number of fields in a message, or values in an enum. 10,000 members are three times as many as Java's
- * generated code can have.
- */
+/** Maximum fields in a message, or values in an enum: three times as many as Java's generated code can have. */
 const membersMax = 10_000;
 
-/**
- * The maximum number of messages, enums and services in a set. 200,000 types are several times as many as all Google
- * APIs have.
- */
+/** Maximum messages, enums and services in a set: several times as many as all Google APIs have. */
 const typesMax = 200_000;
 
 /** The largest field number. A MessageSet has 31-bit numbers, and other messages have 29-bit numbers. */
@@ -30,11 +24,10 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * Checks the rules that protoc enforces, because another program may have created the files. Names must be identifiers.
- * Type names, field names and field numbers must be unique. Yields after each type.
+ * Type names, field names and field numbers must be unique. Yields after each type. Returns the valid files.
  *
  * @param files - the files that {@link distinctFiles} returned
  * @param needed - the files in `files` that must be valid
- * @returns the valid files
  * @throws Error for the first problem in a needed file, or for too many types
  */
 export function* validateFiles(
@@ -96,11 +89,7 @@ export function joinNames(scope: string, name: string): string {
   return scope === "" ? name : `${scope}.${name}`;
 }
 
-/**
- * Returns each file once, without placeholders.
- *
- * @throws Error for different files with the same name, or a file without a name
- */
+/** Returns each file once, without placeholders. @throws Error for a missing name, or different files with one name */
 export function distinctFiles(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
   const byName = new Map<string, FileDescriptorProto>();
   for (const file of files) {
@@ -115,20 +104,13 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
   return [...byName.values()];
 }
 
-/**
- * Returns whether a file is a placeholder for a missing file. A placeholder declares nothing and has an unknown syntax,
- * such as `<unknown:0>` in Go.
- */
+/** Returns whether a file is a placeholder for a missing file, with an unknown syntax such as `<unknown:0>` in Go. */
 export function isPlaceholder({ syntax, messageType, enumType, extension, service }: FileDescriptorProto): boolean {
   const declared = [messageType, enumType, extension, service];
   return !["", "proto2", "proto3", "editions"].includes(syntax) && declared.every(({ length }) => length === 0);
 }
 
-/**
- * Checks a message's fields, oneofs and extensions. Does not check nested types.
- *
- * @throws Error that names the first problem
- */
+/** Checks a message's fields, oneofs and extensions, but no nested types. @throws Error that names the first problem */
 export function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
   if (fields.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} fields`);
   requireDistinct(

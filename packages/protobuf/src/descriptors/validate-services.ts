@@ -3,9 +3,8 @@ import { toShortLine, messageOf, withCode } from "@plantstore/http";
 import { requireDistinct, requireIdentifier, validateEnum, validateMessage } from "./validate-files.ts";
 
 /**
- * Checks services and all types that their messages use, as `validateFiles` checks files. A program may create its
- * descriptors without protoc. Also checks that fields have JSON names, because server reflection in C++, Java and
- * Python leaves JSON names out.
+ * Checks services and all types that their messages use, as `validateFiles` does, because a program may not use protoc.
+ * Fields must have JSON names, which server reflection in C++, Java and Python leaves out.
  *
  * @throws Error that names the first problem
  */
@@ -28,7 +27,6 @@ function validate(services: Iterable<DescService>): void {
     );
     for (const { input, output } of methods) messages.add(input).add(output);
   }
-  // The loop also visits the messages that it adds.
   for (const { proto, typeName, fields } of messages) {
     typeName.split(".").forEach(requireIdentifier);
     validateMessage(proto, typeName);

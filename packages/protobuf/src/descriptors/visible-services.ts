@@ -14,9 +14,8 @@ export interface VisibleTypes extends Pick<DescribedServices, "types" | "restric
 }
 
 /**
- * Returns the visible types in the files that declare the descriptors, and in all imported files.
+ * Returns the visible types in the files that declare services or types, and in all imported files.
  *
- * @param described - services or types, for example from generated code
  * @throws Error if an enum's first value is hidden, or if two files with the same name differ
  */
 export function hideInFiles(

@@ -26,10 +26,8 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
 const customStatuses = new WeakMap<ConnectError, number>();
 
 /**
- * Returns the HTTP status on REST that was passed to {@link problem}, or else the status from {@link problems}.
- *
- * @returns `undefined` if the error has the standard HTTP status for its code, because its code differs from the code
- * in {@link problems}, or because the error has no entry
+ * Returns the HTTP status on REST that was passed to {@link problem}, or else the status from {@link problems}. Returns
+ * `undefined` if the code's standard status applies, because the error has another code or no entry.
  */
 export function problemStatusOf(error: ConnectError): number | undefined {
   const custom = customStatuses.get(error);
@@ -61,18 +59,12 @@ export function withMessage(error: ConnectError, message: string): ConnectError 
   return copy;
 }
 
-/**
- * Returns an error's identifier, such as `ERR_NO_ROUTE`. A program can set the property `errorCode` on its own errors.
- * Returns `undefined` for an error without an identifier.
- */
+/** Returns an error's identifier, such as `ERR_NO_ROUTE`, if any. A program can set `errorCode` on its own errors. */
 export function errorCodeOf(error: ConnectError): string | undefined {
   return "errorCode" in error && typeof error.errorCode === "string" ? error.errorCode : undefined;
 }
 
-/**
- * Returns the options with which the server accepts the refused request, such as `lenient` or `limits.urlBytes`.
- * Returns `undefined` if no option accepts the request.
- */
+/** Returns the options with which the server accepts the refused request, if any, such as `limits.urlBytes`. */
 export function optionOf(error: ConnectError): NamedOption | undefined {
   return namedOptions.get(error);
 }
@@ -83,12 +75,7 @@ const namedOptions = new WeakMap<ConnectError, NamedOption>();
 /** The names that error messages show for options. Error messages do not name an option without a member. */
 export type OptionLabels = Readonly<Partial<Record<NamedOption, string | undefined>>>;
 
-/**
- * Adds the option that accepts the refused request to the error's message. Returns the error unchanged if no option
- * accepts the request.
- *
- * @param names - the option names that the message shows. By default, the options' own names
- */
+/** Adds the option that accepts a refused request, if any, to the error's message, by its name in `names` if given. */
 export function withOption(error: ConnectError, names?: OptionLabels): ConnectError {
   const option = optionOf(error);
   const shown = option === undefined || names === undefined ? option : names[option];

@@ -8,10 +8,8 @@ import { hasDeclaredWireTypes } from "./wire-types.ts";
 const depthMax = 100;
 
 /**
- * Creates the function that reads a type's messages as protobuf-es does. Bytes fields are views of the input.
- *
- * The function throws the errors that `fromBinary` throws. The function also throws an error for a wire type that the
- * field's declaration does not allow.
+ * Creates the function that reads a type's messages as protobuf-es does, with the errors of `fromBinary`. Bytes fields
+ * are views of the input. A wire type that the field's declaration does not allow is also an error.
  */
 export function createBinaryReader(
   desc: DescMessage,
@@ -39,8 +37,7 @@ export function readFast(
     reader.read(new ByteSource(bytes, depth, keepsUnknown), message, bytes.byteLength, -1);
     return message;
   } catch {
-    // Every error is ignored here, such as an error for a truncated number or for a string beyond the engine's limit.
-    // protobuf-es then reports the problem.
+    // Every error, such as for a truncated number, is ignored here. protobuf-es then reports the problem.
     return undefined;
   }
 }

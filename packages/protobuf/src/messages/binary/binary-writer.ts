@@ -8,10 +8,7 @@ import { type MessageWriter, messageWriter } from "./message-writer.ts";
 // equivalent mutant: with another buffer size, writing only takes longer.
 const keptBytes = 64 * 1024;
 
-/**
- * Maximum bytes in a message that the fast writer writes. protobuf-es writes larger messages, after the fast writer has
- * tried smaller buffers.
- */
+/** Maximum bytes that the fast writer writes. protobuf-es writes larger messages, after smaller buffers were tried. */
 const fastBytesMax = 64 * 1024 * 1024;
 
 /** Keeps one buffer for the next message. */

@@ -24,8 +24,7 @@ export class ByteSource {
   }
 }
 
-// The functions below read zeroes after the last byte. A message's reader checks afterwards whether the read position
-// is past the end.
+// The functions below read zeroes after the last byte. Readers check afterwards whether they are past the end.
 
 /** Reads a varint's lowest 32 bits as a signed integer. */
 export function readVarint32(source: ByteSource): number {

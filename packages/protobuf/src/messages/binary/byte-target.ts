@@ -2,11 +2,9 @@ import { allocateBytes } from "@plantstore/http";
 import { bailOut } from "../codegen/index.ts";
 
 /**
- * The buffer for writing a message, with the current write position.
- *
- * JavaScript ignores writes past an array's end, so numbers are written without a bounds check. After the writes,
- * {@link fits} shows whether the buffer was large enough. If the buffer is too small, the message is written again to a
- * larger buffer.
+ * The buffer for writing a message, with the current write position. JavaScript ignores writes past an array's end, so
+ * numbers are written without a bounds check. Afterwards, {@link fits} shows whether the buffer was large enough. If
+ * not, the message is written again to a larger buffer.
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;
@@ -201,12 +199,7 @@ export function writeRaw(target: ByteTarget, raw: unknown): void {
   target.at = at + raw.byteLength;
 }
 
-/**
- * Writes the length of content at the offset `start`. The content begins `reserved` bytes after `start`, and is moved
- * if the length needs more or fewer bytes.
- *
- * @returns the number of bytes that the length takes
- */
+/** Writes a length at `start`, and returns its size. Moves the content if the length does not take `reserved` bytes. */
 export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {
   const { bytes, at } = target;
   const length = at - start - reserved;

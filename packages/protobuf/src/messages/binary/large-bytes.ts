@@ -6,9 +6,7 @@ import { concatBytes, markSingleUse, noBytes } from "@plantstore/http";
 import type { CodegenOptions } from "../codegen/index.ts";
 import { createMessageWriter } from "./binary-writer.ts";
 
-/**
- * Minimum size of a bytes field that is written separately. Below 64 KiB, a second writer costs as much as the copy.
- */
+/** Minimum bytes in a field that is written separately. Below 64 KiB, a second writer costs as much as the copy. */
 const separateFieldBytesMin = 64 * 1024;
 
 /**
@@ -39,9 +37,8 @@ export function createBinaryWriter(
 }
 
 /**
- * Returns whether a field is a bytes field that can be written separately. A required field cannot be written
- * separately, because the other fields could not be encoded without it. A oneof's member cannot be written separately,
- * because a message has no property with the member's name.
+ * Returns whether a bytes field can be written separately. Without a required field, the other fields could not be
+ * encoded. A oneof's member is not found, because a message has no property with its name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

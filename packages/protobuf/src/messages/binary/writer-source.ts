@@ -14,11 +14,9 @@ export interface WriterNames {
 }
 
 /**
- * Generates the function `(target, message)` that writes a message as protobuf-es does. Fields are written by number,
- * before the unknown fields.
- *
- * In the generated source, `at` is the offset at which the next write starts. The number of bytes reserved for a length
- * is the number that the field's last length needed. The content is moved if the length needs more or fewer bytes.
+ * Generates the function `(target, message)` that writes a message as protobuf-es does: fields by number, then unknown
+ * fields. In the generated source, `at` is the offset at which the next write starts. A length gets as many bytes as
+ * the field's last length. The content is moved if the length needs more or fewer bytes.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));

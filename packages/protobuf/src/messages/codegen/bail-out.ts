@@ -1,7 +1,4 @@
-/**
- * Thrown by the fast path if the exact implementation must determine the result. The value is a symbol, because
- * creating an Error with a stack trace would cost time.
- */
+/** Thrown by the fast path if the exact implementation must determine the result. A symbol needs no stack trace. */
 export const bailOut: unknown = Symbol("bail out");
 
 /** Throws {@link bailOut}. */

@@ -1,7 +1,4 @@
-/**
- * Generates code at run time. `binary/` and `json/` generate the source of functions that read or write one message
- * type, and this module compiles the source.
- */
+/** Generates code at run time: compiles the functions that `binary/` and `json/` generate for one message type. */
 export { type CodegenOptions, compileFunction, canCompile } from "./compile-function.ts";
 export { isInherited, type MessageClass, messageClass } from "./message-class.ts";
 export { memoize } from "./memoize.ts";

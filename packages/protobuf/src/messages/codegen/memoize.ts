@@ -1,7 +1,4 @@
-/**
- * Returns a function that computes a value once per key, such as a descriptor. The value is cached as long as the key
- * exists.
- */
+/** Returns a function that computes a value once per key, such as a descriptor. The value lives as long as the key. */
 export function memoize<Key extends object, Value extends object | boolean>(
   compute: (key: Key) => Value,
 ): (key: Key) => Value {

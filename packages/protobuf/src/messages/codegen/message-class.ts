@@ -12,21 +12,16 @@ export function isInherited(name: string): boolean {
 }
 
 /**
- * Returns a constructor that generated code calls instead of `create()`.
- *
- * The constructed messages have the same properties in the same order as messages from `create()`. The prototype is
- * also the same, and has the proto2 defaults. With a constructor, V8 knows how many properties an object will have, and
- * stores all properties in the object itself.
+ * Returns a constructor that generated code calls instead of `create()`. The messages have the same properties in the
+ * same order, and the same prototype, which has the proto2 defaults. With a constructor, V8 knows how many properties
+ * an object will have, and stores all properties in the object itself.
  */
 export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) => {
   const pattern = create(desc);
   return Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
 });
 
-/**
- * The maximum number of properties that a constructor sets. V8 stores at most 380 properties in the object. `create()`
- * is faster for messages with more properties.
- */
+/** Maximum properties that a constructor sets. V8 stores at most 380 in the object. For more, `create()` is faster. */
 const keptPropertiesMax = 400;
 
 function classOf(desc: DescMessage): MessageClass {

@@ -1,18 +1,14 @@
 import { literal } from "./type-scope.ts";
 
 /**
- * The maximum number of cases that are compared one after another. V8 does not optimize a function with many more
- * cases, so each comparison would take 10 to 20 ns. One message with a thousand fields would take 10 ms in JSON, or 2.5
- * ms in binary.
+ * Maximum cases that are compared one after another. V8 does not optimize a function with many more cases. Each
+ * comparison would take 10 to 20 ns, and a message with a thousand fields 10 ms in JSON, or 2.5 ms in binary.
  */
 const comparedCasesMax = 100;
 
 /**
- * Generates a switch over an expression, with statements for each value and for all other values.
- *
- * If a switch has many cases, the source looks up the case's index in a map, so that V8 can compile a jump table.
- *
- * @param name - adds a value to the generated code's scope, and returns the value's name
+ * Generates a switch over an expression. A switch with many cases looks up the case's index in a map, so that V8 can
+ * compile a jump table. `name` adds a value to the generated code's scope, and returns the value's name.
  */
 export function switchSource(
   expression: string,

@@ -4,10 +4,8 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 const digits = /^[A-Za-z0-9+/_-]*$/;
 
 /**
- * Decodes base64 and base64url, with or without padding, as proto3 JSON requires.
- *
- * @returns `undefined` if the text has other characters, an impossible length, or padding that does not complete the
- * last group
+ * Decodes base64 and base64url, with or without padding, as proto3 JSON requires. Returns `undefined` for other
+ * characters, an impossible length, or padding that does not complete the last group.
  */
 export function parseBase64(text: string): Uint8Array | undefined {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;

@@ -7,10 +7,7 @@ import { fieldsByName } from "./names.ts";
 import { createValueReader, createWellKnownReader, type PlainReader } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
 
-/**
- * Generated readers that accept either all integer spellings or only the canonical one. A reader is compiled when its
- * type is first read.
- */
+/** Readers for all integer spellings, or only the canonical one. Each is compiled when its type is first read. */
 export interface CompiledReaders {
   /** Whether integers must be in canonical form. */
   readonly canonical: boolean;
@@ -46,10 +43,8 @@ function lazyReader(sourceOf: (own: TypeScope) => string): PlainReader {
 const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.isFinite, isMapKey, setOwn, bailOut };
 
 /**
- * Generates the function `(json, state)` that converts an object from `JSON.parse` to a message.
- *
- * The function counts the strings that it visits, including names. A list or a map is used unchanged if its values need
- * no conversion.
+ * Generates the function `(json, state)` that converts an object from `JSON.parse` to a message, and counts the
+ * strings, including names. A list or a map is used unchanged if its values need no conversion.
  */
 function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReaders): string {
   const cases = [...fieldsByName(desc)].map(([name, field]): [string, string] => {

@@ -9,9 +9,8 @@ import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
 
 /**
- * Compiles the function that converts a type's messages to JSON. The function is three times as fast as the function
- * from `composeForm`, and returns the same result. Omitted members are set to `undefined`, which `JSON.stringify`
- * omits, so all of a type's objects have the same shape.
+ * Compiles the function that converts a type's messages to JSON, three times as fast as the one from `composeForm`.
+ * Omitted members are `undefined`, which `JSON.stringify` omits, so all of a type's objects have the same shape.
  */
 export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const names = desc.fields.map((field) => jsonNameOf(field, forms.style));
@@ -45,10 +44,7 @@ const scope = {
   refuseUnset,
 };
 
-/**
- * Returns an expression for one field's JSON value. The expression results in `undefined` if the field is omitted, and
- * uses the variable `value`.
- */
+/** Returns an expression for one field's JSON value, `undefined` if it is omitted. The variable `value` is used. */
 function fieldSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
   const { fieldKind, localName, oneof } = field;
   const property = `message[${literal((oneof ?? field).localName)}]`;

@@ -2,10 +2,8 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns whether a type has its own JSON form, such as a string for a Timestamp. An Any contains such a type in
- * `value`.
- *
- * Since 2.12, protobuf-es exports a function with this name.
+ * Returns whether a type has its own JSON form, such as a string for a Timestamp. An Any contains it in `value`. Since
+ * 2.12, protobuf-es exports a function with this name.
  */
 export function hasCustomJsonRepresentation(desc: DescMessage): boolean {
   return customTypes.has(desc.typeName) || isWrapperDesc(desc);

@@ -8,10 +8,7 @@ import { requireFieldsRead } from "./required-fields.ts";
 
 const readerOf = memoize(createExtensionReader);
 
-/**
- * Finds the reader for a key such as `[package.name]` that names an extension of the message. Returns `undefined` when
- * the registry has no such extension.
- */
+/** Finds the reader for a key such as `[package.name]`, if the registry has this extension of the message. */
 export function findExtensionReader(context: ReadContext, desc: DescMessage, key: string): FieldReader | undefined {
   const { registry } = context;
   if (registry === undefined || !key.startsWith("[") || !key.endsWith("]")) return undefined;

@@ -40,8 +40,7 @@ function toSnakeCase(text: string): string {
 /**
  * Prints a mask's paths in the JSON mapping.
  *
- * @throws Error if a name is empty, contains a comma or a backtick, or would change by a conversion to lowerCamelCase
- * and back
+ * @throws Error for an empty name, a comma or a backtick, or a name that lowerCamelCase and back would change
  */
 export function printFieldMask(paths: readonly string[]): string {
   return paths.map((path) => path.split(".").map(printName).join(".")).join(",");

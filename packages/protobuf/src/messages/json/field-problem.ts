@@ -1,11 +1,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import type { NamedOption } from "@plantstore/http";
 
-/**
- * Thrown when a text is not a valid value for its field.
- *
- * This module and `rest/` convert a FieldProblem to a `ConnectError` with `InvalidArgument` that names the field.
- */
+/** Thrown for a text that is not a valid value. Callers convert it to an `InvalidArgument` that names the field. */
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
   /** The option that makes the server accept the text, if any. */

@@ -11,8 +11,7 @@ export function valueToJson(value: unknown, form: JsonForm): JsonValue {
 }
 
 /**
- * Converts a list to JSON. Returns `whenEmpty` for an empty list. Returns the same list if its items need no
- * conversion.
+ * Converts a list to JSON. Returns `whenEmpty` for an empty list, and the same list if no item needs a conversion.
  *
  * @throws TypeError if `items` is not an array
  */
@@ -30,9 +29,7 @@ export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Emp
   return list;
 }
 
-/**
- * Converts a map to JSON. Returns `whenEmpty` for an empty map. Returns the same map if its values need no conversion.
- */
+/** Converts a map to JSON. Returns `whenEmpty` for an empty map, and the same map if no value needs a conversion. */
 export function mapToJson<Empty>(entries: unknown, form: JsonForm, whenEmpty: Empty): JsonObject | Empty {
   const values = asFieldValues(entries);
   if (isEmpty(values)) return whenEmpty;

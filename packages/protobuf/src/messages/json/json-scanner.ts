@@ -116,10 +116,7 @@ export class JsonScanner {
     this.#at += literal.length;
   }
 
-  /**
-   * Reads the next value, which must not be an object or an array. Returns a string's content, and any other value's
-   * source text.
-   */
+  /** Reads the next value, which must be a scalar. Returns a string's content, and any other value's source text. */
   readText(): string {
     const kind = this.peek();
     if (kind === "string") return this.readString();
@@ -258,8 +255,7 @@ export class JsonScanner {
     return value;
   }
 
-  // Skips spaces, tabs, line feeds and carriage returns (RFC 8259 §2). Returns the UTF-16 unit after the white space,
-  // or NaN at the end of the text.
+  // Skips white space (RFC 8259 §2). Returns the UTF-16 unit after it, or NaN at the end of the text.
   #skipSpace(): number {
     for (;;) {
       const unit = this.#text.charCodeAt(this.#at);

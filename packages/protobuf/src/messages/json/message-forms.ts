@@ -67,10 +67,7 @@ export function addExtensions(json: JsonObject, desc: DescMessage, message: unkn
 
 const withoutFields = memoize((desc: DescMessage): DescMessage => ({ ...desc, fields: [] }));
 
-/**
- * Creates the function that converts a field in a message to JSON. The function returns `undefined` if the field is
- * omitted.
- */
+/** Creates the function that converts a message's field to JSON, or to `undefined` if the field is omitted. */
 export function createFieldForm(
   field: DescField,
   forms: MessageForms,

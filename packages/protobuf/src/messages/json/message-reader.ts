@@ -54,10 +54,7 @@ function readFields<Desc extends DescMessage>(
   return message;
 }
 
-/**
- * Reads a field. @param bound - the fields inside this field that the URL path sets, or `"whole"` for the complete
- * field
- */
+/** @param bound - the fields inside this field that the URL path sets, or `"whole"` for the complete field */
 function readField(
   context: ReadContext,
   reader: FieldReader,

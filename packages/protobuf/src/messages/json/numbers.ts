@@ -17,10 +17,7 @@ const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, isB
 
 const roundedPattern = /^(-?[1-9][0-9]{15,308})\.50$/;
 
-/**
- * Returns the digits of an integer beyond 2^53 that a body parser has read as a double. `readParsedBody` marks such
- * integers with the fraction `.50`. Returns `undefined` for any other text.
- */
+/** Returns the digits of a rounded integer, which `readParsedBody` marks with the fraction `.50`, or `undefined`. */
 export function digitsOfRoundedInteger(text: string): string | undefined {
   return roundedPattern.exec(text)?.[1];
 }
@@ -54,10 +51,8 @@ const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
 const exactDigitsMax = 15;
 
 /**
- * Parses an integer that is in range and in canonical form, `0` or `-?[1-9][0-9]*` in ASCII.
- *
- * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has only one spelling, so that caches,
- * logs and authorization rules before a service see the same id as the handler.
+ * Parses an integer that is in range and in canonical form, `0` or `-?[1-9][0-9]*` in ASCII. Each value has only one
+ * spelling, so that caches, logs and authorization rules before a service see the same id as the handler.
  *
  * @returns the value, a `bigint` if the range is 64 bits wide, or `undefined` for any other text
  */
@@ -73,9 +68,8 @@ export function parseCanonicalInteger(text: string, range: IntegerRange): bigint
 const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 /**
- * Parses an integer exactly, in any spelling that proto3 JSON allows, such as `7`, `7.0` or `1e3`.
- *
- * The parser works on the digits, because a double would turn 9007199254740993 into 9007199254740992.
+ * Parses an integer exactly, in any spelling that proto3 JSON allows, such as `7`, `7.0` or `1e3`. The parser works on
+ * the digits, because a double would turn 9007199254740993 into 9007199254740992.
  *
  * @returns `undefined` when the text is not a number, has a fraction, or is out of range
  */
@@ -103,9 +97,7 @@ function withinRange(value: bigint, range: IntegerRange): bigint | number | unde
 
 /**
  * Parses a `float` or `double` from proto3 JSON, which is a number (RFC 8259 §6), `NaN`, `Infinity` or `-Infinity`.
- *
- * @param single - whether the value is a 32-bit float
- * @returns `undefined` for any other text, and for a number that is too large
+ * Returns `undefined` for any other text, and for a number that is too large.
  */
 export function parseFloatText(text: string, single: boolean): number | undefined {
   if (text === "NaN") return Number.NaN;

@@ -50,7 +50,6 @@ export function countStrings(value: JsonValue, mayHaveLoneSurrogates: boolean): 
   return count;
 }
 
-/** The result of {@link scanText}. */
 interface TextScan {
   /** Number of strings in the text, including names. */
   readonly strings: number;
@@ -134,8 +133,7 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
 /** Number of decimal digits that a double always preserves. */
 const exactDigitsMax = 15;
 
-// Returns whether a number with a fraction or an exponent becomes an integer as a double. The integer may differ from
-// the exact value.
+// Returns whether a number becomes an integer as a double. The integer may differ from the exact value.
 function losesPrecision(number: string, canonical: boolean): boolean {
   const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;

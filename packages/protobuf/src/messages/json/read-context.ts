@@ -7,9 +7,7 @@ import type { UnknownNames } from "./unknown-names.ts";
 
 /**
  * The fields that one part of a request sets, so that the other parts must not set them. `"whole"` means the complete
- * field. A map means that only some of the fields inside the field are set.
- *
- * The keys are descriptors, because a client may use a field's proto name or its JSON name.
+ * field, and a map the fields inside it. Keys are descriptors, because clients may use proto names or JSON names.
  */
 export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 
@@ -55,10 +53,7 @@ export const absentValue: unique symbol = Symbol("absent");
 /** Reads the next value and returns it as a protobuf-es message stores it, or {@link absentValue}. */
 export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
 
-/**
- * The readers for message types. The readers are in the context because the modules with readers need each other and
- * must not import in circles. A field can hold a message, and a google.protobuf.Any holds any message.
- */
+/** The readers for message types. They are in the context because modules with readers must not import in circles. */
 export interface MessageReaders {
   /** Returns a message type's reader. If the type has its own JSON form, the reader reads that form. */
   readerOf(desc: DescMessage): ValueReader;

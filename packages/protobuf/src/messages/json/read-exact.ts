@@ -14,11 +14,7 @@ import { UnknownNames } from "./unknown-names.ts";
 /** Rules for reading one JSON text, in addition to the options. */
 export type TextRules = Pick<ReadContext, "sameAsBound" | "notes">;
 
-/**
- * Reads a JSON text with the exact reader.
- *
- * @throws ConnectError `InvalidArgument` whose message names the field
- */
+/** Reads a JSON text with the exact reader. @throws ConnectError `InvalidArgument` whose message names the field */
 export function readExactText<Value>(
   text: string,
   options: ReadServiceJsonOptions,
@@ -71,9 +67,8 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field if the complete text is the field's value. This function does not generate code. This
- * function does not even check whether code generation is allowed, because a Content-Security-Policy would report the
- * check. Required fields may be missing.
+ * Reads a message, or one field if the complete text is the field's value. Required fields may be missing. No code is
+ * generated, and whether it may be is not checked, because a Content-Security-Policy would report the check.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
@@ -101,11 +96,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** node's Buffer, if it exists. Buffer decodes characters such as "ü" in half the time of a TextDecoder. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
-/**
- * Decodes JSON to a string.
- *
- * @throws ConnectError `InvalidArgument` for bytes that are not UTF-8, and for lone surrogates
- */
+/** Decodes JSON. @throws ConnectError `InvalidArgument` for bytes that are not UTF-8, and for lone surrogates */
 export function toText(json: Uint8Array | string): string {
   if (typeof json === "string") {
     if (json.isWellFormed()) return json;

@@ -56,11 +56,9 @@ export interface BodyRules {
 const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
 
 /**
- * Reads a message that may be only part of a request. Unlike {@link readJson}, allows missing required fields, and
- * returns the ignored names.
+ * Reads a message that may be only part of a request. Allows missing required fields, and returns the ignored names.
  *
- * @param into - the message in which the URL path has set fields. `into` is not supported for a type with its own JSON
- * form
+ * @param into - the message in which the URL path has set fields, except for a type with its own JSON form
  * @param notes - collects the paths of fields that the text sets
  */
 export function readPartialJson<Desc extends DescMessage>(
@@ -92,9 +90,7 @@ export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: Field
 
 /**
  * Creates the reader for a field if the complete text is the field's value, for HTTP rules that name a body field.
- * `null` leaves the field unset, as inside a message.
- *
- * The reader throws a `ConnectError` with `InvalidArgument` and a message that names the field.
+ * `null` leaves the field unset. The reader throws a `ConnectError` with `InvalidArgument` that names the field.
  */
 export function createJsonFieldReader(
   field: DescField,

@@ -23,11 +23,7 @@ export function hasRequiredFields(desc: DescMessage): boolean {
   return checkedFieldsOf(desc).length > 0;
 }
 
-/**
- * Checks a message or several messages that were just read, as {@link requireFields} does.
- *
- * @throws FieldProblem when a required field is missing
- */
+/** Checks messages that were just read, as {@link requireFields} does. @throws FieldProblem for a missing field */
 export function requireFieldsRead({ path }: ReadContext, desc: DescMessage, value: unknown): void {
   const missing = findMissingBelow(desc, value);
   if (missing === undefined) return;
@@ -56,20 +52,17 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
   return undefined;
 }
 
-// Returns a type's required fields, and its fields with messages that may contain required fields. Most message types
-// have no such field.
+// Returns a type's required fields, and its fields with messages that may contain some. Most types have none.
 const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
   desc.fields.filter(
     (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),
   ),
 );
 
-// Caches whether a message type, or a type inside it, has a required field. The cache also gets the types inside a type
-// without required fields, so each type is visited only once. The search is not recursive, because a long chain of
-// types would overflow the stack.
+// Caches whether a type, or a type inside it, has a required field, so each type is visited only once. The search is
+// not recursive, because a long chain of types would overflow the stack.
 const knownResults = new WeakMap<DescMessage, boolean>();
 
-/** Returns whether a message type, or a type inside it, has a required field. */
 function mayLackFields(desc: DescMessage): boolean {
   const parents = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
   // The loop also visits the messages that it adds.

@@ -23,11 +23,7 @@ export interface TextForm {
   readonly noun: string;
   /** The kinds of JSON value that can hold the text. */
   readonly kinds: readonly JsonKind[];
-  /**
-   * Returns the value as a protobuf-es message stores it, or `undefined` for an invalid text.
-   *
-   * @param canonical - whether integers must be in canonical form
-   */
+  /** Returns the value as a message stores it, or `undefined`. With `canonical`, integers must be in canonical form. */
   parse(text: string, canonical: boolean): unknown;
 }
 
@@ -53,11 +49,7 @@ const booleans = new Map([
   ["false", false],
 ]);
 
-/**
- * Returns a scalar type's text form, as the proto3 JSON mapping defines it.
- *
- * @param longAsString - whether 64-bit integers are stored as decimal strings (`jstype = JS_STRING`)
- */
+/** Returns a scalar's text form in proto3 JSON. With `longAsString`, 64-bit integers are stored as decimal strings. */
 export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm {
   const range = integerRangeOf(scalar);
   if (range !== undefined) {
@@ -82,10 +74,8 @@ export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm 
 }
 
 /**
- * Returns the text form of a wrapper, Timestamp, Duration or FieldMask. Returns `undefined` for every other message
- * type.
- *
- * @param inUrl - whether a field mask may also have proto names, because URLs use proto names and JSON names
+ * Returns the text form of a wrapper, Timestamp, Duration or FieldMask, or `undefined`. With `inUrl`, a field mask may
+ * also have proto names, because URLs use proto names and JSON names.
  */
 export function messageForm(desc: DescMessage, inUrl: boolean): TextForm | undefined {
   switch (desc.typeName) {
@@ -126,20 +116,14 @@ export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
   return scalarForm(inner.scalar, inner.longAsString);
 }
 
-/**
- * Parses a path variable's or query parameter's decoded text into a field value, as a protobuf-es message stores it.
- * Throws a FieldProblem when the text is not a field value.
- */
+/** Parses decoded text from a URL into a field value as a message stores it. Throws a FieldProblem for invalid text. */
 export type UrlTextParser = (text: string) => unknown;
 
 /**
- * Creates the parser for a field's values, or for one element of a repeated field.
+ * Creates the parser for a field's values, or for one element of a repeated field. Integers must be in canonical form,
+ * so that each value has exactly one URL. Other values are spelled as in proto3 JSON, without quotes.
  *
- * Integers must be in canonical form, so that each value has exactly one URL. Other values are spelled as in proto3
- * JSON, without quotes.
- *
- * @returns `undefined` for a field without a text form. Maps have no text form, and neither have messages other than
- * wrappers, Timestamp, Duration and FieldMask
+ * @returns `undefined` for maps, and for messages other than wrappers, Timestamp, Duration and FieldMask
  */
 export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
   if (field.fieldKind === "map") return undefined;
@@ -160,10 +144,7 @@ export function createUrlEntryParser(field: DescField & { readonly fieldKind: "m
   };
 }
 
-/**
- * Returns whether a map may have a key. Integer keys must be in canonical form, because "1" and "01" would be the same
- * key.
- */
+/** Returns whether a map may have a key. Integer keys must be canonical, because "1" and "01" would be the same key. */
 export function isMapKey(key: string, type: ScalarType): boolean {
   const range = integerRangeOf(type);
   if (range !== undefined) return parseCanonicalInteger(key, range) !== undefined;

@@ -70,8 +70,7 @@ function parseOffset(text: string, start: number): number {
   return sign === "-" ? -seconds : seconds;
 }
 
-// Returns a date as the number of days since 1970-01-01. Returns NaN for a day that does not exist. See dateOf for the
-// calendar.
+// Returns a date as days since 1970-01-01, or NaN for a day that does not exist. See dateOf for the calendar.
 function parseDate(year: number, month: number, day: number): number {
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const days = month === 2 && isLeap ? 29 : (daysOfMonths[month] ?? Number.NaN);
@@ -87,8 +86,7 @@ const daysOfMonths: readonly (number | undefined)[] = [undefined, 31, 28, 31, 30
 const daysBefore1970 = 719_468;
 
 /**
- * Prints a google.protobuf.Timestamp as {@link parseTimestamp} reads it. The time is in UTC, and has no, three, six or
- * nine decimal places.
+ * Prints a google.protobuf.Timestamp in UTC, with no, three, six or nine decimal places.
  *
  * @throws Error if the time is before year 1 or after year 9999, or if `nanos` is not between 0 and 999,999,999
  */
@@ -125,8 +123,7 @@ function quotient(value: number, unit: number): number {
   return (value / unit) | 0;
 }
 
-// Creates the string in one call. V8 would store a concatenated string as a tree, which makes JSON.stringify much
-// slower.
+// Creates the string in one call. V8 stores a concatenated string as a tree, which makes JSON.stringify much slower.
 function joinDigits(date: number, clock: number, nanos: number): string {
   const [y1, y2, y3, y4] = [codeOf(date, 1e7), codeOf(date, 1e6), codeOf(date, 1e5), codeOf(date, 1e4)];
   const [m1, m2, d1, d2] = [codeOf(date, 1e3), codeOf(date, 100), codeOf(date, 10), codeOf(date, 1)];
@@ -168,8 +165,7 @@ function printNanos(nanos: number): string {
 // unit. A number of seconds in the range has at most twelve digits.
 const secondsWithUnit = /^(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?s$/;
 
-// Maximum seconds in a google.protobuf.Duration, about 10,000 years. duration.proto limits seconds and nanos
-// separately.
+// Maximum seconds in a Duration, about 10,000 years. duration.proto limits seconds and nanos separately.
 const durationSecondsMax = 315_576_000_000;
 
 /**
@@ -210,11 +206,7 @@ const goDurationPart = /([0-9]*)(?:\.([0-9]*))?([a-z\u00b5\u03bc]+)/g;
 /** The longest Go duration in nanoseconds, about 292 years. */
 const goNanosMax = 2n ** 63n - 1n;
 
-/**
- * Parses a duration as Go's `time.ParseDuration` does, such as `5m`, `13h0m0s`, `1.5h` or `0`.
- *
- * @returns `undefined` if the text is not a Go duration, or longer than Go's maximum
- */
+/** Parses a duration as Go's `time.ParseDuration` does, such as `13h0m0s` or `1.5h`, or returns `undefined`. */
 export function parseGoDuration(text: string): Duration | undefined {
   const [, sign, parts = ""] = goDuration.exec(text) ?? [];
   if (sign === undefined) return undefined;

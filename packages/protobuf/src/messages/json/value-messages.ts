@@ -4,8 +4,7 @@ import { bail } from "../codegen/index.ts";
 import { setOwn } from "./field-values.ts";
 import type { ReadState } from "./parse-plain.ts";
 
-// A large JSON array becomes many Value messages. Each message is created as an object literal, which equals the result
-// of `create()`.
+// Messages are object literals, equal to the results of `create()`, because a large JSON array becomes many of them.
 
 /**
  * Converts a JSON value to a google.protobuf.Value, and counts its strings, including names.

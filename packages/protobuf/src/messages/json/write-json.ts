@@ -27,11 +27,7 @@ export function createJsonMessageWriter(
   return (message) => JSON.stringify(form.toJson(message));
 }
 
-/**
- * Creates the function that writes one message field. The zero value is written for a field that a message would omit.
- *
- * Other fields are ignored, so they cannot cause an error.
- */
+/** Creates the function that writes one field, even with its zero value. Other fields cannot cause an error. */
 export function createJsonFieldWriter(field: DescField, options: JsonStyle): (message: Message) => string {
   const forms = formsOf(options);
   const toJson = createFieldForm(field, forms);
@@ -52,10 +48,7 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
   }
 }
 
-/**
- * Converts a message to the JSON of a google.protobuf.Any that contains the message. The JSON has `@type` and the
- * message's fields, or `@type` and `value` if the type has its own JSON form.
- */
+/** Converts a message to an Any's JSON: `@type`, and its fields, or `value` if the type has its own JSON form. */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
   return json;
