@@ -1,9 +1,6 @@
 /**
- * Plant stores: in memory, SQLite or PostgreSQL.
- *
- * The service calls a `PlantStore` (src/service/plant-store.ts), which resolves once the result is durable. Stores
- * group concurrent deletions into one commit, which is invisible to callers. The stores do not depend on protocols,
- * credentials or the process.
+ * Plant stores in memory, SQLite or PostgreSQL. Concurrent deletions share a commit, which is invisible to callers. The
+ * stores do not depend on protocols, credentials or the process.
  */
 import { type OptionNames, refuseUnknownOptions, required, requireName, requireObject } from "@plantstore/http";
 import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
@@ -34,7 +31,6 @@ export { pemBytesMax } from "./postgres/server/certificate-files.ts";
 export { readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
-/** The location types, by store kind. */
 interface Locations {
   readonly sqlite: { readonly kind: "sqlite"; readonly path: string };
   readonly postgres: PostgresLocation;
@@ -72,7 +68,6 @@ const storeOptionNames: OptionNames<StoreOptions> = {
   plantsWhenCreated: { first: true, last: true },
 };
 
-/** The operations of one store kind. */
 interface StoreKind<Location> {
   openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
   openDatabase(location: Location): Promise<PlantDatabase>;

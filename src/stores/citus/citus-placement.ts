@@ -36,23 +36,21 @@ const oldRecordsSql = ({ deletions }: StoreSchema): string => `
 const dropSql = ({ deletions }: StoreSchema): string =>
   `DELETE FROM ${deletions} WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
-// The default for `seq` would come from the coordinator, and the check would also wait for the coordinator's standbys.
-// `seq` is random, so that concurrent checks do not wait for each other. `seq` is negative, so that no real record has
-// the same `seq`.
+// The default for `seq` would involve the coordinator and its standbys. A random `seq` keeps concurrent checks from
+// blocking each other. A negative `seq` belongs to no real record.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
 
 /**
- * Returns the operations for tables that Citus has distributed over workers (docs.citusdata.com). Citus chooses the
- * worker by the plant's id, so a plant and its deletion records are on the same worker.
+ * Returns the operations for tables that Citus distributes over workers, with a plant and its records on one worker.
  *
- * - A statement that deletes and records would be a two-phase commit over all workers. A function that Citus runs on a
- *   worker is a local transaction. So a batch contains only plants on one worker, and calls a function on the worker.
- * - A statement for workers cannot contain functions that change settings. So other statements that depend on pinned
- *   settings run in a transaction that pins the settings first.
- * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and a record contains
- *   the key with the plant's id as a prefix.
+ * - A statement that deletes and records would be a two-phase commit over all workers. So a batch contains only plants
+ *   of one worker, and calls a function there, which is a local transaction.
+ * - A statement for workers cannot call functions that change settings. So other statements that depend on pinned
+ *   settings run in a transaction that pins them first.
+ * - An index cannot be unique across workers. So an idempotency key applies to one plant, whose id prefixes the stored
+ *   key.
  */
 export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
   const findKeyRecordsSql = findKeysSql(schema, keysSql, "true");
@@ -86,7 +84,6 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     },
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
-    // Drops records without pauses. With pauses, deletions could add records faster than retention drops records.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>
@@ -105,7 +102,6 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
 const moveProblem =
   'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
 
-/** Returns a lane for each worker. */
 function lanesOf(shards: Shards): Lanes {
   return {
     of: (id) => shards.workerOf(id),
@@ -128,7 +124,6 @@ async function dropRecords(session: Session, schema: StoreSchema, keptMs: number
   return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 
-/** Returns the parameters of `plantstore_delete` for a batch. */
 function valuesOf({ firstOf, values }: PreparedBatch, skips: boolean): readonly unknown[] {
   const [one] = firstOf.keys();
   const [ids, subjects, requestIds, token, keys = null] = values;
@@ -142,10 +137,8 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
   return fates;
 }
 
-/**
- * Checks each worker with an id of that worker, in a share of the time. Rejects if all workers are unavailable. Also
- * rejects if a worker refuses the check, because only the operator can fix the reason.
- */
+// Checks each worker with one of its ids, in a share of the time. Rejects if all workers are unavailable, or if one
+// refuses the check, because only the operator can fix the reason.
 async function checkEachWorker(
   session: Session,
   { oneOfEach }: Shards,

@@ -13,27 +13,24 @@ const mayDropRecords = `EXISTS (
       )`;
 
 /**
- * The body of `plantstore_delete`. `migrate` compares this body with the function's body in the database.
+ * The body of `plantstore_delete`. `migrate` compares it with the body in the database.
  *
- * The function checks the worker's settings. Another client of a pooler may have changed the coordinator's settings, so
- * the function resets these settings for the transaction.
+ * The function is one transaction on one worker. Without a token, it only checks the worker's settings. With `skips`,
+ * it does not wait for locks. SKIP LOCKED works only on one shard at a time. "Not found" is returned only after a wait
+ * for the standbys. In a batch for the wrong worker (a two-phase commit), every worker waits for its standbys.
  *
- * The function is one transaction on one worker. Without a token, the function only checks the worker. With `skips`,
- * the function does not wait for locks. On Citus, SKIP LOCKED works only on one shard at a time. "Not found" is
- * returned only after a wait for the standbys, as on other servers. A batch that was sent to the wrong worker is a
- * two-phase commit, in which every worker waits for its standbys. `client_min_messages` forwards the workers' warnings,
- * and is set last, because the setting slows down later statements. A loop collects ids, because Citus writes a CTE's
- * rows to a file.
+ * The function resets settings that another client of a pooler may have changed on the coordinator.
+ * `client_min_messages` forwards the workers' warnings, and is set last, because it slows down later statements. Loops
+ * collect ids, because Citus writes a CTE's rows to a file.
  *
- * The function fails if a trigger drops records. Citus's row count includes the records that a trigger on a shard has
- * dropped. Counting the stored records would double the function's duration. So the function counts records only if
+ * The function fails if a trigger drops records. Citus's row count includes the records that triggers on shards have
+ * dropped, and counting the stored records would double the function's duration. So the function counts records only if
  * this server has such a trigger, or if plants are on another server, whose triggers are unknown.
  *
  * After nodes change, such as in a failover, Citus runs the function on the coordinator until all nodes know the
- * change. The deletions are then committed on the plants' workers. If the function deletes no plant, it writes records
- * for the missing plants on the workers, and rolls the records back. The commit then waits for the workers' standbys,
- * even after a rollback to a savepoint. If a trigger prevents these records, the deletion is retried until a worker
- * runs the function.
+ * change. The deletions are then committed on the plants' workers. If no plant is deleted, the function writes records
+ * for the missing plants on the workers, and rolls them back to a savepoint. The commit still waits for the workers'
+ * standbys. If a trigger prevents these records, the deletion is retried until a worker runs the function.
  */
 export const functionBody: string = `
   DECLARE

@@ -35,9 +35,8 @@ const distributedDifferently =
   '"plants" must be distributed by "id", and "deletions" by "plant_id" and colocated with "plants"';
 
 /**
- * Distributes a store's tables and rows over the workers. If an operator has distributed the tables, adds only the
- * missing indexes and functions. Replaces another release's function. Does nothing on a server without Citus. Deletions
- * wait until the tables are distributed.
+ * Distributes a store's tables and rows over the workers, while deletions wait. If an operator has distributed the
+ * tables, adds only missing indexes and functions. Replaces another release's function. Does nothing without Citus.
  *
  * @throws StoreOpenError if an operator has distributed the tables differently
  */
@@ -50,7 +49,6 @@ export async function distribute(session: Session, schema: StoreSchema): Promise
   });
 }
 
-/** Returns the statements that the tables still need before plants can be deleted on Citus. */
 async function missingSql(session: Session): Promise<readonly string[]> {
   const [[state] = []] = await session.query(stateSql, [functionBody]);
   if (state === "otherwise") throw new StoreOpenError(distributedDifferently);

@@ -2,7 +2,7 @@ import type { Distribution } from "../postgres/distribution.ts";
 import { distribute, refuseDistributedSchema } from "./distribute.ts";
 import { CitusWorkers } from "./workers.ts";
 
-/** Citus. */
+/** The Citus extension. */
 export const citus: Distribution = {
   createWorkers: () => new CitusWorkers(),
   checkSchema: refuseDistributedSchema,

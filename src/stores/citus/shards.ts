@@ -21,19 +21,13 @@ export class Shards {
     this.worker = worker;
   }
 
-  /**
-   * Returns the index of a plant's worker. For some seconds after a shard was moved, the index may be wrong. Deletions
-   * with a wrong index are slower, but correct.
-   */
+  /** The index of a plant's worker. Wrong for some seconds after a shard moved, which only slows deletions down. */
   workerOf(id: bigint): number {
     const hash = hashOf(id);
     return this.worker[this.hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
-  /**
-   * An id for each worker, even if no plant has the id. A worker with very few possible ids may be missing, and is then
-   * not checked. The search runs only once, because a worker with few ids takes thousands of tries.
-   */
+  /** An id for each worker, whether or not a plant has it. A worker with very few ids may be missing. */
   get oneOfEach(): readonly bigint[] {
     return (this.#oneOfEach ??= this.#findOneOfEach());
   }
@@ -49,8 +43,7 @@ export class Shards {
 }
 
 /**
- * Finds the shards of the tables. Returns `undefined` if the tables are not distributed. An operator may add workers at
- * any time.
+ * Finds the shards of the tables. Returns `undefined` if the tables are not distributed.
  *
  * @throws StoreOpenError if `migrate` did not distribute the tables, or the session would not get workers' warnings
  */

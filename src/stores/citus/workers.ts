@@ -18,7 +18,6 @@ const stuckMax = 100;
 export class CitusWorkers implements StoreWorkers {
   // In some transactions, Citus forwards a worker's warning as a debug message. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
-  /** Whether the tables are known to be distributed over the workers. */
   areUsed = false;
   /** The server process ids that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
@@ -31,11 +30,10 @@ export class CitusWorkers implements StoreWorkers {
     return undefined;
   }
 
-  // Citus forwards a worker warning's SQLSTATE and text, but not its routine. So any warning from a worker may mean
-  // that a wait for standbys was cancelled. `57P01` means that the waiting backend was terminated.
-  //
-  // If a worker does not commit a prepared transaction, Citus sends only a warning. A coordinator that does not know
-  // about its replacement rolls back the prepared transactions of the new coordinator.
+  // Citus forwards a worker warning's SQLSTATE and text, but not its routine. So any warning may mean that a wait for
+  // standbys was cancelled. `57P01` means that the waiting backend was terminated. If a worker does not commit a
+  // prepared transaction, Citus sends only a warning. A coordinator that does not know about its replacement rolls back
+  // the prepared transactions of the new coordinator.
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
     if (routine === "FinishRemoteTransactionCommit") return "a worker did not confirm its part of a commit";
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
@@ -64,8 +62,7 @@ export class CitusWorkers implements StoreWorkers {
       // The worker has run the statement, and sent a warning. The wait may already have ended.
       if (fault instanceof InDoubtError)
         return void (this.#stuckProcesses = [...stuckProcesses, ...this.#stuckProcesses]);
-      // After other errors, does not try again to cancel the waits. Otherwise an unavailable worker would delay every
-      // new connection.
+      // Other errors are not retried, because an unavailable worker would delay every new connection.
       this.#stuckProcesses = this.#stuckProcesses.filter((process) => process !== ownProcess);
       if (sqlStateOf(fault) === undefined) session.discard();
     }

@@ -8,9 +8,8 @@ export interface Backend {
   readonly name: string;
   readonly problem: StoreProblem | undefined;
   /**
-   * Makes a batch durable. Ends each deletion ({@link Deletion.decide}) once its outcome is durable, or defers the
-   * deletion to a later batch. If the batch fails, returns the ending for its open and deferred deletions. Rejects only
-   * if the outcome of the open and deferred deletions is unknown.
+   * Ends each deletion ({@link Deletion.decide}) once its outcome is durable, or defers it to a later batch. If the
+   * batch fails, returns the ending for its open and deferred deletions. Rejects if their outcome is unknown.
    */
   commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
   /** Closes files and connections. Called when no batch is being committed and no deletion is deferred. */
@@ -44,7 +43,6 @@ export interface Lanes {
   of(id: bigint): number;
   /** Maximum number of concurrent batches per lane. */
   readonly inFlightMax: number;
-  /** Whether a lane is still used. */
   isUsed(lane: number): boolean;
   /** Returns a call whose idempotency key has the format of the backend's records. */
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;

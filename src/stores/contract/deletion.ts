@@ -14,7 +14,6 @@ export type EndingKind =
   | "absent"
   /** A constraint or trigger in the database prevented the deletion. */
   | "protected"
-  /** The idempotency key belongs to another deletion. */
   | "key-reused"
   | "queue-full"
   /** No attempt has deleted anything. */
@@ -50,9 +49,8 @@ export interface FailedEnding {
 }
 
 /**
- * A deletion's state. The states do not show what a store does with a sent batch. A deferred deletion waits for a later
- * batch. A deletion is deferred if another transaction has locked its plant or uses its idempotency key, or if another
- * deletion in the batch has the same plant or key. A deletion is in doubt if an attempt may be committed.
+ * A deletion's state. A deferred deletion waits for a later batch, because another transaction or another deletion in
+ * its batch has its plant or idempotency key. A deletion is in doubt if an attempt may be committed.
  */
 export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "answered";
 
@@ -64,9 +62,8 @@ interface Transitions {
 }
 
 /**
- * The states and endings that may follow each state. Docs/explanation/storage.md has the same table. A deletion stays
- * in doubt until it ends, even if it is deferred. A later attempt without effect does not show what an earlier attempt
- * did.
+ * The states and endings that may follow each state, as in docs/explanation/storage.md. A deletion in doubt stays in
+ * doubt, even if deferred, because a later attempt without effect does not show what an earlier one did.
  */
 export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   queued: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable"] },
@@ -120,7 +117,6 @@ export class Deletion {
     return this.#state === "sent" || this.#state === "in-doubt";
   }
 
-  /** Whether the deletion waits for a later batch. */
   get isDeferred(): boolean {
     return this.#state === "deferred" || this.#state === "deferred-in-doubt";
   }
@@ -143,11 +139,9 @@ export class Deletion {
   }
 
   /**
-   * Marks the deletion as in doubt until it ends. An attempt with this token may have been committed, or may still be
-   * committed.
+   * Marks the deletion as in doubt until it ends. An attempt with this token may have been or may still be committed.
    *
-   * @throws TransitionError if the deletion has another token. The records with the other token would no longer be
-   * looked up
+   * @throws TransitionError if the deletion has another token, whose records would no longer be looked up
    */
   doubt(token: string): void {
     if (this.#token === token && this.isOpen) return;

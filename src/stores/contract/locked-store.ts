@@ -19,11 +19,9 @@ export interface StoreCounts {
 }
 
 /**
- * A store that no server uses and no other process can write to. All changes are in one transaction, and are rolled
- * back unless {@link commit} succeeds.
+ * A store that no other process can write to. All changes are rolled back unless {@link commit} succeeds.
  *
- * Every method throws `StoreOpenError` with a message for the operator when the store fails. Callers insert at most
- * 10,000 rows per call.
+ * Methods throw `StoreOpenError` with a message for the operator. Callers insert at most 10,000 rows per call.
  */
 export interface LockedStore extends AsyncDisposable {
   /** The file or server, for operators. */

@@ -11,15 +11,12 @@ export interface Deletion {
 
 /** A filter for deletion records. By default, all records are listed. */
 export interface DeletionFilter {
-  /** Lists only records since this time. */
   readonly since?: Date | undefined;
-  /** Lists only the records for this plant. */
   readonly plantId?: bigint | undefined;
 }
 
 /** An import's results. */
 export interface ImportCounts {
-  /** Number of plants that were added. */
   readonly added: number;
   /** Number of plants that already existed. */
   readonly present: number;
@@ -42,8 +39,7 @@ export interface PlantImport extends AsyncDisposable {
 }
 
 /**
- * Operators' imports, exports and listings, which can run while servers use the database. All rows are streamed, so
- * memory use does not depend on the number of plants.
+ * Imports, exports and listings for operators, while servers use the database. All rows are streamed.
  *
  * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.
  */

@@ -31,10 +31,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
   return { version, oldestServer: isBreaking ? version : Math.max(1, version - 1) };
 }
 
-/**
- * The advice for an operator whose store is missing. While a server has a deleted store open, the operator can still
- * save the store. A new store at the same path would hide the loss.
- */
+/** The advice if a store is missing. A new store would hide the loss of a store that a server still has open. */
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
@@ -48,10 +45,8 @@ export function preReleaseStore(): StoreOpenError {
 }
 
 /**
- * Checks that a release can use a store's schema.
- *
- * A release supports its own schema version, and also the next version unless the next version is marked as breaking.
- * So servers can delete and be restarted during and after the next release's `migrate`.
+ * Checks that a release can use a store's schema. A release supports its own version, and the next version unless that
+ * is marked as breaking. So servers can delete and restart during and after the next release's `migrate`.
  *
  * @param supported - the release's schema version
  * @throws StoreOpenError with the reason and advice for the operator

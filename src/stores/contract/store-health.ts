@@ -10,9 +10,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether the problem may end within seconds, like a restart or a failover. The problem is reported only once the
-   * problem has lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found the problem.
-   * Until then, callers wait.
+   * Whether the problem may end within seconds, like a restart or a failover. It is reported once it has lasted for
+   * {@link StoreHealthOptions.graceMs} since the start of the check that found it. Until then, callers wait.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -20,9 +19,8 @@ export interface StoreProblem {
 /** Options for {@link StoreHealth}. */
 export interface StoreHealthOptions {
   /**
-   * Returns the current problem. Must not reject. `hasCommitted` is whether the store has committed a deletion
-   * recently. Without a recent commit, only a write can show that commits work. Must resolve by `deadlineMs`, on the
-   * `performance.now()` clock.
+   * Returns the current problem by `deadlineMs`, on the `performance.now()` clock. Must not reject. `hasCommitted` is
+   * whether a deletion was committed recently. Without a recent commit, only a write shows that commits work.
    */
   readonly findProblem: (hasCommitted: boolean, deadlineMs: number) => Promise<StoreProblem | undefined>;
   /** Interval between checks of a healthy store, in milliseconds. */
@@ -39,13 +37,11 @@ const finalCheckMs = 1_000;
 
 /** Tracks whether a store can delete, with periodic checks. */
 export class StoreHealth {
-  /** The current problem, or `undefined` while the store can delete. */
   problem: StoreProblem | undefined;
   readonly #options: StoreHealthOptions;
   readonly #watch: NodeJS.Timeout;
   #nextCheck: NodeJS.Timeout | undefined;
   #running: Promise<StoreProblem | undefined> | undefined;
-  /** When the last deletion was committed, on the `performance.now()` clock. */
   #committedAtMs = Number.NEGATIVE_INFINITY;
   /** When the grace period ends. Undefined outside a grace period. */
   #graceEndMs: number | undefined;

@@ -10,7 +10,6 @@ export type Upkeep =
   | { readonly kind: "second-name-gone"; readonly lastedMs: number }
   /** The write-ahead log has not been copied into the file for a minute. `problem` gives an operator the reason. */
   | { readonly kind: "checkpoints-stalled"; readonly problem: string }
-  /** The write-ahead log is copied into the file again. */
   | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
   /** A pooler does not keep prepared statements. The store prepares no more statements. `problem` is the error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
@@ -27,12 +26,10 @@ export function elapsedMsSince(begunMs: number): number {
   return Math.round(performance.now() - begunMs);
 }
 
-/** The result of dropping expired records once. */
 interface DroppedRecords {
   readonly count: number;
   /** Why dropping stopped. Undefined when no expired records remain. */
   readonly problem: string | undefined;
-  /** When dropping began, on the `performance.now()` clock. */
   readonly begunMs: number;
 }
 

@@ -6,7 +6,6 @@ import type { Session, Workers } from "./server/session.ts";
 export interface DistributedTables {
   /** A value to compare. Layouts differ if the placements differ. */
   readonly layout: unknown;
-  /** Returns the placement of the distributed tables. */
   place(): Placement;
 }
 

@@ -36,11 +36,9 @@ export const watchIntervalMs = 5_000;
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist.
  *
  * A failed batch is retried according to the fault table, for at most ten seconds after the first attempt. If the batch
- * still fails and no other batch has succeeded since then, the store reports a `problem` and refuses deletions until a
- * check succeeds. The store reports the problem immediately if the server refuses everything. If the server is
- * unavailable at the start, the store opens with a `problem`.
- *
- * If one of several workers is unavailable, only deletions on that worker fail, and the store has no `problem`.
+ * still fails and no other batch has succeeded since then, or if the server refuses everything, the store reports a
+ * `problem` and refuses deletions until a check succeeds. If the server is unavailable at the start, the store opens
+ * with a `problem`. If one of several workers is unavailable, only its deletions fail, without a `problem`.
  *
  * @throws StoreOpenError with the server's name, for a problem that will last longer than seconds
  */
@@ -138,10 +136,8 @@ class PostgresBackend implements Backend {
     await Promise.all([this.#retention.stop(), this.#sessions.close()]);
   }
 
-  /**
-   * Returns whether the server caused a batch to fail. Returns false if another batch has succeeded since the batch
-   * began. Always returns true for a `refusing` server, because a server may refuse only new connections.
-   */
+  // Returns false if another batch has succeeded since this batch began. A `refusing` server is always at fault,
+  // because it may refuse only new connections.
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
   }
@@ -179,7 +175,6 @@ class PostgresBackend implements Backend {
     });
   }
 
-  /** Reports once that the server has refused the session's timeouts. */
   async #reportRefusedTimeouts(session: Session): Promise<void> {
     if (this.#areTimeoutsReported) return;
     const begunMs = performance.now();

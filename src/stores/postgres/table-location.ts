@@ -15,11 +15,9 @@ export const distribution: Distribution = citus;
 
 /** The schema and placement of a store's tables. All sessions of a store share this object. */
 export class TableLocation {
-  /** The servers over which the tables may be distributed. */
   readonly workers: StoreWorkers = distribution.createWorkers();
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
-  /** The layout of the tables, on which the placement depends. */
   #layout: unknown;
 
   /** The placement that the last {@link refresh} has found. */
@@ -40,11 +38,7 @@ export class TableLocation {
     return this.placement;
   }
 
-  /**
-   * Reads the current placement. An operator may distribute the tables, or add workers, at any time.
-   *
-   * @throws StoreOpenError for the same reasons as {@link StoreWorkers.find}
-   */
+  /** Reads the current placement. An operator may distribute the tables, or add workers, at any time. */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
     const found = await this.workers.find(session, schema);
@@ -60,8 +54,7 @@ export class TableLocation {
   /**
    * Refreshes the placement, and checks that plants can be deleted. The check does not write.
    *
-   * @throws StoreOpenError if the schema, the settings or the user's privileges are wrong. Rethrows other errors, which
-   * may be temporary
+   * @throws StoreOpenError for a wrong schema, setting or privilege. Rethrows other errors, which may be temporary
    */
   async check(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);

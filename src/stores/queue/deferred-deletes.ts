@@ -13,7 +13,6 @@ export interface DeferredDeletesOptions {
   /** Like `Backend.commit`, but never rejects. All deletions in the batch have the same token and the same lane. */
   readonly commit: (batch: readonly Deletion[], attempt: Attempt) => Promise<FailedEnding | undefined>;
   readonly laneOf: (id: bigint) => number;
-  /** Minimum time for a batch attempt, in milliseconds. */
   readonly attemptMsMin: number;
   readonly batchMax: number;
   /** Maximum number of waiting deletions. Further deletions are refused. */
@@ -28,9 +27,8 @@ interface Limits {
 }
 
 /**
- * Deletions that wait for a locked plant or for a call with the same idempotency key. Deferred deletions are retried
- * every 50 ms, separately from the queue, so that other deletions are not delayed. After two seconds, the callers of
- * deferred deletions get `Unavailable`.
+ * Deletions that wait for a locked plant or for a call with the same idempotency key. They are retried every 50 ms,
+ * separately from the queue, so that other deletions are not delayed, and get `Unavailable` after two seconds.
  */
 export class DeferredDeletes {
   readonly #options: DeferredDeletesOptions;

@@ -21,17 +21,13 @@ export interface DeleteQueueOptions {
   readonly nowMs?: () => number;
 }
 
-/**
- * Maximum number of deletions that are answered per event-loop turn. 64 answers take about half a millisecond. Other
- * requests need not wait for the whole batch, and the first callers can join the next batch.
- */
+// Maximum number of deletions that are answered per event-loop turn, which takes about half a millisecond. Other
+// requests need not wait for the whole batch, and the first callers can join the next batch.
 const answeredPerTurn = 64;
 
 /**
- * Groups concurrent deletions into batches, so that many share one commit.
- *
- * The next batch contains the deletions that arrived during the last commit. The queue needs no timer, so a single
- * deletion is sent immediately, and batches grow only with the load. Deletions are committed in order of arrival.
+ * Groups concurrent deletions into batches, in order of arrival, so that many share one commit. The next batch contains
+ * the deletions that arrived during the last commit. Without a timer, a single deletion is sent immediately.
  */
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
@@ -72,7 +68,6 @@ export class DeleteQueue {
     });
   }
 
-  /** The number of queued deletions and its current limit. */
   get waiting(): Pick<WaitingDeletions, "forBatch" | "forBatchMax"> {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }

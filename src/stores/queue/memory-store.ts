@@ -4,10 +4,7 @@ import { type Deletion, type Ending, endings } from "../contract/deletion.ts";
 import { queuedStore } from "./queued-store.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
 
-/**
- * Opens an in-memory store with the given set of plants, for benchmarks and tests. Only deletions with an idempotency
- * key are recorded.
- */
+/** Opens an in-memory store for benchmarks and tests. Only deletions with an idempotency key are recorded. */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
   return queuedStore(memoryBackend(plants), { waitingMax: Number.MAX_SAFE_INTEGER });
 }

@@ -7,13 +7,9 @@ const targetMs = intervalMs / 20;
 /** Minimum ratio of a batch's planned duration to a commit's duration. The commit's share is then below 10 %. */
 const commitsPerBatch = 12;
 
-/**
- * Minimum number of queued deletions that are kept before an overload is certain. On a busy machine, several small
- * batches may take long without showing the store's rate.
- */
+// Minimum number of deletions that stay queued before an overload is certain. Small batches may be late by chance.
 const keptMin = 256;
 
-/** A durable batch. */
 interface Committed {
   readonly size: number;
   readonly durationMs: number;
@@ -25,16 +21,15 @@ interface Committed {
  * Limits how many deletions may wait for a batch. Uses CoDel (RFC 8289) and Little's law (length = rate × delay).
  *
  * As in CoDel, a store is overloaded once the delay has been above a target for an interval. A deletion's delay depends
- * on the previous batch's duration. A batch is late if it takes twice the planned duration. Under overload, the limit
- * is the number of plants that the store deletes in a batch's planned duration. A longer queue would delay all callers
- * without any gain, because larger batches would not be more efficient.
+ * on the previous batch's duration, so a batch is late if it takes twice the planned duration. Under overload, the
+ * limit is what the store deletes in a batch's planned duration, because larger batches would not be more efficient.
  *
  * Before an overload is certain, the limit is the number of plants that the store deletes in half an interval. Until
  * long batches show the store's rate, the limit depends only on memory.
  *
- * A long batch does not show whether the deletions or the commit took long. So after a long batch, the store commits a
- * probe, which is a batch with a single deletion. Several slow probes in succession show that commits are slow, as on a
- * newly promoted standby. If commits are slow, batches are planned to take longer, and are not late.
+ * A long batch does not show whether the deletions or the commit took long. So the store then commits a probe, which is
+ * a batch with a single deletion. Several slow probes in succession show that commits are slow, as on a newly promoted
+ * standby. Batches are then planned to take longer, and are not late.
  *
  * A single batch at most halves the rate and doubles the commit duration, so a pause has little effect.
  */
@@ -49,7 +44,6 @@ export class QueueLimit {
    * Concurrent batches slow a commit, so a smaller difference has no effect.
    */
   #commitMs = Number.POSITIVE_INFINITY;
-  /** Whether the next batch is a probe. */
   #isProbeDue = false;
   /** Number of probes that are being committed. */
   #probes = 0;
@@ -59,10 +53,8 @@ export class QueueLimit {
   #ratePerMs = 0;
   /** When the first long batch in a series of long batches ended. */
   #longSinceMs = Number.POSITIVE_INFINITY;
-  /**
-   * Whether a second long batch was sent after the first long batch ended. A single pause may delay several concurrent
-   * batches. A short batch does not show the store's rate, because the commit takes most of the time.
-   */
+  // Whether a second long batch was sent after the first ended. A single pause may delay several concurrent batches. A
+  // short batch does not show the store's rate, because the commit takes most of the time.
   #isRateKnown = false;
   #lateSinceMs = Number.POSITIVE_INFINITY;
   #isOverloaded = false;
@@ -148,7 +140,6 @@ export class QueueLimit {
     return Math.max(targetMs / 2, commitsPerBatch * this.#commitMs);
   }
 
-  /** Returns how many plants the store deletes in `ms` milliseconds. */
   #deletedIn(ms: number): number {
     return Math.min(this.#max, Math.ceil(this.#ratePerMs * ms));
   }

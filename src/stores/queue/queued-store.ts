@@ -28,7 +28,6 @@ export const waitingMaxDefault = 16_384;
 export function queuedStore(backend: Backend, options: QueueOptions = {}): PlantStore {
   const queues = new Queues(backend, options);
   let isClosed = false;
-  /** Returns the error for every call while the store cannot delete, otherwise `undefined`. */
   const refusal = (): ConnectError | undefined => {
     if (backend.problem === undefined && !isClosed) return undefined;
     return storeUnavailable(problemOf(backend));
@@ -121,7 +120,6 @@ class Queues {
     }
   }
 
-  /** Resolves once every deletion is answered. */
   async close(): Promise<void> {
     await Promise.all([...this.#ofLanes.values()].map((queue) => queue.close()));
     await this.#deferred.close();

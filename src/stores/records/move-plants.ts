@@ -6,11 +6,9 @@ export type OnProgress = (what: "deletion records" | "plants", rows: number) => 
 
 /**
  * Copies plants, deletion records and idempotency keys into an empty store, in one transaction of the target. Returns
- * the number of copied rows. After an error or a crash, the target is still empty, and the move can be run again.
- * Memory use does not depend on the stores' size.
+ * the number of copied rows. After an error or a crash, the target is still empty. Memory use does not depend on size.
  *
- * A target with plants or records is an error. If only one store has a plant, the other store may have deleted the
- * plant long ago, and may no longer have the deletion's record.
+ * A target with plants or records is an error, because it may have deleted a plant and dropped the record.
  *
  * @throws StoreOpenError when a store fails, the target is not empty, or the stores' counts differ after the copy
  */
@@ -28,7 +26,6 @@ export async function movePlants(
   return moved;
 }
 
-/** Copies all rows to the target, and returns the row counts. */
 async function copy(source: LockedStore, target: LockedStore, onProgress: OnProgress): Promise<StoreCounts> {
   const counts = { plants: 0, records: 0, keys: 0 };
   for await (const records of source.records()) {

@@ -4,7 +4,6 @@ import type { PlantDatabase, PlantImport } from "../contract/plant-database.ts";
 /**
  * Wraps a database so that every error becomes a {@link StoreOpenError} that names the file or server.
  *
- * @param name - the file or server
  * @param describe - returns a clause that describes a driver error
  */
 export function wrapErrors(name: string, describe: (fault: unknown) => string, database: PlantDatabase): PlantDatabase {

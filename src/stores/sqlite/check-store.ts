@@ -56,10 +56,8 @@ function assertWritable(file: string): void {
 const writeVersionAt = 18;
 const logVersion = 2;
 
-/**
- * Returns whether SQLite would open a file in WAL mode. Closing the file releases this process's locks, so this process
- * must not have the file open.
- */
+// SQLite opens a file in WAL mode if its header says so. This process must not have the file open, because closing it
+// releases the process's locks.
 function usesLog(path: string): boolean {
   const version = new Uint8Array(1);
   const descriptor = openSync(path, "r");

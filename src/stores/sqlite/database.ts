@@ -91,8 +91,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
 }
 
 /**
- * Checks that a server could open a plant store's file, and that no page in the file or its log is damaged. Reads the
- * whole file, but does not write to the file.
+ * Checks that a server could open a plant store's file, and that no page of the file or its log is damaged. Only reads.
  *
  * @throws StoreOpenError that names the file and describes the problem
  */
@@ -147,8 +146,7 @@ export function assertFixedWal(db: DatabaseSync): void {
   );
 }
 
-// Without the fix, commits can be lost if one connection writes the log while another connection copies the log
-// (sqlite.org/wal.html#walresetbug).
+// Without the fix, writing and copying the log at the same time can lose commits (sqlite.org/wal.html#walresetbug).
 function hasFixedWal(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   if (major !== 3) return major > 3;

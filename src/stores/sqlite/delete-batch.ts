@@ -104,7 +104,6 @@ function prepareDelete(
   };
 }
 
-/** Prepares the function that deletes a batch's plants from index `from` up to `to` in one transaction. */
 function prepareTransaction(
   db: DatabaseSync,
   lockTimeoutMs?: number,
@@ -135,8 +134,7 @@ function prepareTransaction(
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "unavailable" : "outcome-unknown", problem: fileProblemOf(fault) };
       }
-      // A refused statement shows which plant is refused, and that plant starts the second range. A refused commit does
-      // not show the plant, so the range is halved.
+      // A refused statement's plant starts the second range. A refused commit does not show the plant.
       const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
       return { kind: "refused", splitAt };
     }

@@ -33,9 +33,8 @@ const logCut = forOperator(
 
 /**
  * Checks whether an open file, its write-ahead log and its -shm file still have their names, and whether the log is
- * complete. If the file was moved, replaced or deleted, the next start loses commits to the file. If the log was moved,
- * replaced, deleted or truncated, the commits that are only in the log are lost. The check cannot detect that another
- * program writes into the file, because checkpoints of other processes also write into the file.
+ * complete. Otherwise, the next start loses commits to the file, or those that are only in the log. Writes by another
+ * program into the file are not detected, because checkpoints of other processes also write into the file.
  */
 export class FileIdentity {
   readonly #db: DatabaseSync;
@@ -44,7 +43,6 @@ export class FileIdentity {
   readonly #log: NamedFile;
   readonly #locks: NamedFile;
   readonly #integrity: LogIntegrity;
-  /** A second connection, which is read-only. */
   readonly #reader: DatabaseSync;
 
   /**
@@ -67,8 +65,7 @@ export class FileIdentity {
   }
 
   /**
-   * Returns the problem, if any. If the log was deleted or moved, first copies the log into the file. The connection
-   * still has the deleted log open.
+   * Returns the problem, if any. First copies a deleted or moved log, which the connection has open, into the file.
    *
    * @throws the system's error when the log cannot be read
    */

@@ -8,12 +8,12 @@ const mountInfoPath = "/proc/self/mountinfo";
 
 /**
  * Returns the problem if an existing file may have a second name, otherwise `undefined`. SQLite names the log after the
- * name by which it opened the file. A file with two names has two logs. Two servers could then delete the same plants,
- * and a restart with the other name would restore deleted plants.
+ * name by which it opened the file. With two names, two servers with separate logs could delete the same plants, and a
+ * restart with the other name would restore deleted plants.
  *
- * Symbolic links are allowed, because SQLite resolves links. A folder may have several names, because all names lead to
- * the same log. The file is not opened, because closing the file would release this process's locks on the file. Device
- * numbers are not compared, because overlay file systems report different numbers for files in one folder.
+ * Symbolic links are allowed, because SQLite resolves links. All names of a folder lead to the same log. The file is
+ * not opened, because closing it would release this process's locks. Device numbers are not compared, because overlay
+ * file systems report different numbers for files in one folder.
  */
 export function secondNameOf(path: string): string | undefined {
   const realPath = realpathSync(path);
@@ -56,7 +56,6 @@ export class FileNames {
     this.#onUpkeep = onUpkeep;
   }
 
-  /** Checks whether the file has a second name, and returns the result. */
   check(): boolean {
     const problem = this.#findProblem();
     if (problem !== undefined && this.#foundMs === undefined) {

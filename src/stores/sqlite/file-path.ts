@@ -17,8 +17,7 @@ export function assertUsablePath(path: string): void {
 }
 
 /**
- * Checks that a file exists at an absolute path. If opening created missing stores, a mistyped path would become an
- * empty store.
+ * Checks that a file exists at an absolute path, so that a mistyped path does not become an empty store.
  *
  * @throws StoreOpenError with the command that creates the store
  */

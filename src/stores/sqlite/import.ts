@@ -3,13 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportOptions, PlantImport } from "../contract/plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// Timeout for the lock, in milliseconds. The timeout is long because an import is not urgent, and even a busy server
-// releases the lock between batches.
+// Lock timeout, in milliseconds. Long, because an import is not urgent and even a busy server releases the lock often.
 const lockTimeoutMs = 60_000;
 
-// Maximum number of ids that are sorted together (2 MB). Random ids are distributed over all table pages. For sorted
-// ids, a transaction writes a page range instead of one page per id. Sorting reduces the CPU time for 5 million ids to
-// a quarter.
+// Maximum number of ids that are sorted together (2 MB). A transaction of sorted ids writes a page range instead of one
+// page per id. Sorting reduces the CPU time for 5 million random ids to a quarter.
 const batchMax = 250_000;
 
 // Maximum number of ids per transaction. Large enough for a low commit cost, but small enough for waiting servers.
@@ -48,12 +46,9 @@ type IsDeleted = (id: bigint) => boolean;
 
 const neverDeleted = (): IsDeleted => () => false;
 
-/**
- * Copies the plant ids in deletion records into a temporary table. Returns a function that copies the ids in newer
- * records. Call the function in the insert's transaction, so that no plant is deleted between lookup and insert.
- *
- * An index on the records would make the copy unnecessary, but each deletion would cost 1.5 times as much.
- */
+// Copies the plant ids in deletion records into a temporary table. Returns a function that copies the ids in newer
+// records. Call it in the insert's transaction, so that no plant is deleted between lookup and insert. With an index on
+// the records instead, each deletion would cost 1.5 times as much.
 function followDeletions(db: DatabaseSync): () => IsDeleted {
   db.exec(`
     CREATE TEMP TABLE deleted (plant_id INTEGER PRIMARY KEY) STRICT;

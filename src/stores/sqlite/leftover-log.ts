@@ -9,16 +9,16 @@ import { WalIndexFile } from "./wal-index.ts";
 const partBytes = 4 * 2 ** 20;
 
 /**
- * Makes the commits in an existing write-ahead log durable, and checks that the log belongs to the file. Call this
- * function before reading the file. SQLite reads the log from the system's page cache. The cache may contain commits
- * that are not on disk, because a process was killed before a sync, or because a sync failed. After a failed sync, the
- * system marks the pages as written, and another sync does not write the pages. So this function writes the whole log
- * again, unchanged.
+ * Makes an existing write-ahead log durable, and checks that it belongs to the file. Call this before reading the file.
  *
- * The check is necessary because SQLite copies any log with the right name into the file, even an earlier file's log.
- * The check is skipped if another process has the file open, because other processes cannot write during the check.
- * Only the first connection rebuilds the index (https://sqlite.org/src: unixLockSharedMemory). A new index has no
- * commits. The index's modification time is not sufficient, because commits of other processes also change that time.
+ * SQLite reads the log from the system's page cache, which may contain commits that are not on disk, because a process
+ * was killed before a sync, or a sync failed. After a failed sync, the system marks the pages as written, and another
+ * sync does not write them. So this function writes the whole log again, unchanged.
+ *
+ * The check is necessary because SQLite copies any log with the right name into the file. It is skipped if another
+ * process has the file open, because others cannot write during the check. Only the first connection rebuilds the index
+ * (https://sqlite.org/src: unixLockSharedMemory), and a new index has no commits. Its modification time is not
+ * sufficient, because commits of other processes also change it.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the check, which reads the whole file
@@ -47,7 +47,6 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
   }
 }
 
-/** Returns a file's modification time, in milliseconds. Returns `undefined` if the file does not exist. */
 function timeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }

@@ -33,10 +33,7 @@ export class LogIntegrity {
     return this.#indexFile.read();
   }
 
-  /**
-   * Compares the log's size with an index that was read before the size. Returns whether this or an earlier check has
-   * found that the log was truncated or overwritten.
-   */
+  /** Returns whether any check so far, with an index read before the log's size, found the log cut or overwritten. */
   check(index: WalIndex | undefined, logBytes: number): boolean {
     if (index === undefined || this.#isComplete(index, logBytes)) return this.#isCut;
     // The salts have changed if SQLite has restarted the log since the index was read.

@@ -31,8 +31,7 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates a file to the newest schema in one transaction. A file without a schema becomes a plant store. A newer
- * schema that this release can use is not changed.
+ * Migrates a file to the newest schema in one transaction. An empty file becomes a plant store. Keeps a newer schema.
  *
  * @throws StoreOpenError if the file belongs to another program, or this release cannot use the file's schema
  */

@@ -26,8 +26,7 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 }
 
 /**
- * Creates a store's file or migrates the file to this release's schema. Returns the versions before and after. A newer
- * schema that this release can use is not changed.
+ * Creates or migrates a store's file, and returns the versions before and after. Keeps a newer schema.
  *
  * @throws StoreOpenError that names the file and the problem
  */

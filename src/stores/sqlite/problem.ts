@@ -45,10 +45,7 @@ export function storeErrorOf(what: string, fault: unknown): StoreOpenError {
   return new StoreOpenError(`${what}: ${fileProblemOf(fault).text}`, { cause: fault });
 }
 
-/**
- * Returns the problem for a checkpoint's error. A failed write or sync is temporary. The log is complete, and the next
- * checkpoint writes all pages in the log again.
- */
+/** Returns a checkpoint's problem. A failed write or sync is temporary: the next checkpoint writes all pages. */
 export function checkpointProblemOf(fault: unknown): StoreProblem {
   const { text, isTemporary } = fileProblemOf(fault);
   return {
@@ -63,11 +60,7 @@ export function findDamage(db: DatabaseSync): string | undefined {
   return result === "ok" ? undefined : result.split("\n").at(-1);
 }
 
-/**
- * Checks that the whole file and its log are not damaged.
- *
- * @throws StoreOpenError that describes the first inconsistency
- */
+/** @throws StoreOpenError that describes the first inconsistency in the file or its log */
 export function assertUndamaged(db: DatabaseSync): void {
   const damage = findDamage(db);
   if (damage !== undefined) throw new StoreOpenError(`the file is damaged (${damage})`);

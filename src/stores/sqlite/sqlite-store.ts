@@ -60,8 +60,7 @@ class SqliteBackend implements Backend {
   constructor(file: string, thread: StorageThread) {
     this.name = file;
     this.#thread = thread;
-    // Waits for the check first. If the check fails and the thread exits in the same turn, the failed check must be the
-    // reported reason.
+    // Waits for the check first, so that its failure is the reported reason even if the thread exits in the same turn.
     void this.#waitForCheck()
       .then(() => thread.exited)
       .then((reason) => this.#health.report({ text: reason, isTemporary: false }));

@@ -13,7 +13,6 @@ import { ThreadWakeUp } from "./thread-wake-up.ts";
 export type StorageRequest =
   | { readonly kind: "open"; readonly options: DatabaseOptions }
   | { readonly kind: "deleteBatch"; readonly batch: DeleteBatch }
-  /** Checks whether the file can be written. */
   | { readonly kind: "checkWrite" }
   | { readonly kind: "close" };
 
@@ -160,10 +159,7 @@ function unexpected({ kind }: StorageReply): Error {
   return new Error(`unexpected reply from the storage thread: ${kind}`);
 }
 
-/**
- * Returns the thread's environment, which contains only the compile cache of the process, if any. With the cache, a
- * thread that runs from source starts in half the time.
- */
+// With the compile cache of the process, a thread that runs from source starts in half the time.
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };

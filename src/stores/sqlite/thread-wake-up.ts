@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 
-/** A received request. */
 type Received = NonNullable<ReturnType<typeof receiveMessageOnPort>>;
 
 /**
@@ -41,7 +40,6 @@ export class ThreadWakeUp {
     return this.#announced.buffer;
   }
 
-  /** Announces a posted request, which wakes the storage thread. */
   announce(): void {
     // equivalent mutant: their order matters only if the other thread runs between them.
     Atomics.add(this.#announced, 0, 1);

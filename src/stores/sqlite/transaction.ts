@@ -14,8 +14,7 @@ export const lockPollMs = 2;
 export const lockGapMs: number = 2 * lockPollMs;
 
 /**
- * Begins a write transaction. Waits if another process holds the lock. The transaction takes the lock before the first
- * read, so no row can change between a read and a write.
+ * Begins a write transaction, and waits for another process's lock. No row can change between a read and a write.
  *
  * @throws SQLite's error. After the timeout, SQLite's error for a locked file
  */

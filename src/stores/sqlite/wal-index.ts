@@ -6,7 +6,6 @@ export interface WalIndex {
   readonly commits: number;
   /** Number of valid frames in the log. */
   readonly frames: number;
-  /** Page size, in bytes. */
   readonly pageBytes: number;
   /** The log's salts, as eight bytes in native order. The salts change when the log is restarted. */
   readonly salts: bigint;
@@ -39,16 +38,12 @@ export class WalIndexFile implements Disposable {
   read(): WalIndex | undefined {
     for (let attempts = 0; attempts < attemptsMax; attempts++) {
       readSync(this.#descriptor, this.#words, 0, this.#words.byteLength, 0);
-      // A writer changes one header copy after the other, so the copies may differ.
       if (this.#areCopiesEqual()) return this.#parse();
     }
     return undefined;
   }
 
-  /**
-   * Closes the file. Close the connection first. Otherwise the connection would lose its locks, because a process loses
-   * its locks on a file when it closes any descriptor for the file (POSIX fcntl).
-   */
+  /** Close the connection first, because closing any descriptor of the file releases its locks (POSIX fcntl). */
   [Symbol.dispose](): void {
     closeSync(this.#descriptor);
   }

@@ -25,9 +25,8 @@ if (port === null) throw new Error("this module must run in a worker thread");
 
 const reply = (message: StorageReply): void => port.postMessage(message);
 
-// The pause after a slice of expired records, as a multiple of the slice's duration. With factor 6, dropping takes at
-// most a seventh of the time. At full load, twice as many records are dropped as deletions add. With factor 9, only
-// 1.05 times as many records would be dropped.
+// The pause after a slice of expired records, as a multiple of its duration. With factor 6, dropping takes at most a
+// seventh of the time. At full load, it drops twice as many records as deletions add; with factor 9, only 1.05 times.
 const pauseFactor = 6;
 
 // `workerData` is memory that the main thread and this thread share.
@@ -37,7 +36,6 @@ if (first?.kind !== "open") throw new Error(`the first request must be "open", g
 const work = prepareOrReport(first.options);
 if (work !== undefined) serve(work, port);
 
-/** The open database, and the functions for requests. */
 interface Work {
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly checkWrite: () => StorageReply;

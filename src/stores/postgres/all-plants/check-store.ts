@@ -12,13 +12,11 @@ import { TableLocation } from "../table-location.ts";
 // tenth of a second. A server is not ready if other transactions hold locks for ten seconds.
 const busyTimeoutMs = 2_000;
 
-// Interval between attempts, in milliseconds.
 const retryIntervalMs = 100;
 
 /**
- * Checks whether a server could use a database. Checks the schema, the settings, the user's privileges and a write. The
- * write rolls a deletion back to a savepoint and then commits, because the commit waits for the disk and for
- * synchronous standbys. The check changes no data.
+ * Checks whether a server could use a database: its schema, settings, privileges and a write. Changes no data: the
+ * write rolls a deletion back to a savepoint and commits, which waits for the disk and for synchronous standbys.
  *
  * @returns warnings for the operator
  * @throws StoreOpenError that names the server and the problem

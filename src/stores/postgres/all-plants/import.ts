@@ -98,10 +98,7 @@ async function addBatch(
   });
 }
 
-/**
- * Begins a transaction and copies ids. If all ids were new, returns true and keeps the transaction open. Otherwise
- * rolls back and returns false.
- */
+// Begins a transaction and copies ids. If all are new, returns true and keeps it open. Otherwise, rolls it back.
 async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
   const { session, schema } = target;
   await session.begin(readCommitted);
@@ -110,8 +107,7 @@ async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): 
     // The COPY waits for concurrent deletions, so reads deletion records only after the COPY.
     if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
   } catch (fault) {
-    // Other errors mean that an id exists (an internal error on Citus), that a trigger refuses an id, or that the
-    // server does not support COPY.
+    // Otherwise an id exists (an internal error on Citus), a trigger refuses an id, or the server lacks COPY.
     if (unrelatedToIds.test(sqlStateOf(fault) ?? "08")) throw fault;
   }
   await session.rollBack();
@@ -154,7 +150,6 @@ async function insertIds({ session, schema }: Target, ids: BigInt64Array): Promi
   return parseIdArray(row?.[0]);
 }
 
-/** Returns the ids that have a deletion record. */
 async function idsWithRecord({ session, schema }: Target, ids: BigInt64Array): Promise<Set<string>> {
   const sorted = ids.toSorted();
   const [first, last] = [sorted.at(0), sorted.at(-1)];

@@ -1,6 +1,5 @@
-// COPY's binary format (postgresql.org/docs/current/sql-copy.html). The header consists of a signature, flags, and the
-// length of the header extension, which is 0. A row consists of the number of columns, and the length and value of each
-// column. The trailer is -1.
+// COPY's binary format (postgresql.org/docs/current/sql-copy.html): a header of signature, flags and extension length
+// (0), rows of column count and each column's length and value, and a trailer of -1.
 const signature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
 const headerBytes = signature.length + 4 + 4;
 const rowBytes = 2 + 4 + 8;

@@ -53,8 +53,7 @@ async function findStore(session: Session): Promise<StoreSchema> {
 export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
- * Migrates a PostgreSQL database to this release's schema, and returns the versions before and after. A newer schema
- * that this release can use is not changed.
+ * Migrates a PostgreSQL database to this release's schema, and returns the versions before and after.
  *
  * @param onWaiting - called every few seconds while the migration waits, with the reason
  * @param steps - the migration steps from version 1
@@ -74,7 +73,7 @@ export async function migratePostgres(
     if (versions.to > schemaAfter(steps).version) return versions;
     await retryTransientErrors(session, () => distribution.distribute(session, schema));
     await retryTransientErrors(session, async () => {
-      // Citus has no day partitions. Nothing drops the partitions that an earlier build may have created on Citus.
+      // Citus has no day partitions.
       const { days } = await new TableLocation().placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);

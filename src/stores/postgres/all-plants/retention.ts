@@ -6,9 +6,8 @@ import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Maximum number of rows per transaction. A slice takes some ten milliseconds and writes up to five megabytes to the
-// WAL, which does not delay a standby. With 5,000 rows per slice, half as many rows would be dropped per second,
-// because each slice waits for the disk.
+// Maximum number of rows per transaction. A slice takes some ten milliseconds and writes up to 5 MB to the WAL, which
+// does not delay a standby. Smaller slices are slower, because each slice waits for the disk.
 const sliceMax = 20_000;
 
 // Maximum number of attempts to lock a table, and the interval between attempts in milliseconds. Deletions continue
@@ -23,10 +22,7 @@ export interface RetentionOptions {
   readonly keptMs: number;
   /** Returns the placement of the records. Determines an unknown placement first. */
   readonly placementOn: (session: Session) => Promise<Placement>;
-  /**
-   * Returns whether plants were deleted since a time on the `performance.now()` clock. Retention pauses after
-   * deletions. By default, retention never pauses.
-   */
+  /** Whether plants were deleted since a `performance.now()` time, so that retention pauses. Default never. */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
 }
@@ -49,10 +45,7 @@ export class Retention {
     }, retentionIntervalMs).unref();
   }
 
-  /**
-   * Stops, and cancels the running statement, even if the server no longer responds. Resolves once all confirmed drops
-   * are reported.
-   */
+  /** Stops and cancels the running statement, even on a hung server. Resolves once all confirmed drops are reported. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearInterval(this.#timer);
@@ -100,7 +93,6 @@ export class Retention {
     this.#session.discard();
   }
 
-  /** Pauses after a slice if plants were deleted during the slice. */
   async #pauseForDeletions(begunMs: number, { isMore }: Dropped): Promise<void> {
     const { placementOn, hasDeletedSince } = this.#options;
     if (!isMore || hasDeletedSince?.(begunMs) !== true) return;

@@ -12,15 +12,11 @@ export interface AttemptMode {
   /** The token that identifies the records of all attempts. */
   readonly token: string;
   /**
-   * Whether to look up all idempotency keys before the statement, and to skip plants that other transactions have
-   * locked. An attempt that is not careful waits for locks. After its statement, the attempt looks up only the keys of
-   * deletions that deleted no plant.
+   * Whether to look up all idempotency keys before the statement, and to skip locked plants. Otherwise, the attempt
+   * waits for locks, and then looks up only the keys of deletions that deleted no plant.
    */
   readonly isCareful: boolean;
-  /**
-   * Whether an earlier attempt may have been committed, or may still be committed. All deletions in the statement are
-   * then in doubt. Requires `isCareful`.
-   */
+  /** Whether an earlier attempt may be or become committed. All deletions are then in doubt. Requires `isCareful`. */
   readonly isInDoubt: boolean;
 }
 
@@ -32,7 +28,6 @@ export interface Failed {
   readonly isInDoubt: boolean;
 }
 
-/** The result of a successful attempt. */
 interface Succeeded {
   readonly batch: PreparedBatch;
   /** The outcomes for plants in the statement. A plant without an outcome did not exist, unless it is `remaining`. */
@@ -78,8 +73,7 @@ export async function attemptBatch(
     isInDoubt = true;
     const missing = isCareful ? [] : missingIn(batch, fates);
     const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
-    // Looks up plants first, and then keys. If another process has deleted a plant for the same key, the key's record
-    // exists as soon as the plant is gone.
+    // Looks up keys after plants. If a plant was deleted for the same key, the key's record is then visible.
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
     const isDeleted = (one: Deletion): boolean => batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
     const notDeleted = batch.keyed.filter((one) => !isDeleted(one));
@@ -112,9 +106,8 @@ export async function attemptBatch(
  * | kept by a trigger | `protected` | `protected` |
  * | remains | attempted again | attempted again |
  *
- * A deletion is postponed if another deletion in the batch has the same key. If the postponed deletion's plant exists,
- * the deletion is deferred, because the key stays unused if the other deletion finds no plant. If the plant does not
- * exist, the deletion is `absent`.
+ * A deletion is postponed if another deletion in the batch has the same key. It is `absent` if its plant does not
+ * exist. Otherwise it is deferred, because the key stays unused if the other deletion finds no plant.
  */
 function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remaining }: Succeeded): void {
   const endedByKey = new Set(batch.keyed.filter(({ isOpen }) => !isOpen));
@@ -159,10 +152,8 @@ export function hasKey({ call }: Deletion): boolean {
   return call.idempotencyKey !== undefined;
 }
 
-/**
- * Deletes the plants that are not locked. A plant without an outcome does not exist, even after a failover. A plant
- * that an earlier attempt has deleted counts as deleted.
- */
+// A plant without an outcome does not exist, even after a failover. A plant that an earlier attempt deleted is
+// `deleted`.
 async function deleteUnlocked(
   session: Session,
   batch: PreparedBatch,
@@ -198,9 +189,8 @@ export async function findOutcomeOfRefused(
 const lockSql = ({ plants }: StoreSchema, condition: string): string =>
   `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${condition} FOR UPDATE`;
 
-// Uses an UPDATE that changes nothing instead of a SELECT. The UPDATE's commit waits for the disk and for synchronous
-// standbys. So the found records are durable, even if the first attempt did not wait. If a trigger suppresses the
-// update, the statement fails, because the record exists and the plant must not be reported as not found.
+// As in `findKeysSql`, an UPDATE makes the found records durable. If a trigger suppresses the update, the statement
+// fails, because the record exists and the plant must not be reported as not found.
 const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string => `
   WITH looked AS (
     UPDATE ${deletions} SET batch = batch
@@ -210,11 +200,8 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
   FROM ${deletions} LEFT JOIN looked USING (seq)
   WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;
 
-/**
- * Returns the plants that any attempt at a batch has deleted. Excludes a plant if its record has the key of a cancelled
- * call. The result is final only for plants that are not locked, or after a wait for the plant's lock. For a locked
- * plant, an attempt may still commit later.
- */
+// Returns the plants that any attempt at a batch has deleted, unless the record has the key of a cancelled call. For a
+// locked plant, the result is not final, because an attempt may still commit.
 async function findRecorded(
   session: Session,
   placement: Placement,

@@ -4,7 +4,6 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
 
-/** A function that drops a slice of expired records. */
 type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: Slice) => Promise<Dropped>;
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
@@ -13,11 +12,9 @@ const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 
 // slice would read the index entries for dropped records again.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
-// Returns SQL that converts a time to an integer in µs.
 const toMicrosecondsSql = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
-// Returns SQL that drops a slice of old records. Skips locked records, so that concurrent processes drop different
-// records.
+// Skips locked records, so that concurrent processes drop different records.
 const dropUnlockedRowsSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
   WITH old AS (
     SELECT ${row} AS place, deleted_at FROM ${deletions} WHERE ${condition} AND ${oldSql}
@@ -46,9 +43,8 @@ export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
   dropUnlocked(session, dropOfTableSql(schema), keptMs, slice);
 
 /**
- * Drops a time range of the records that are not in day partitions. Selecting the records first and finding each record
- * by ctid would take the server 1.7 times as long. Skips records that stay locked, for example because another process
- * drops the same records.
+ * Drops a time range of the records outside day partitions, except records that stay locked. Selecting the records
+ * first, and finding each record by ctid, would take 1.7 times as long.
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {

@@ -20,9 +20,8 @@ import { sqlStateOf } from "../server/sql-state.ts";
 export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "split" | "isolate" | "fail";
 
 /**
- * The server's state according to an error. A `refusing` server refuses everything. An `unavailable` server may only
- * lack a resource. A `busy` server runs conflicting transactions. For a `healthy` server, the error affects only some
- * plants.
+ * The server's state. A `refusing` server refuses everything. An `unavailable` server may only lack a resource. A
+ * `busy` server runs conflicting transactions. For a `healthy` server, the error affects only some plants.
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
@@ -30,10 +29,9 @@ export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 export type Step = "retry" | "split" | "fail";
 
 /**
- * The consequences of each verdict: the next step (see {@link nextStep}), whether the step uses another connection, and
- * the server's state if the batch fails. The consequences do not depend on whether the batch is in doubt. After its
- * first `unknown`, a batch is in doubt until it succeeds. A later statement without effect does not show what an
- * earlier statement did.
+ * The consequences of each verdict: the next step (see {@link nextStep}), whether it uses another connection, and the
+ * server's state if the batch fails. They are the same in doubt, because a later statement without effect does not show
+ * what an earlier one did.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>
@@ -52,12 +50,10 @@ export const consequences: Readonly<
  * Returns a batch's next step after an error.
  *
  * An attempt that skips locked plants may still time out waiting for a lock. If the whole table is locked, the batch
- * has to wait. If a row that depends on a plant is locked, such as a row in another table, the batch is split to find
- * the plant.
+ * waits. If a row that depends on a plant is locked, such as in another table, the batch is split to find the plant.
  *
  * @param hasTimedOut - whether an earlier attempt has timed out. The failed attempt has then skipped locked plants
- * @param hasUnreadKeys - whether idempotency keys have not been looked up yet. An earlier use of a key takes precedence
- * over the error
+ * @param hasUnreadKeys - whether idempotency keys are not looked up yet. An earlier use takes precedence over the error
  */
 export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean, hasUnreadKeys: boolean): Step {
   const meetsLockOfPlant = hasTimedOut && verdict === "skip" && isRaisedWithin(fault);
@@ -76,10 +72,7 @@ export interface FaultRow {
 
 /**
  * The fault table. A code takes precedence over its class. A code without a row is `unknown`, or `isolate` within the
- * statement.
- *
- * Only the rows with `split` mean that a plant is protected. A trigger may fail for many reasons. So for all other
- * PostgreSQL codes, the caller does not learn that the plant cannot be deleted.
+ * statement. Only rows with `split` protect a plant, because a trigger may fail for many other reasons.
  */
 export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "retry", why: "serialization failure; rolled back" },
@@ -119,10 +112,8 @@ export const faultTable: readonly FaultRow[] = [
   },
 ];
 
-/**
- * Matches an error's context if the store's own statement on Citus caused the error. The context then starts with a
- * worker or with `plantstore_delete`. If a trigger raised the error, the trigger's function comes first.
- */
+// Matches the context of an error by the store's own statement on Citus, which starts with a worker or with
+// `plantstore_delete`. If a trigger raised the error, the trigger's function comes first.
 const ownContext: RegExp =
   /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
 
@@ -152,15 +143,11 @@ export function verdictOn(fault: unknown): Verdict {
   return classes.test(code) ? "isolate" : "split";
 }
 
-/** Returns whether an idempotency key already has a record. */
 function isKeyConflict(fault: unknown): boolean {
   return fault instanceof Error && "constraint" in fault && keyIndex.test(String(fault.constraint));
 }
 
-/**
- * Returns whether an error was raised within the statement: in a trigger, by a foreign key, or at a certain row. The
- * server adds a context (`where`) only to errors within a statement.
- */
+// Only for errors within a statement, such as in a trigger or by a foreign key, the server adds a context (`where`).
 function isRaisedWithin(fault: unknown): boolean {
   return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownContext.test(fault.where);
 }

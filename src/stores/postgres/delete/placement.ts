@@ -4,10 +4,7 @@ import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
 
-/**
- * The outcome of deleting an existing plant. `deferred` means that another transaction has locked the plant, or that
- * the idempotency key is used.
- */
+/** The outcome for an existing plant. `deferred`: another transaction has locked the plant or used the key. */
 export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred";
 
 /** The operations that depend on the location of a store's tables: a single server, or several workers. */
@@ -27,10 +24,7 @@ export interface Placement {
    * {@link findPlants} finds skipped plants, and {@link deleteUnlockedPlants} deletes skipped plants.
    */
   deletePlants(session: Session, batch: PreparedBatch): Promise<readonly bigint[]>;
-  /**
-   * Like {@link deletePlants}, but does not wait for locks. An earlier attempt at the same batch may still hold locks.
-   * Returns the outcome for each existing plant.
-   */
+  /** Like {@link deletePlants}, but does not wait for locks. Returns the outcome for each existing plant. */
   deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantFate>>;
   /**
    * Returns the existing plants among `ids`. Call this after a statement that deletes plants in the same batch. The
@@ -61,10 +55,7 @@ export interface Placement {
   readonly dropPause: number;
   /** The day partitions for deletion records. Undefined if all records are in one table. */
   readonly days: RecordDays | undefined;
-  /**
-   * Drops a slice of old records outside day partitions in one transaction, oldest first. A record is old if it is
-   * older than `keptMs` on the database's clock.
-   */
+  /** Drops a slice of records older than `keptMs` outside day partitions, oldest first, in one transaction. */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
   /** Returns warnings about the durability of deletions, as clauses for an operator. */
   findWarnings(session: Session): Promise<readonly string[]>;

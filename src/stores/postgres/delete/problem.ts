@@ -4,9 +4,8 @@ import { sqlStateOf } from "../server/sql-state.ts";
 import { verdictOn } from "./fault-table.ts";
 
 /**
- * Returns the problem for a server or connection error. Server problems are temporary, because servers are restarted,
- * replaced and migrated while their clients run. Not every server problem may be brief. For example, nobody grants a
- * missing privilege within a second.
+ * Returns the problem for a server or connection error. It is always temporary, because servers are restarted, replaced
+ * and migrated while clients run. It may be brief unless an operator must act, such as for a missing privilege.
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";

@@ -18,11 +18,9 @@ export const deleteTimeouts: SessionTimeouts = {
 
 /** The error for a failed batch. */
 export class BatchFailure extends Error {
-  /** The ending for the batch's open deletions. */
   readonly ending: FailedEnding;
   /** The error from the batch's last attempt. */
   readonly fault: unknown;
-  /** The server's state according to {@link fault}. */
   readonly server: ServerState;
 
   constructor(ending: FailedEnding, fault: unknown, server: ServerState) {
@@ -35,12 +33,8 @@ export class BatchFailure extends Error {
 
 /** Options for {@link runBatch}. */
 export interface RunBatchOptions {
-  /** The placement of the store's tables. */
   readonly placement: Placement;
-  /**
-   * Whether the first attempt is careful. A careful attempt drops cancelled calls, looks up keys, and skips locked
-   * plants. By default, only attempts after a problem and attempts for deletions in doubt are careful.
-   */
+  /** Whether the first attempt is careful, see `AttemptMode.isCareful`. Always so for deletions in doubt. */
   readonly isCareful?: boolean;
 }
 
@@ -61,8 +55,7 @@ interface Start {
  * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as protected |
  * | fails, with the step `fail` or without time for another attempt | the deletions of this part fail |
  *
- * The fault table determines the step. A failed half fails the whole batch only if the server is the cause. Each
- * careful attempt first rejects the deletions of cancelled calls.
+ * A failed half fails the whole batch only if the server is the cause. The fault table determines the step.
  *
  * @throws BatchFailure
  */
@@ -94,8 +87,7 @@ class BatchRun {
     let hasTimedOut = start.isCareful === true;
     let lastFailure: BatchFailure | undefined;
     for (let attempts = 0; ; attempts++) {
-      // The first attempt does not check for cancelled calls, because the queue has just checked. Reading a signal
-      // would create the signal.
+      // The queue has just checked the first attempt for cancelled calls. Reading a signal would create the signal.
       const open = isCareful ? openOf(part) : part;
       if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
       if (open.length === 0) return;
@@ -139,17 +131,11 @@ class BatchRun {
     }
   }
 
-  /**
-   * Splits deletions into halves to find the deletion that the server refuses. A protected plant then does not prevent
-   * other deletions.
-   *
-   * @param token - set only if the deletions are in doubt
-   */
+  // Splits deletions to find the one that the server refuses. `token` is set only if the deletions are in doubt.
   async #split(part: readonly Deletion[], fault: unknown, token: string | undefined): Promise<void> {
     let included = part;
     if (token !== undefined) {
-      // If an earlier attempt was committed, it recorded only each plant's first deletion. The attempt did nothing for
-      // a plant's other deletions.
+      // A committed attempt recorded only each plant's first deletion, and did nothing for the other deletions.
       const { firstOf } = prepareBatch(token, part);
       included = [...firstOf.values()];
       for (const one of included) one.doubt(token);
@@ -193,7 +179,6 @@ class BatchRun {
   }
 }
 
-/** Ends the open deletions, and answers their callers immediately. */
 function endOpen(part: readonly Deletion[], ending: FailedEnding): void {
   for (const one of part) if (one.isOpen) one.end(ending);
 }

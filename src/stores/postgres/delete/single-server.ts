@@ -13,27 +13,21 @@ interface Statements {
   readonly deleteAll: NamedStatement;
   /** The statement for a single plant. Without joins, the statement takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
-  /**
-   * The statement that does not wait for other transactions' locks. If another transaction deletes a plant during the
-   * statement, the plant counts as locked, and is missing at the next attempt.
-   */
+  // Does not wait for locks. A plant that another transaction deletes meanwhile counts as locked, and is missing later.
   readonly deleteUnlocked: string;
 }
 
 /**
  * Builds the statements for batches with or without idempotency keys. Each column is an array parallel to the ids.
  *
- * A plain `= ANY` locks rows in index scan order, so overlapping batches from several processes do not deadlock. With a
- * join in the DELETE, the planner could choose another order.
- *
- * `unnest` with several arrays cannot be qualified, and always refers to the function in `pg_catalog`.
- *
- * If an idempotency key already has a record, the plant is skipped, because the plant may have been restored. The
- * following key lookup ends the deletion. The statement fails only if another process uses the key at the same time.
- *
- * A trigger may silently drop a record. The cast to an integer then fails, and the statement also fails, so that no
- * plant is deleted without a record. Because the cast's SQLSTATE is 22P02, the batch is split until the plant is found.
- * The error message shows the cast text to the operator.
+ * - A plain `= ANY` locks rows in index scan order, so overlapping batches of several processes do not deadlock. With a
+ *   join in the DELETE, the planner could choose another order.
+ * - `unnest` with several arrays cannot be qualified, and always means the function in `pg_catalog`.
+ * - If an idempotency key already has a record, its plant is skipped, because it may have been restored, and the key
+ *   lookup ends the deletion. The statement fails only if another process uses the key at the same time.
+ * - If a trigger silently drops a record, the cast to an integer fails the statement, so that no plant is deleted
+ *   without a record. Its SQLSTATE 22P02 splits the batch until the plant is found. The error message shows the cast
+ *   text.
  *
  * @param isByDay - whether records are partitioned by day. Records without a key then need `by_day`
  */
@@ -137,9 +131,8 @@ export function singleServerByDay(schema: StoreSchema): Placement {
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
   return {
     ...createPlacement(schema, true),
-    // With factor 12, dropping takes a thirteenth of one core's time. At full load, retention drops some 1.4 times as
-    // many records as deletions add. Without pauses, the deletion rate would be a quarter to a half lower. With factor
-    // 8, the deletion rate would be a fifth lower.
+    // With factor 12, dropping takes a thirteenth of one core's time, and drops 1.4 times as many records as deletions
+    // add at full load. Without pauses, the deletion rate is a quarter to a half lower, with factor 8 a fifth.
     dropPause: 12,
     days: {
       make: async (session) => void (await session.query(makeDaysSql)),
@@ -196,7 +189,6 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
     runLookup: (session, toSql, values) => session.query(toSql(pinnedCondition), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
-    // Drops records without pauses. Dropping row by row with pauses could be slower than deletions add records.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),

@@ -30,11 +30,6 @@ const effectsSql = `
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
 
-/**
- * Checks that row security hides no rows from the user, and that no rule replaces statements.
- *
- * @throws StoreOpenError naming the table
- */
 async function checkEffects(session: Session, { name }: StoreSchema, access: "read" | "write"): Promise<void> {
   // The separate transaction resets the role to the URL's user.
   const rows = await session.transact(readCommitted, () => session.query(effectsSql, [name]));
@@ -64,11 +59,7 @@ const lackingSql = `
   WHERE nspname = $1 AND proname IN ('plantstore_make_days', 'plantstore_drop_day')
     AND NOT pg_catalog.has_function_privilege(pg_proc.oid, 'EXECUTE') HAVING pg_catalog.count(*) > 0`;
 
-/**
- * Checks that the user has the privileges for deletions.
- *
- * @throws StoreOpenError naming the missing privileges
- */
+/** @throws StoreOpenError naming the privileges for deletions that the user lacks */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
   // The separate transaction resets the role to the URL's user.
   const missingPrivileges = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
@@ -88,8 +79,7 @@ const settingsSql = `
      ORDER BY relname LIMIT 1)`;
 
 /**
- * Checks that the database is writable, makes commits durable and accepts any text. Does not check settings that
- * statements pin.
+ * Checks that the database is writable, makes commits durable and accepts any text.
  *
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
@@ -132,11 +122,7 @@ const hasVersionSql = `
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 
-/**
- * Returns the version of the store's schema.
- *
- * @throws StoreOpenError when the store is older than release 0.1.0
- */
+/** @throws StoreOpenError when the store is older than release 0.1.0 */
 export async function versionOf(session: Session, { name, versionTable }: StoreSchema): Promise<SchemaVersion> {
   const [found] = await session.query(hasVersionSql, [name]);
   if (found === undefined) return noSchema;

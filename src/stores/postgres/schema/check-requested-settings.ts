@@ -4,8 +4,7 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
- * Checks that the settings in the database URL's `options` are in effect. Settings that the session overrides are not
- * checked.
+ * Checks that the settings in the database URL's `options` are in effect, unless the session overrides them.
  *
  * @throws StoreOpenError that names the first setting that is not in effect
  */
@@ -25,12 +24,9 @@ const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lo
 // SQLSTATEs of errors for an unknown setting, or for a setting that the user cannot change now.
 const refusedSqlStates = /^(?:22|42|55)/;
 
-/**
- * Returns whether a setting has this value now, or had this value when the connection started. A pooler may have set
- * the current value, and the role may have set the initial value. Some settings, such as `log_connections`, can only be
- * set when a connection starts. For such a setting, only checks that the client has set a value. The server may format
- * the value differently, and no guarantee depends on the value.
- */
+// Whether a setting has this value now, which a pooler may have set, or had it when the connection started, which the
+// role may have set. Some settings, such as `log_connections`, can only be set when a connection starts. For these,
+// only checks that the client has set a value, because no guarantee depends on the value.
 async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
   try {
     await session.run("SAVEPOINT requested");

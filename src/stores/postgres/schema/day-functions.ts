@@ -35,17 +35,16 @@ export const closeSql = (tables: string): string => `
 
 /**
  * Creates the functions that create and drop day partitions (UTC). The functions run with their owner's privileges,
- * because servers have privileges on rows only. The functions keep the current `search_path`.
+ * because servers have privileges on rows only, and keep the current `search_path`.
  *
  * `plantstore_make_days` creates the partitions for the next days, which blocks only readers of the default partition.
- * If a day has begun without a partition, its records stay in the default partition, because attaching a partition
- * could fail a concurrent deletion. Bounds are in UTC and ISO format, because abbreviated time zones in the caller's
- * settings would be ambiguous. The replica identity is FULL, because retries of a deletion in doubt update records. In
- * a publication of all tables, PostgreSQL refuses updates of a table without a key or a full identity.
+ * The records of a day that has begun stay in the default partition, because attaching a partition could fail a
+ * concurrent deletion. Bounds are in UTC and ISO format, because the caller's time zone may have an ambiguous
+ * abbreviation. The replica identity is FULL, because retries in doubt update records, which PostgreSQL otherwise
+ * refuses in a publication of all tables.
  *
- * `plantstore_drop_day` drops the oldest expired day. A day has expired if its partition's upper bound is too old. If
- * no day has expired, the function drops a slice of the expired records in the default partition. The function returns
- * the number of records, or NULL when no expired records remain. Partitions in other schemas are kept.
+ * `plantstore_drop_day` drops the oldest day whose upper bound is too old, or else a slice of the expired records in
+ * the default partition. Returns the number of records, or NULL when none remain. Keeps partitions in other schemas.
  */
 export const createDayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

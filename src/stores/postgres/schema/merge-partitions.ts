@@ -1,9 +1,8 @@
 const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempotency_key";
 
 /**
- * Merges records that are partitioned by day into one table, so that Citus can distribute the table. Keeps triggers and
- * privileges. The statement runs in one transaction, and first detaches a partition, because detaching blocks
- * deletions. With concurrent deletions, the new table could reuse a `seq`.
+ * Merges records that are partitioned by day into one table, so that Citus can distribute it. Keeps triggers and
+ * privileges. Detaching a partition first blocks deletions, which could otherwise make the new table reuse a `seq`.
  */
 export const mergePartitionsSql: string = `
   DO $gather$ DECLARE

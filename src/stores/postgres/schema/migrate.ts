@@ -22,9 +22,8 @@ const attemptsPerReport = 5;
 /** Called while a migration waits, with the reason for the wait. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
-// Whether records can be partitioned by day. Requires PostgreSQL itself, in a release with row triggers on partitioned
-// tables. Other engines with PostgreSQL's protocol have another name in their version. Citus cannot distribute a table
-// with partitions at two levels.
+// Whether records can be partitioned by day. Other engines with PostgreSQL's protocol have another name in their
+// version. Row triggers on partitioned tables need release 13. Citus cannot distribute partitions at two levels.
 const canPartitionSql = `
   SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
     AND pg_catalog.current_setting('server_version_num')::integer >= 130000
@@ -38,9 +37,8 @@ export interface Migrating {
 }
 
 /**
- * Migrates the database to the newest schema, step by step, and returns the versions before and after. If several
- * processes migrate at the same time, only one process runs each step. A newer schema that this release can use is not
- * changed.
+ * Migrates the database to the newest schema, step by step, and returns the versions before and after. Only one of
+ * several processes runs each step. A newer schema that this release can use is not changed.
  *
  * @throws StoreOpenError if this release cannot use the schema, or the database is unsuitable for a store
  */
@@ -75,10 +73,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   return true;
 }
 
-/**
- * Creates the tables. No lock is possible before the tables exist. If several processes create the tables, only one
- * process succeeds. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
- */
+// No lock is possible before the tables exist. If several processes create the tables, only one succeeds.
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
   const isByDay = (await session.query(canPartitionSql)).length > 0;
   await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
@@ -120,9 +115,6 @@ async function attemptStep({ session, schema, steps }: Migrating, version: numbe
   });
 }
 
-/**
- * Disables `transaction_timeout` for the transaction. PostgreSQL 17 introduced this timeout. The statement is a query,
- * because SET would fail in older releases.
- */
+/** Disables `transaction_timeout` (PostgreSQL 17) for the transaction. SET would fail in older releases. */
 export const disableTransactionTimeout =
   "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'";

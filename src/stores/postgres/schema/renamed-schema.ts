@@ -3,7 +3,6 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
-// FROM clause for the functions in a schema, with the alias `one`.
 const functionsSql = `
   FROM pg_catalog.pg_proc AS one JOIN pg_catalog.pg_namespace AS schema ON schema.oid = pronamespace
   WHERE nspname = $1`;

@@ -34,9 +34,9 @@ export function storeSchema(name: string): StoreSchema {
 const versionTable = "plantstore_schema";
 
 /**
- * Finds the store's schema, which is the first schema in the `search_path` with a store. If no schema has a store,
- * returns the first schema, where `migrate` creates a store. The `search_path` is set by the database URL, or else by
- * the role or the database. A later `SET` is ignored, because another client of a pooler may have run the `SET`.
+ * Finds the store's schema: the first schema in the `search_path` with a store, or else the first schema, where
+ * `migrate` creates a store. The database URL sets the `search_path`, or else the role or the database. A later `SET`
+ * is ignored, because another client of a pooler may have run it.
  *
  * @throws StoreOpenError if a setting in the URL is not in effect, or the `search_path` has no usable schema
  */

@@ -48,10 +48,8 @@ const partitionsSql = `
   SELECT plantstore_make_day((now() AT TIME ZONE 'UTC')::date);`;
 
 /**
- * Returns the statements that create the tables for schema version 1, in the first schema in the `search_path`.
- *
- * Without partitions, the statements create only plain tables and b-trees, for other databases with the PostgreSQL
- * protocol.
+ * Returns the statements that create the tables for schema version 1, in the first schema in the `search_path`. Without
+ * partitions, they are plain tables and b-trees, for other databases with the PostgreSQL protocol.
  *
  * @param isByDay - whether deletion records are partitioned by day, which requires PostgreSQL itself
  */

@@ -23,10 +23,7 @@ const optionNames: Readonly<Record<CertificateParameter, keyof PemFiles>> = {
 /** Maximum size of a certificate file, in bytes. All authorities of a system need less than 1 MiB. */
 export const pemBytesMax: number = 1024 * 1024;
 
-/**
- * The certificate files in a database URL. The files are read again for each connection, because authorities and client
- * certificates are rotated while a store is open.
- */
+/** The certificate files in a database URL, read again for each connection, because certificates are rotated. */
 export class CertificateFiles {
   readonly #paths: ReadonlyMap<CertificateParameter, string>;
   #texts: readonly string[];
@@ -56,8 +53,7 @@ export class CertificateFiles {
   /**
    * Replaces the contents. `texts` are in the order of `paths`.
    *
-   * @throws StoreOpenError if the new contents are unusable, or if a valid certificate would be replaced with an
-   * expired or future certificate
+   * @throws StoreOpenError if the new contents are unusable, or replace a valid certificate by an expired or future one
    */
   renew(texts: readonly string[]): void {
     // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
@@ -127,7 +123,6 @@ function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   }
 }
 
-/** Returns whether any certificate in a PEM text is valid now. */
 function isValidNow(pem: string | undefined): boolean {
   const nowMs = Date.now();
   const certificates = pem === undefined ? [] : (certificatesIn(pem) ?? []);

@@ -16,9 +16,7 @@ declare module "pg" {
 
 /** A session's timeouts, in milliseconds. 0 means no timeout. */
 export interface SessionTimeouts {
-  /** Timeout for a row or table lock, after which the server cancels the statement. */
   readonly lockTimeoutMs: number;
-  /** Timeout for a statement, after which the server cancels the statement. */
   readonly statementTimeoutMs: number;
   /** Timeout for a response, after which the connection is closed. Used if the server does not cancel the statement. */
   readonly responseTimeoutMs: number;
@@ -34,7 +32,6 @@ export interface Notice {
 /** Options for {@link connectTo}. */
 export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
-  /** Whether query plans are cached for the connection's lifetime. */
   readonly cachesPlans: boolean;
   /** Further settings for the session, by name. */
   readonly settings: ReadonlyMap<string, string>;
@@ -42,21 +39,14 @@ export interface ConnectOptions {
   readonly mustBeWritable: boolean;
   /** Deadline for the connection, on the `performance.now()` clock. The host's timeout also applies. */
   readonly deadlineMs: number;
-  /**
-   * Called with a new connection.
-   *
-   * @param refusal - why the server has refused the session's settings. Undefined if the settings apply
-   */
+  /** Called with a new connection. `refusal` is why the server has refused the session's settings, if it has. */
   readonly onConnected: (refusal: string | undefined) => void;
   /** Called when a connection is lost or cannot be established. */
   readonly onLost: (client: Client) => void;
   readonly onNotice: (notice: Notice) => void;
 }
 
-/**
- * Timeout for closing a connection or cancelling a statement, in milliseconds. A running server needs a few
- * milliseconds.
- */
+/** Timeout for closing a connection or cancelling a statement, in milliseconds. A running server needs a few. */
 export const closeTimeoutMs = 500;
 
 /**
@@ -102,7 +92,6 @@ async function connectBy(way: Way, connectTimeoutMs: number, options: ConnectOpt
     if (options.mustBeWritable) await assertWritable(client, limitMs());
     return client;
   } catch (reason) {
-    // Closes the connection, because the caller does not get this connection.
     void disconnect(client);
     throw reason;
   }
@@ -121,16 +110,14 @@ const showWarnings = "-c client_min_messages=debug1";
 // With this setting, a statement fails (42501) if a policy would hide rows.
 const refuseHiddenRows = "-c row_security=off";
 
-// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html). The message consists of its length, its
-// code, and the connection's process id and secret key.
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): length, code, process id and secret key.
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
 /**
- * Asks the server to cancel a connection's statement. Otherwise the statement may wait for synchronous standbys
- * forever, even after the connection is closed. Resolves to whether the server accepted the request in time
- * ({@link closeTimeoutMs}). Keep the connection open until the promise resolves, because PgBouncer forgets the
- * statement when the connection is closed.
+ * Asks the server to cancel a connection's statement, which may wait for synchronous standbys forever, even after the
+ * connection is closed. Resolves to whether the server accepted the request within {@link closeTimeoutMs}. Keep the
+ * connection open until then, because PgBouncer forgets the statement when the connection is closed.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);
@@ -154,9 +141,8 @@ export async function abortStatement(client: Client): Promise<boolean> {
   return await cancelStatement(client);
 }
 
-// A plan that was cached for an empty table would use sequential scans and nested loops, even if the table later has
-// millions of rows. JIT is off, because disabled plan types get huge cost estimates, and high estimates trigger
-// compilation.
+// A plan that was cached for an empty table would use sequential scans and nested loops, even for millions of rows
+// later. JIT is off, because the huge cost estimates of disabled plan types would trigger compilation.
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
 /** Returns the session's `options`, which follow and override the URL's options. */
@@ -187,8 +173,7 @@ function isRefusalOfPooler(fault: unknown): boolean {
   return sqlState === "08P01" || sqlState === "0A000";
 }
 
-// Servers refuse a setting with one of these SQLSTATEs: unknown setting (42704), missing privilege (42501), not
-// changeable at the start (55P02), or invalid value (22023).
+// Unknown setting (42704), missing privilege (42501), not changeable at the start (55P02), or invalid value (22023).
 function areSettingsRefused(fault: unknown): boolean {
   return isRefusalOfPooler(fault) || /^(?:22|42|55P02)/.test(sqlStateOf(fault) ?? "");
 }

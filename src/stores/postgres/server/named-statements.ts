@@ -7,9 +7,7 @@ export interface NamedStatement {
   readonly text: string;
 }
 
-/**
- * Names a statement by a hash of its text. A statement of another pooler client then never has the same name.
- */
+/** Names a statement by a hash of its text, so that no statement of another pooler client has the same name. */
 export function nameStatement(text: string): NamedStatement {
   return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
 }

@@ -12,9 +12,8 @@ export type Parameters = ReadonlyMap<string, string>;
 
 /**
  * Parses a URL as libpq does, and returns the decoded parameters. The parts before the `?` become `user`, `password`,
- * `host`, `port` and `dbname`. A missing part becomes an empty string. `host` and `port` are comma-separated lists.
- * Parameters after the `?` take precedence. If a parameter is repeated, the last value is used. A `+` is not decoded to
- * a space.
+ * `host`, `port` and `dbname`, which are empty if missing. `host` and `port` are comma-separated lists. Parameters
+ * after the `?` take precedence. The last value of a repeated parameter is used. A `+` is not decoded to a space.
  *
  * @throws StoreOpenError with a message that contains no part of the URL
  */

@@ -1,8 +1,7 @@
 import { sqlStateOf } from "./sql-state.ts";
 
-// Behind a pooler, a connection keeps its previous client's settings. Roles and databases also have settings. The
-// store's guarantees must not depend on any setting. Docs/explanation/storage.md lists all settings that the store
-// pins.
+// Behind a pooler, a connection keeps its previous client's settings. Roles and databases also have settings. No
+// guarantee may depend on them. docs/explanation/storage.md lists the settings that the store pins.
 
 // A commit must wait for the disk and for synchronous standbys, because the store acknowledges the commit to a caller.
 // NULL resets the setting to its value when the connection started. `remote_apply` is kept, because it waits for more.
@@ -49,9 +48,7 @@ export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
 // Resets settings that take effect before a statement runs, because the statement cannot pin those settings.
 const resetSql = "RESET default_transaction_read_only; RESET ROLE";
 
-/**
- * Returns whether the server may have refused a statement because of a setting. A refused statement has no effect.
- */
+/** Whether the server may have refused a statement because of a setting. A refused statement has no effect. */
 export function isRefusedBySetting(fault: unknown): boolean {
   const state = sqlStateOf(fault);
   return state === "25006" || state === "42501" || (state === "22P02" && String(fault).includes(otherRole));

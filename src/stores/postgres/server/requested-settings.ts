@@ -1,9 +1,8 @@
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /**
- * Parses the settings in a database URL's `options`, which are `-c name=value` or `--name=value`. If a setting is
- * repeated, the last value is used, as in the server
- * (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are ignored.
+ * Parses the settings in a database URL's `options`, which are `-c name=value` or `--name=value`. The last value of a
+ * setting is used (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Ignores other switches.
  */
 export function parseSettings(options: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
@@ -17,8 +16,7 @@ export function parseSettings(options: string): ReadonlyMap<string, string> {
 }
 
 /**
- * Parses the settings in a database URL's `options`. Accepts other server switches, such as `-e`, and the name of a
- * Neon endpoint.
+ * Like {@link parseSettings}, but accepts only settings, switches such as `-e`, and the name of a Neon endpoint.
  *
  * @throws StoreOpenError for any other word
  */

@@ -2,15 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Session } from "./session.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-// Bounds of the backoff, in milliseconds. The first wait is short, so that a deadlock's victim is retried soon. Later
-// waits are longer, so that a starting server is not flooded.
+// Bounds of the backoff, in milliseconds. A deadlock's victim is retried soon, and a starting server is not flooded.
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
-/**
- * Returns the wait before the next attempt, in milliseconds. Uses full jitter, because replicas may fail at the same
- * time and should not retry at the same time.
- */
+/** The wait before the next attempt, in milliseconds. Full jitter keeps replicas from retrying at the same time. */
 export function backoffMs(attempts: number): number {
   return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** attempts);
 }
@@ -22,9 +18,8 @@ export const retryForMs = 10_000;
 const rolledBack: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 
 /**
- * Runs the work of an operator's command. For {@link retryForMs} after the first error, retries the work if the server
- * rolls a transaction back, or reports an unknown outcome. Distributed engines may report an unknown outcome for any
- * statement.
+ * Runs the work of an operator's command, and retries it for {@link retryForMs} after the first error if the server
+ * rolled a transaction back or reports an unknown outcome, which distributed engines may do for any statement.
  *
  * @param work - must leave no transaction open, and must be idempotent
  */

@@ -38,11 +38,9 @@ export interface Way {
   readonly keepAlive: boolean;
   readonly keepAliveInitialDelayMillis: number;
   readonly enableChannelBinding: boolean;
-  /** Whether to refuse a server without channel binding. */
   readonly requiresChannelBinding: boolean;
 }
 
-// The default port, as in libpq.
 const portDefault = "5432";
 
 // Default connect timeout, in seconds. A running server responds within 10 ms.
@@ -51,8 +49,7 @@ const connectTimeoutSDefault = 5;
 // Maximum connect timeout, in seconds. Without a timeout, a host that never responds would block the other hosts.
 const connectTimeoutSMax = 60;
 
-// Idle time before TCP checks the server, in milliseconds. Operating systems wait two hours by default. Imports and
-// exports have no other timeout.
+// Idle time before TCP checks the server, in milliseconds. Imports and exports have no other timeout.
 const keepAliveMs = 10_000;
 
 const supportedParameters: ReadonlySet<string> = new Set([
@@ -75,10 +72,8 @@ const supportedParameters: ReadonlySet<string> = new Set([
 
 /**
  * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
- * parameters. Unsupported parameters are errors, because security may depend on a parameter.
- *
- * Several hosts are separated by commas. With several hosts, the writable host is used, unless `target_session_attrs`
- * is `any`.
+ * parameters. Others are errors, because security may depend on a parameter. With several hosts, the writable host is
+ * used, unless `target_session_attrs` is `any`.
  *
  * @param certificates - the certificates from a previous URL for the same database
  * @throws StoreOpenError that names the invalid part. The message never contains the password

@@ -17,16 +17,12 @@ import { beginSql, isRefusedBySetting, readCommitted } from "./pinned-settings.t
 import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-/**
- * Minimum time for an attempt, in milliseconds. The time is several times the lock timeout. Otherwise the attempt could
- * be cancelled with an unknown outcome.
- */
+// Minimum time for an attempt, in milliseconds. Longer than the lock timeout, so that the outcome is not unknown.
 const attemptMsMin = 500;
 
 /** Minimum time for an attempt and its cancellation, in milliseconds. */
 export const attemptTotalMs: number = attemptMsMin + closeTimeoutMs;
 
-// The error messages for a statement without a response.
 const unresponsive = "the server does not respond, not even to a cancel request";
 const stillRunning =
   "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
@@ -51,10 +47,7 @@ export type Row = readonly (string | null)[];
 
 /** A connection to the server, opened on demand. Runs one statement at a time, each in one round trip. */
 export class Session {
-  /**
-   * The deadline for all work on this session, on the `performance.now()` clock. Default infinity. The code that uses
-   * the session sets the deadline. A statement that runs too long is cancelled before the deadline.
-   */
+  /** The deadline for all work, on the `performance.now()` clock. Longer statements are cancelled before it. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #workers: Workers | undefined;
@@ -102,7 +95,6 @@ export class Session {
     return this.#settingsRefusal;
   }
 
-  /** The settings in the server's URL, by name. */
   get settings(): ReadonlyMap<string, string> {
     return this.#server.settings;
   }
@@ -213,8 +205,7 @@ export class Session {
 
   /**
    * Begins a transaction with {@link beginSql}. Disconnects after an error. If the connection is lost during the
-   * transaction, all statements fail until {@link discard}. The remaining statements must not run without the
-   * transaction.
+   * transaction, all statements fail until {@link discard}, because they must not run without the transaction.
    */
   async begin(characteristics: string): Promise<void> {
     try {

@@ -18,9 +18,8 @@ export interface TlsSettings {
 }
 
 /**
- * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. If the URL names a certificate, `sslmode` defaults to
- * `require`, so that the password is not sent in cleartext. With `sslrootcert=system`, `sslmode` defaults to
- * `verify-full`, as in libpq.
+ * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. With a certificate, `sslmode` defaults to `require`,
+ * so that the password is not sent in cleartext, and with `sslrootcert=system` to `verify-full`, as in libpq.
  *
  * @throws StoreOpenError for unknown values and for contradictory settings
  */
@@ -51,10 +50,7 @@ function pathOf(parameters: Parameters, name: CertificateParameter): [Certificat
   return path === undefined ? [] : [[name, path]];
 }
 
-/**
- * Returns the TLS options for attempts to connect to a host, in order (postgresql.org/docs/current/libpq-ssl.html,
- * table 34.1).
- */
+/** The TLS options for connecting to a host, in order (postgresql.org/docs/current/libpq-ssl.html, table 34.1). */
 export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonly Tls[] {
   // Servers do not offer TLS on Unix sockets.
   if (host.startsWith("/")) return [false];
