@@ -6,17 +6,11 @@ export interface ClientRule {
   readonly path: string;
   /** The scope that a token must have. The error for PERMISSION_DENIED names the scope. */
   readonly scope: string;
-  /**
-   * Whether the RPC deletes. A failed deletion may have been committed, so deletions are retried only with an
-   * idempotency key. Calls to other RPCs are always retried.
-   */
+  /** Whether the RPC deletes. Retries then need an idempotency key, because the failed call may have deleted. */
   readonly deletes: boolean;
 }
 
-/**
- * The rule for each RPC. The code does not compile if an RPC has no rule. The test every-rpc.test.ts compares each rule
- * with the server.
- */
+/** The rule for each RPC, without which the code does not compile. every-rpc.test.ts compares it with the server. */
 export const clientRules: Readonly<Record<keyof typeof PlantServiceService, ClientRule>> = {
   deletePlant: { path: PlantServiceService.deletePlant.path, scope: "plants:delete", deletes: true },
 };

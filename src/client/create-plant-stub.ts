@@ -111,10 +111,7 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
 /** The metadata name for the idempotency key. */
 export const idempotencyKeyName = "idempotency-key";
 
-/**
- * Returns whether the caller requests no key with an empty value. A valid key is never empty, because a key includes
- * two quotes.
- */
+// An empty value requests no key. A valid key is never empty, because it includes two quotes.
 function lacksIdempotencyKey(metadata: Metadata): boolean {
   return metadata.get(idempotencyKeyName)[0] === "";
 }

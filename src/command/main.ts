@@ -3,8 +3,7 @@ import { queueHangups } from "@plantstore/command-line/queue-hangups";
 import { isSupportedNode } from "./is-supported-node.ts";
 
 const words = process.argv.slice(2);
-// Queues SIGHUP only for `serve` without `--demo`. SIGHUP terminates a demo and all other commands, for example when
-// their terminal is closed.
+// Only `serve` without `--demo` queues SIGHUP. Other commands end with their terminal.
 const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
 
 // Imports all other modules after this check, because an older Node cannot parse the modules.

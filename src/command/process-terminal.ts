@@ -6,8 +6,7 @@ import { exitCode, type Terminal } from "./command.ts";
 /** Returns the terminal for this process. */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const { stdin, stdout, stderr } = process;
-  // EPIPE counts as success. For example, `head` in `plantstore export | head` needs no more output. After other
-  // errors, such as a full disk, output is missing.
+  // EPIPE counts as success, as for `plantstore export | head`. Other errors mean missing output.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
     process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
   });

@@ -138,8 +138,7 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   const signal = await Promise.race([options.stop, server.storeFailed]);
   const code = signal === undefined ? exitCode.storeFailed : exitCode.ok;
   await server.drain();
-  // Without the timer, a log pipe without a reader would keep the process alive. A collector that never responds would
-  // also keep the process alive.
+  // Without the timer, a log pipe without a reader or a hung collector would keep the process alive.
   setTimeout(() => process.exit(code), exitTimeoutMs).unref();
   return code;
 }

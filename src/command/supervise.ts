@@ -31,9 +31,7 @@ export interface WorkersOptions {
 
 type WorkersLog = Pick<ReturnType<typeof openLog>, "info" | "warn">;
 
-/**
- * Delay before an exited worker is replaced, in milliseconds. The delay avoids a busy loop if workers cannot start.
- */
+// Delay before an exited worker is replaced, in milliseconds. Avoids a busy loop if workers cannot start.
 const replaceAfterMs = 500;
 
 /**
@@ -76,9 +74,7 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
 }
 
 class Workers {
-  /**
-   * The current workers, by slot. A replacement gets the exited worker's slot, so that the slot's metrics continue.
-   */
+  /** The current workers, by slot. A replacement gets the same slot, so that the slot's metrics continue. */
   readonly #current: Map<number, ChildProcess>;
   readonly #sharedPort: SharedPort;
   readonly #log: WorkersLog;

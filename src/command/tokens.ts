@@ -40,8 +40,7 @@ export const tokenCreateCommand: Command = {
     const file = configuredFile(flags, terminal);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
     const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
-    // Checks the request first without the file. Invalid arguments are usage errors, but problems with the file are not
-    // usage errors.
+    // Checks the request first without the file, because only invalid arguments are usage errors.
     const dryRun = await issuePlantToken({ ...request, file: undefined });
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
     const issued = file === undefined ? dryRun : await issuePlantToken(request);

@@ -3,10 +3,7 @@ import type { MetricFamily, ServerProblems } from "../server/index.ts";
 /** A message from the supervisor to a worker. */
 export type WorkerOrder = "drain" | "reload" | "report";
 
-/**
- * A message from a worker to the supervisor. A worker sends its port when it listens. A worker sends its metrics and
- * problems when the supervisor orders a report.
- */
+/** A worker's message to the supervisor: its port when it listens, and its metrics and problems when asked. */
 export interface WorkerReport {
   readonly port?: number;
   readonly metrics?: readonly MetricFamily[];
@@ -31,9 +28,8 @@ export interface SupervisorChannel {
 /**
  * Returns this process's connection to its supervisor. After this call, the process ignores signals.
  *
- * Ctrl-C and service managers signal every process in a group. The supervisor gets the signal too, and sends "drain" to
- * its workers. If a worker also handled the signal, "drain" would count as a second stop request, and the worker would
- * exit immediately.
+ * Ctrl-C and service managers signal every process in a group, and the supervisor then sends "drain" to its workers. If
+ * a worker handled the signal too, "drain" would be a second stop request.
  */
 export function connectToSupervisor(): SupervisorChannel {
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);

@@ -103,8 +103,7 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
     // Loads node:tls on demand, because loading takes 10 ms.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    // Reads the first certificate in the chain. The other certificates may belong to an earlier certificate, and may
-    // have expired.
+    // Reads only the chain's first certificate. The others may belong to an earlier one, and may have expired.
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
   } catch (reason) {

@@ -7,8 +7,7 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Checks that a server could listen on its addresses. A server with this configuration may be running, so the check
- * neither uses the ports nor creates the sockets.
+ * Checks that a server could listen on its addresses, without using them, because a server may be running.
  *
  * @throws ConfigurationError that names each setting whose address does not belong to this machine, or whose socket
  * cannot be created

@@ -11,16 +11,11 @@ import type { Configuration } from "./settings.ts";
 
 /** Configuration problems that do not prevent a server from starting. */
 export interface CheckedConfiguration {
-  /**
-   * Why tokens cannot be verified at the moment. For example, an issuer does not respond. Undefined without a problem.
-   */
+  /** Why tokens cannot be verified now, such as an issuer that does not respond. Undefined without a problem. */
   readonly tokensProblem: string | undefined;
   /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */
   readonly telemetryProblems: readonly string[];
-  /**
-   * Warnings that the server would log, for example about an empty token hash file. Also contains warnings about the
-   * store and telemetry collectors.
-   */
+  /** Warnings that the server would log, such as an empty token hash file, or about the store and collectors. */
   readonly warnings: readonly string[];
 }
 

@@ -124,10 +124,7 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
   };
 }
 
-/**
- * Returns the parts of the readiness state for a store. The check after a crash is a separate part, because the check
- * is temporary and not a problem.
- */
+// The parts of readiness for a store. The check after a crash is separate, because it is not a problem.
 function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
   return {
     store: {
@@ -169,10 +166,8 @@ function createHooks(
   };
 }
 
-/**
- * Returns the RFC 9728 documents for the base URL, for the tools, and for each endpoint that requires a credential.
- * Returns `undefined` without a public URL.
- */
+// The RFC 9728 documents for the base URL, the tools, and each endpoint that requires a credential. Undefined without a
+// public URL.
 function resourceOf(
   { publicUrl, jwtIssuers, providerScopes, tools }: PlantServerOptions,
   endpoints: readonly Endpoint[],
@@ -222,11 +217,8 @@ function withoutSlash(text: string): string {
   return text.replace(/\/+$/, "");
 }
 
-/**
- * Returns the trusted proxies, and the header fields in which proxies send the client's address. With the PROXY
- * protocol, a proxy sends no address fields. Address fields then come from the client, and are ignored unless the
- * operator configures the fields.
- */
+// The trusted proxies, and the header fields in which they send the client's address. With the PROXY protocol, address
+// fields come from the client, and are ignored unless the operator configures them.
 function trustedProxiesOf(
   { proxyProtocol, proxyFields }: PlantServerOptions,
   addresses: readonly string[],
@@ -249,10 +241,7 @@ function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOpt
   };
 }
 
-/**
- * Returns the custom fields for a log line. If the callback fails, returns the reason as a field, because the audit
- * line must be written in any case.
- */
+// If the callback fails, returns the reason as a field, because the audit line must be written in any case.
 function readLogFields(
   logFields: NonNullable<PlantServerOptions["logFields"]>,
   contextValues: AuditedCall["contextValues"],

@@ -139,10 +139,7 @@ async function watchPostgres(location: PostgresLocation, log: Log): Promise<Watc
   };
 }
 
-/**
- * Watches the file with the database URL, if any. The user and password may change. Any other change is logged, and the
- * previous URL stays in use.
- */
+// Watches the file with the database URL, if any. If not only user and password change, logs it and keeps the URL.
 async function watchDatabaseUrl(
   location: PostgresLocation,
   log: Log,
@@ -164,8 +161,7 @@ async function watchDatabaseUrl(
     log,
     apply: (text) => acceptUrl(withoutLineEnd(text)),
   });
-  // Reads the file for each connection, because the watch has a delay. A connection with a refused password is not
-  // retried.
+  // Reads the file for each connection, because the watch is late, and a refused password is not retried.
   const currentUrl = (): string => {
     const read = readDatabaseUrlFile(urlFile);
     if (read.kind === "value") acceptUrl(read.value.url);
@@ -225,17 +221,13 @@ function toResult<Value>(must: string, read: () => Value): ParseResult<Value> {
   }
 }
 
-/**
- * Returns a valid `DATABASE_URL` without secrets. Removes the user, the password and the parameters. The parameters may
- * contain the password.
- */
+/** A valid `DATABASE_URL` without user, password and parameters, which may contain the password. */
 export function showDatabaseUrl(text: string): string {
   return formOf(text)?.show(text) ?? text;
 }
 
 /**
- * Returns the store's location for a command. Reads `DATABASE_URL`, or `DATABASE_URL_FILE` if `DATABASE_URL` is not
- * set. Commands require a persistent store.
+ * Returns a command's persistent store, from `DATABASE_URL`, or from `DATABASE_URL_FILE` if that is not set.
  *
  * @throws ConfigurationError if both settings are missing, or if the setting is invalid or not persistent
  */

@@ -36,10 +36,7 @@ export interface Sdk {
   unregister(): void;
 }
 
-/**
- * Timeout for the last export when the server stops, in milliseconds. The timeout is short, so that an unreachable
- * collector does not delay the stop for long.
- */
+// Timeout for the last export when the server stops, in milliseconds. Short, in case a collector is unreachable.
 const lastExportMs = 2_000;
 
 /** Returns whether another program in the process has already registered an SDK for traces. */
@@ -49,10 +46,7 @@ export function isSdkRegistered(): boolean {
   return typeof registered === "object" && registered !== null && "trace" in registered;
 }
 
-/**
- * Returns the signals that the OpenTelemetry variables request. Excludes traces if other code in the process has
- * already registered an SDK.
- */
+/** The signals that the OpenTelemetry variables request, without traces if other code has registered an SDK. */
 export function requestedSignals(environment: Environment): ReadonlySet<Signal> {
   if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return new Set();
   const isRequested = (signal: Signal): boolean => {
@@ -208,10 +202,7 @@ function otlpPackage(signal: Signal, prefix: string, report: SdkStart["report"])
   return prefix + (packageSuffix ?? "proto");
 }
 
-/**
- * Variables that the SDK supports but this program does not support. After each name are the values that match the
- * program's fixed behavior.
- */
+// Variables that only the SDK supports, each with the values that match the program's fixed behavior.
 const unsupportedVariables: readonly (readonly [name: string, ...supported: string[]])[] = [
   ["OTEL_CONFIG_FILE"],
   ["OTEL_LOGS_EXPORTER", "none"],
@@ -238,10 +229,7 @@ function reportUnsupported(load: Load, report: SdkStart["report"]): void {
   }
 }
 
-/**
- * Reports a file that cannot be read. The SDK's message would not name the variable. For gRPC, the SDK would report the
- * file only at the first export.
- */
+// The SDK's message would not name the variable, and for gRPC come only at the first export.
 function reportUnreadable(variable: string, report: SdkStart["report"]): void {
   const path = process.env[variable];
   if (!path) return;

@@ -180,11 +180,9 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
 
 const protectedCode: PlantErrorCode = "ERR_PLANT_PROTECTED";
 
-/**
- * Returns why a request was refused. For a refused credential, returns the kind of refusal. `unmatched` means an
- * unknown path, and `plant_protected` a deletion that the database does not allow. `resource_exhausted` means a too
- * large message, too many calls or a full queue.
- */
+// Why a request was refused. For a credential, the kind of refusal. `unmatched` is an unknown path, `plant_protected` a
+// deletion that the database does not allow, and `resource_exhausted` a too large message, too many calls or a full
+// queue.
 function refusalOf({ error, procedure, httpRoute }: CompletedRequest): string | undefined {
   const credential = credentialRefusalOf(error);
   if (credential !== undefined) return credential.kind;

@@ -14,8 +14,7 @@ import { plantScopeProblem } from "../service/index.ts";
 const tokenPrefix = "plantstore_";
 
 /**
- * Opens the verifier for all configured token sources. Returns `undefined` without a configured token source. The
- * caller closes the verifier.
+ * Opens the verifier for all configured token sources, if any. The caller closes it.
  *
  * @throws ConfigurationError that names the setting, for each invalid file, and for an issuer that is not a URL
  */
@@ -34,8 +33,7 @@ export async function openVerifier(
 /**
  * Creates a token for the plant store. If the request has a file, adds the token's line to the file.
  *
- * If the request or the file is invalid, returns all problems and creates no token. A scope that no RPC requires is
- * also invalid.
+ * Creates no token and returns all problems if the request, a scope or the file is invalid.
  */
 export function issuePlantToken(
   request: Omit<TokenRequest, "prefix" | "scopeProblem">,

@@ -1,9 +1,8 @@
 import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
 
 /**
- * Returns a text. Returns a problem for a text that begins with a byte order mark, begins or ends with white space, or
- * is in quotes. For example, `plants.db` with a trailing space is a valid file name, and would create an empty store. A
- * problem continues the sentence "PORT must …".
+ * Returns a text, or a problem ("PORT must …") if it begins with a byte order mark, begins or ends with white space, or
+ * is in quotes. For example, `plants.db` with a trailing space would create an empty store.
  */
 export function refuseQuotesAndSpaces(text: string): ParseResult<string> {
   // Checks the byte order mark first, because `trim` also removes a byte order mark.

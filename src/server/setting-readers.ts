@@ -13,10 +13,7 @@ export interface Setting<T> {
   readonly help: string;
   /** The default value, if neither the variable nor the flag is set. */
   readonly fallback?: string;
-  /**
-   * Set if messages must not contain the value. A function returns the part of the value that may be shown. "hidden"
-   * means that no part may be shown.
-   */
+  /** Set if messages must not contain the value. A function returns the part that may be shown, "hidden" is none. */
   readonly secret?: ((text: string) => string) | "hidden";
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
@@ -31,8 +28,8 @@ export function withoutPrefix(variable: string): string {
 }
 
 /**
- * Returns a setting's flag without leading dashes. The flag is the variable's name without the prefix, in lower case. A
- * hidden setting has no flag, because process lists show flags.
+ * A setting's flag: the variable's name without prefix, in lower case. Hidden settings have none, because process lists
+ * show flags.
  */
 export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
   return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
@@ -94,10 +91,7 @@ function isSocket(text: string): boolean {
   return path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax;
 }
 
-/**
- * Returns whether a text looks like an IP address but is invalid. Otherwise a text such as `999.1.1.1` would be looked
- * up in DNS.
- */
+// Text such as `999.1.1.1` would otherwise be looked up in DNS.
 function isBrokenAddress(text: string): boolean {
   return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
 }
@@ -125,8 +119,7 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
 /**
  * Reads comma-separated origins, or `*` for all origins. Pages from these origins may send requests.
  *
- * An origin must have the browsers' serialization (RFC 6454 §6.2), because an origin with a path or capitals would
- * never match.
+ * Browsers' serialization of origins (RFC 6454 §6.2), which an origin with a path or capitals never matches.
  */
 export function readCorsOrigins(text: string): ParseResult<readonly string[] | "*"> {
   if (text === "*") return parsed("*");

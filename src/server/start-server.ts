@@ -37,18 +37,13 @@ export interface StartedServer extends BoundAddress {
 
 /** Options for {@link startServer}. */
 export interface StartOptions {
-  /**
-   * The plants for a store that this start creates. No plants are added to an existing store, even to an empty store.
-   */
+  /** The plants for a store that this start creates. An existing store gets none, even if it is empty. */
   readonly plantsWhenCreated?: IdRange;
   /** Whether another process listens and hands connections over to this process. */
   readonly handedOver?: boolean;
   /** Whether to collect metrics for {@link StartedServer.collectMetrics} even without an admin address. */
   readonly collectsMetrics?: boolean;
-  /**
-   * The server's version, for an OpenTelemetry SDK. Other code has registered an SDK, or the `OTEL_…` variables request
-   * an SDK. Without a version, no SDK is used.
-   */
+  /** The server's version, for an OpenTelemetry SDK that other code or the `OTEL_…` variables request. */
   readonly serviceVersion?: string | undefined;
   /** The log's destination. Default standard error. */
   readonly logDestination?: DestinationStream;
@@ -127,8 +122,7 @@ function openLogs(
   log: ReturnType<typeof openLog>,
 ): Pick<PlantServerOptions, "log" | "auditLog" | "deletionLog"> {
   const level = audit === "always" && logLevel !== "silent" ? "info" : logLevel;
-  // The logs share a stream, so that lines stay in order. The audit trail has a separate level, so that it does not
-  // depend on LOG_LEVEL.
+  // The logs share a stream, to keep lines in order. The audit trail does not depend on LOG_LEVEL.
   return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logDestination) };
 }
 

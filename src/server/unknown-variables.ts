@@ -28,10 +28,8 @@ function suggestionText(name: string, known: readonly string[]): string {
   return suggestion === undefined ? "" : `, did you mean "${suggestion}"?`;
 }
 
-/**
- * Returns whether Kubernetes has set a variable. Kubernetes passes the addresses of all services to every container.
- * The variables for a service named plantstore or plantstore-* have the same prefix as settings.
- */
+// Kubernetes passes the addresses of all services to every container. The variables for a service named plantstore or
+// plantstore-* have the same prefix as settings.
 function isServiceLink(name: string, value: string): boolean {
   return /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) || /^(tcp|udp|sctp):\/\//.test(value);
 }

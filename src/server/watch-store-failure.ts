@@ -1,10 +1,7 @@
 import type { Log } from "@plantstore/telemetry/logs";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 
-/**
- * Interval between checks of the store, in milliseconds. A shorter interval is unnecessary, because a failed store
- * already refuses calls.
- */
+// Interval between checks of the store, in milliseconds. Long, because a failed store already refuses calls.
 const checkIntervalMs = 500;
 
 /** A watch for a store failure that only a restart can fix. */

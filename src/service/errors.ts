@@ -14,19 +14,13 @@ export function idMissing(): ConnectError {
   return errorOf("ERR_PLANT_ID_MISSING", "id is missing", Code.InvalidArgument);
 }
 
-/**
- * Returns `InvalidArgument`, for an `Idempotency-Key` field that is not a structured-field string with 1 to `charsMax`
- * characters.
- */
+/** `InvalidArgument`: `Idempotency-Key` is not a structured-field string with 1 to `charsMax` characters. */
 export function idempotencyKeyMalformed(charsMax: number): ConnectError {
   const message = `the Idempotency-Key header must be a string of 1 to ${charsMax} characters in double quotes`;
   return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);
 }
 
-/**
- * Returns `AlreadyExists`, for a key that was used for another plant or by another subject. The message does not reveal
- * the plant or the subject.
- */
+/** `AlreadyExists`: the key was used for another plant or by another subject, which the message does not reveal. */
 export function idempotencyKeyReused(): ConnectError {
   return errorOf("ERR_IDEMPOTENCY_KEY_REUSED", "the idempotency key belongs to another deletion", Code.AlreadyExists);
 }

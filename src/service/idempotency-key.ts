@@ -4,16 +4,10 @@ import { idempotencyKeyMalformed } from "./errors.ts";
 /** The header field for the idempotency key. Over gRPC, the field is metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
-/**
- * Maximum length of a key, in characters. A SHA-512 hash in hex is as long. The length is limited, because each record
- * and its index entry store the key.
- */
+// Maximum length of a key, in characters, as of a SHA-512 hash in hex. Each record and its index entry store the key.
 const charsMax = 128;
 
-/**
- * The pattern for the field's value, an sf-string (RFC 9651 §3.3.3). The value is printable ASCII in double quotes. A
- * backslash escapes each quote and backslash.
- */
+/** The value is an sf-string (RFC 9651 §3.3.3): printable ASCII in double quotes, with escapes. */
 export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\\]){1,${charsMax}})"$`;
 
 const quotedKey = new RegExp(idempotencyKeyPattern);
