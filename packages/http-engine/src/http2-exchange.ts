@@ -89,10 +89,7 @@ function blockOf(fields: HeaderFields): Uint8Array {
   return fields instanceof PreparedHeaderFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
 }
 
-/**
- * Cached field blocks for response statuses. Statuses are between 200 and 599, so the cache has at most 400 blocks with
- * up to 5 bytes each. Without the cache, encoding the status would take 0.1 to 0.3 µs per response.
- */
+// Cached field blocks for statuses: at most 400, with up to 5 bytes each. Encoding a status takes 0.1 to 0.3 µs.
 const statusBlocks = new Map<number, Uint8Array>();
 
 function statusBlock(httpStatus: number): Uint8Array {

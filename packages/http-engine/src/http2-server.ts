@@ -4,9 +4,7 @@ import { SocketHttp2Exchange } from "./http2-exchange.ts";
 import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/http/node";
 import { errorName, type Limits, readRequestTarget } from "@plantstore/http";
 
-/**
- * Creates an HTTP/2 server. A graceful shutdown still serves streams that the client opens before the GOAWAY arrives.
- */
+/** Creates an HTTP/2 server. A graceful shutdown serves streams that the client opens before the GOAWAY arrives. */
 export function createHttp2Server({
   limits,
   budget,

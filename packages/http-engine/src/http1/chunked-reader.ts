@@ -90,10 +90,7 @@ function hasFramingField(trailer: HeaderFields): boolean {
   return contentLength !== null || transferEncoding !== null;
 }
 
-/**
- * Returns whether an octet after a chunk size is a semicolon or white space. Semicolons and white space can start a
- * chunk extension.
- */
+// A semicolon or white space can start a chunk extension.
 function startsExtensions(octet: number | undefined): boolean {
   return octet === semicolon || octet === space || octet === tab;
 }
@@ -114,7 +111,6 @@ function consumeLineEnd(incoming: Incoming, end: number): HttpProblem | "more" |
   return "more";
 }
 
-/** Returns the value of a hexadecimal digit, or -1 for another octet. */
 function hexDigit(octet = 0): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
   const lower = octet | 0x20;
@@ -131,10 +127,7 @@ const cr = 0x0d;
 const semicolon = 0x3b;
 const space = 0x20;
 const tab = 0x09;
-/**
- * Maximum number of digits in a chunk size, including leading zeros. JavaScript numbers are exact up to 13 hexadecimal
- * digits.
- */
+// Maximum number of digits in a chunk size. JavaScript numbers are exact up to 13 hexadecimal digits.
 const digitsMax = 13;
 
 /** Maximum number of bytes in all chunk extensions of a body. Chunk extensions are ignored (RFC 9112 §7.1.1). */

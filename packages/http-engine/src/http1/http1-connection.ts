@@ -32,10 +32,7 @@ import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 export interface RequestReceiver {
   /** Receives pieces of the body. Calls {@link Http1Connection.consumed} after using a piece. */
   readonly body: IncomingBody | undefined;
-  /**
-   * Called when the request cannot be read completely. The receiver must refuse the request unless its response has
-   * started.
-   */
+  /** Called when the request cannot be read completely. Must refuse it, unless its response has started. */
   onRequestError(problem: HttpProblem): void;
   /** Called when the client disconnects before the response is complete. */
   onDisconnect(): void;
@@ -50,9 +47,7 @@ export interface Http1ConnectionOptions {
   readonly timeoutCheckIntervalMs: number;
   /** Counts the bytes that clients have not read. */
   readonly budget: BacklogBudget;
-  /**
-   * Called for each request, one after the other. The function must set the connection's receiver before it returns.
-   */
+  /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
   /** Called with an unexpected error, which a bug in the engine has thrown and which closes the connection. */
@@ -71,17 +66,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
-  /**
-   * The async context in which each request starts. Without the context, a pipelined request would inherit the
-   * `AsyncLocalStorage` of the previous request's handler.
-   */
+  /** Each request starts in this context, so that it does not inherit the `AsyncLocalStorage` of another handler. */
   readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
   readonly #reader: RequestReader;
   readonly #writer: ResponseWriter;
   readonly #deadlines: Http1Deadlines;
   readonly #keepAlive: string;
-  /** The current request's head. */
   #head: Http1RequestHead = emptyHead;
   #continued = false;
   /** Whether the response's head was sent, but not the complete body. */
@@ -209,8 +200,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(timedOut("headerTimeoutMs"));
     else if (dueAction === "refuse")
       this.onRequestError(stage === "body" ? timedOut("requestTimeoutMs") : clientGone());
-    // While the socket is paused, only a write shows that the client has reset the connection. An empty write is
-    // enough.
+    // While the socket is paused, only a write, even an empty one, shows that the client has reset the connection.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
 
@@ -249,8 +239,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const reader = this.#reader;
     if (reader.stage === "closed") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.unusedBytes === 0;
-    // Requests more data from the socket. Without this call, the socket would schedule a `nextTick`, which costs more
-    // than parsing a head.
+    // Requests more data. Otherwise, the socket would schedule a `nextTick`, which costs more than parsing a head.
     this.socket.read(0);
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
@@ -282,14 +271,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   #hasCapacity(): boolean {
-    // Requests are not read from a client that does not read responses. Reading would also postpone the client's
-    // timeout.
+    // Requests are not read from a client that does not read responses. Reading would also postpone its timeout.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
     return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= aheadBytesMax;
   }
 
-  /** Continues after a complete response. */
   #finish(): void {
     this.receiver = undefined;
     // Frees the request head, which would otherwise stay in memory while the connection is idle.
@@ -319,16 +306,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     else this.#pauseOrResume();
   }
 
-  /** Closes the connection when the client sends no more requests. */
   #afterLastRequest(): void {
     if (this.#reader.incoming.unusedBytes > 0) this.#reader.refuse(notHttp());
     else this.#linger();
   }
 
-  /**
-   * Closes our side, and continues to read for a while. Closing a socket with unread bytes resets the connection. A
-   * reset would lose the response for clients that read only after sending the whole request (RFC 9112 §9.6).
-   */
+  // Closes our side, and continues to read for a while. Closing a socket with unread bytes resets the connection, and
+  // clients that read only after sending the whole request would lose the response (RFC 9112 §9.6).
   #linger(): void {
     this.#reader.stop();
     this.#deadlines.restart();
@@ -365,7 +349,6 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#context.runInAsyncScope(() => this.#continueReading());
   }
 
-  /** Decides whether the connection closes after the response that is about to be sent. */
   #decideWhetherLast(): void {
     const { stage, incoming } = this.#reader;
     const canPersist = stage === "body" ? this.#isRemainderSmall() : !this.#isDraining || incoming.unusedBytes > 0;

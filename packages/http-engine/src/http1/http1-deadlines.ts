@@ -8,13 +8,11 @@ export interface ConnectionState {
   readonly headStarted: boolean;
   /** Whether the connection is closed after a short idle time. */
   readonly retired: boolean;
-  /** Whether the client has closed its side. */
   readonly clientClosed: boolean;
   /** Whether the client accepts interim responses. */
   readonly canProbe: boolean;
   /** Whether the response's head has been sent. */
   readonly responseStarted: boolean;
-  /** Whether the socket's buffer is full. */
   readonly congested: boolean;
   /** Milliseconds in which the client has not read any of the bytes that the socket buffers. */
   readonly stalledMs: number;
@@ -66,8 +64,7 @@ export class Http1Deadlines {
     } else if (stage === "closed") {
       return waitedMs >= lingerMs ? "destroy" : "nothing";
     } else if (clientClosed && waitedMs > 0) {
-      // A handler may take long, but this client may have disconnected. Probes need no limit, because they send 25
-      // bytes per second.
+      // A handler may take long, but this client may have disconnected. Probes send only 25 bytes per second.
       if (canProbe) return "probe";
       // Once the response has started, only further pieces could show whether the client reads. Most clients that close
       // their side have cancelled a streaming call, and the call's handler must not keep running.

@@ -3,7 +3,6 @@ export class Incoming {
   bytes: Buffer = noBytes;
   /** Position in `bytes` where the unconsumed bytes start. */
   at = 0;
-  /** Number of unconsumed bytes. */
   unusedBytes = 0;
   /** Position in `bytes` where the search for a section's end resumes. */
   #searchedBytes = 0;

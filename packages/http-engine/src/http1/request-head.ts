@@ -48,7 +48,6 @@ export class HeadReader {
   #previous: FieldSection | undefined;
   /** The bytes of `#previous` as sent, including the empty line. */
   #bytes: Buffer = noBytes;
-  /** The buffer that contains `#bytes`. */
   #buffer: Buffer = noBytes;
   #emptyLines = 0;
 
@@ -66,10 +65,7 @@ export class HeadReader {
     return this.#readRepeatedHead(incoming) ?? this.#parseHead(incoming);
   }
 
-  /**
-   * Returns the next head if its field section is identical to the previous section. All bytes must be compared,
-   * because the section contains the credential.
-   */
+  // The field section must be identical. All its bytes are compared, because it contains the credential.
   #readRepeatedHead(incoming: Incoming): Http1RequestHead | undefined {
     const previous = this.#previous;
     if (previous === undefined) return undefined;
@@ -147,7 +143,6 @@ function readRequestLine(text: string): RequestLine | undefined {
   };
 }
 
-/** Returns the problem with a request line that is not valid. */
 function requestLineProblem(line: string): HttpProblem {
   return longMethodProblem(line) ?? (versionPattern.test(line) ? versionNotSupported() : notHttp());
 }
@@ -162,8 +157,7 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * Returns a head with a problem, and with the Origin field if the field has arrived. The Origin field lets a page read
- * the response if CORS allows the origin.
+ * Returns a head with a problem, and with the received Origin field, so that a page can read the response under CORS.
  *
  * @param incoming - begins with the received part of the head
  */
@@ -198,10 +192,8 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
   };
 }
 
-/**
- * Returns whether Transfer-Encoding ends in a tab. RFC 9110 §5.6.3 allows the tab, but node's parser and others reject
- * the field. Servers that disagree where a body ends allow request smuggling (RFC 9112 §11.2).
- */
+// Whether Transfer-Encoding ends in a tab, which RFC 9110 §5.6.3 allows, but node's parser and others reject. Servers
+// that disagree where a body ends allow request smuggling (RFC 9112 §11.2).
 function hasTabAfterTransferEncoding(transferEncoding: string | null, lines: string): boolean {
   return transferEncoding !== null && /^transfer-encoding:[^\r]*\t *\r$/im.test(lines);
 }
@@ -224,10 +216,7 @@ export function readFieldLines(lines: string): HeaderFields | undefined {
   return fields;
 }
 
-/**
- * Removes the spaces and tabs around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is part of the
- * value.
- */
+// Removes spaces and tabs (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is part of the value.
 function trimWhitespace(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
@@ -246,7 +235,6 @@ function parseLength(contentLength: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Returns a problem if a request has invalid framing or an unsupported expectation. */
 function framingProblem(
   { transferEncoding, contentLength, expect }: CommonHeaderFields,
   httpVersion: Http1Version,
@@ -277,16 +265,10 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
-/**
- * Maximum number of bytes in a field section that is cached for the next request. Idle connections keep the cached
- * section.
- */
-// Most sections from browsers or with JWTs are shorter. Parsing a longer section again costs a few microseconds.
+// Maximum number of bytes in a cached field section, which idle connections keep. Most sections from browsers or with
+// JWTs are shorter. Parsing a longer section again costs a few microseconds.
 const cachedSectionBytesMax = 4 * 1024;
-/**
- * Maximum number of fields in a cached section. Small fields take ten times their bytes in memory. Clients and proxies
- * send some 30 fields.
- */
+// Maximum number of fields in a cached section. Small fields take ten times their bytes in memory. Some 30 are usual.
 const cachedFieldsMax = 64;
 /** Maximum number of empty lines before a request. Old clients send an empty line after a body. */
 const emptyLinesMax = 16;

@@ -32,7 +32,6 @@ export class RequestReader {
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;
   readonly #output: Pick<ResponseWriter, "congested">;
-  /** The received bytes that are not consumed yet. */
   readonly incoming: Incoming = new Incoming();
   readonly #headReader: HeadReader;
   /** Number of bytes that remain in the body, or 0 if the body is chunked. */

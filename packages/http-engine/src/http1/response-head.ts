@@ -38,10 +38,7 @@ export function framingOfStream(
   return request.section.httpVersion === "1.0" ? "close" : "chunked";
 }
 
-/**
- * Returns the framing for a response without a body. Responses with status 204 or 304 end after the header section (RFC
- * 9112 §6.3). Responses with status 205 have length 0 (RFC 9110 §15.3.6).
- */
+// 204 and 304 responses end after the header section (RFC 9112 §6.3). 205 responses have length 0 (RFC 9110 §15.3.6).
 function framingOfNone(httpStatus: number): Framing {
   return httpStatus === resetContent ? 0 : "none";
 }

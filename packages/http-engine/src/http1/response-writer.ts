@@ -15,10 +15,7 @@ export class ResponseWriter {
   #framing: Framing = "none";
   /** Number of body bytes that remain to be sent, if the length was announced. */
   #remainingBytes = 0;
-  /**
-   * Entries that were not written completely. Each entry counts with all its bytes, because an unsent part keeps the
-   * whole buffer alive.
-   */
+  /** Entries that were not written completely. Each counts with all its bytes, because a part keeps them in memory. */
   readonly #queue: (string | Uint8Array)[] = [];
   /** Number of bytes from the queue's first entry that were written to the socket. */
   #firstAt = 0;
@@ -26,13 +23,11 @@ export class ResponseWriter {
   #writtenBytes = 0;
   #isLast = false;
 
-  /** @param backlog - counts the bytes that the client has not read */
   constructor(socket: Socket, backlog: Backlog) {
     this.#socket = socket;
     this.#backlog = backlog;
   }
 
-  /** Sends an interim response. */
   continue(): void {
     this.#send("HTTP/1.1 100 Continue\r\n\r\n");
   }
@@ -42,7 +37,6 @@ export class ResponseWriter {
     else this.#sendAll([head, body]);
   }
 
-  /** Sends the head for a streamed body. */
   begin(head: string, framing: Framing): void {
     this.#framing = framing;
     this.#remainingBytes = typeof framing === "number" ? framing : 0;
@@ -70,12 +64,10 @@ export class ResponseWriter {
     this.#pump();
   }
 
-  /** Drops the queue, because the socket has closed. */
   drop(): void {
     this.#queue.length = 0;
   }
 
-  /** Continues to send, because the socket has drained. */
   drained(): void {
     this.congested = false;
     this.#pump();
@@ -123,10 +115,8 @@ export class ResponseWriter {
     if (this.#isLast && this.#queue.length === 0) this.#socket.end();
   }
 
-  /**
-   * Writes an entry's last slice. A slice in the socket's buffer would keep the whole entry alive. So the last slice is
-   * copied, and the entry can be freed. The buffer is freed immediately if no other code reads the entry.
-   */
+  // Copies an entry's last slice, because a slice in the socket's buffer would keep the whole entry alive. Frees the
+  // entry immediately if no other code reads it.
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
     // If the application has raised node's high-water mark, the socket may still hold earlier slices.
     const isSent = this.#socket.writableLength === 0;
@@ -153,7 +143,6 @@ export class ResponseWriter {
   }
 }
 
-/** Copies parts into a buffer with exactly their total length. */
 function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   let at = 0;
   for (const part of parts) {
@@ -164,10 +153,8 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
   return all;
 }
 
-/**
- * Maximum number of bytes in one write. A client must read 3.5 KB/s, because the timeout for a slice is 75 s. A
- * megabyte takes four system calls.
- */
+// Maximum number of bytes in one write. A client must read 3.5 KB/s, because the timeout for a slice is 75 s. A
+// megabyte takes four system calls.
 const sliceBytes = 256 * 1024;
 
 /** Maximum number of bytes that are joined into one buffer. Copying more bytes costs more than another writev entry. */

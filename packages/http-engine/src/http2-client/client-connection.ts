@@ -23,10 +23,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
   readonly keepaliveMs: number;
   /** Maximum number of concurrent streams before the server has sent SETTINGS. */
   readonly streamsBeforeSettings: number;
-  /**
-   * Called with the server's stream limit when the server's first SETTINGS have arrived. SETTINGS show that the server
-   * supports HTTP/2, and may allow more streams.
-   */
+  /** Called with the server's stream limit when its first SETTINGS arrive, which show that it supports HTTP/2. */
   readonly onReady: (streamsMax: number) => void;
   /** Called when another stream may be available. */
   readonly onStreamAvailable: () => void;
@@ -95,7 +92,6 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     return this.streams.open.size - this.#watches.size;
   }
 
-  /** Whether any call is open. */
   get busy(): boolean {
     return this.calls > 0;
   }
@@ -190,10 +186,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     else this.#options.onStreamAvailable();
   }
 
-  /**
-   * §6.8: the server has not processed streams above the last identifier. Requests on these streams can be retried on
-   * another connection.
-   */
+  // §6.8: the server has not processed streams above the last identifier, so their requests can be retried.
   #onGoAway(lastStreamId: number, code: number): void {
     this.#retire(code);
     for (const stream of this.streams.open.values()) {

@@ -2,10 +2,8 @@ import { type ConnectionParts, type DeadlineCallbacks, Http2Deadlines } from "..
 import type { ClientRules } from "./client-rules.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/**
- * Maximum number of PINGs before the server sends HEADERS or DATA again: 2. A gRPC server closes a connection at the
- * fourth PING within five minutes if the server sent no data in between (gRFC A8).
- */
+// Maximum number of PINGs before the server sends HEADERS or DATA again. A gRPC server closes a connection at the
+// fourth PING within five minutes if it sent no data in between (gRFC A8).
 const frequentPingsMax = 2;
 
 /** Minimum silence before further PINGs, in milliseconds: 310 s. gRPC servers allow one PING in five minutes. */
@@ -19,10 +17,7 @@ export class ClientDeadlines extends Http2Deadlines<ClientStream> {
   readonly #rules: ClientRules;
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;
-  /**
-   * Number of PINGs since the server last sent HEADERS or DATA. `#framesAtPing` is the number of HEADERS and DATA
-   * frames at the last PING.
-   */
+  /** PINGs since the server last sent HEADERS or DATA, and the number of these frames at the last PING. */
   #pings = 0;
   #framesAtPing = 0;
 

@@ -12,7 +12,6 @@ import type { ClientStream } from "./client-stream.ts";
 
 /** Callbacks for the events that {@link ClientRules} report to a connection. */
 export interface ClientCallbacks extends FrameCallbacks {
-  /** Called when the server has sent SETTINGS. */
   settingsReceived(): void;
   /** Called when the server accepts no streams above this identifier (§6.8). */
   goAwayReceived(lastStreamId: number, code: number): void;
@@ -29,7 +28,6 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     this.#callbacks = callbacks;
   }
 
-  /** Adds a stream that we have opened. */
   opened(stream: ClientStream): void {
     const { guard, streams } = this.parts;
     streams.open.set(stream.id, stream);
@@ -54,11 +52,8 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     else stream.receiveHead(section, endStream);
   }
 
-  /**
-   * §5.1: a server may send frames before our RST_STREAM arrives. Frames on a reset stream are not counted as a flood.
-   * A window may contain many small messages, and more calls may be cancelled at the same time than resets are
-   * remembered.
-   */
+  // §5.1: a server may send frames before our RST_STREAM arrives. They are not counted as a flood, because a window may
+  // contain many small messages, and more calls may be cancelled at once than resets are remembered.
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
     this.onLateStreamFrame(streamId);
   }
@@ -76,10 +71,8 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 }
 
-/**
- * Returns whether a section is allowed now. The head comes first, then the trailer, which ends the stream (§8.1). An
- * interim response must not end the stream, and 101 is not allowed (§8.6).
- */
+// The head comes first, then the trailer, which ends the stream (§8.1). An interim response must not end the stream,
+// and 101 is not allowed (§8.6).
 function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStream, endStream: boolean): boolean {
   if (headReceived) return httpStatus === 0 && endStream;
   return httpStatus >= 200 || (httpStatus !== 0 && httpStatus !== 101 && !endStream);

@@ -58,7 +58,6 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   /** Does nothing, because a response body is always read. */
   startBody(): void {}
 
-  /** Handles the response's header section. */
   receiveHead(head: ResponseSection, endStream: boolean): void {
     this.#headReceived = true;
     this.remoteEnded = endStream;
@@ -89,7 +88,6 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     else this.reset(ErrorCode.cancel);
   }
 
-  /** Handles the end of the response. */
   receiveEnd(trailer: ResponseSection | undefined): void {
     this.remoteEnded = true;
     this.notify((receiver) => receiver.onEnd(trailer));

@@ -1,9 +1,6 @@
 import { colon, isRegularField } from "../http2/index.ts";
 
-/**
- * The header or trailer section in a response. Callers must not change the object, because responses may share one
- * object.
- */
+/** A response's header or trailer section. Callers must not change the object, because responses may share it. */
 export interface ResponseSection {
   /** All fields, including `:status`: name, value, name, value, … */
   readonly fields: readonly string[];
@@ -11,11 +8,7 @@ export interface ResponseSection {
   readonly httpStatus: number;
 }
 
-/**
- * Parses a response section (RFC 9113 §8.2, §8.3.2).
- *
- * @returns `undefined` if the section is malformed
- */
+/** Parses a response section (RFC 9113 §8.2, §8.3.2). Returns `undefined` if the section is malformed. */
 export function readResponseSection(fields: readonly string[]): ResponseSection | undefined {
   let httpStatus = 0;
   for (let i = 0; i < fields.length; i += 2) {

@@ -27,9 +27,8 @@ export interface ConnectionOptions {
   /** Counts the bytes that peers have not read. All connections of a server or client share one budget. */
   readonly budget: BacklogBudget;
   /**
-   * Called for each stream that is refused, or reset because of an invalid frame. Also called for each connection that
-   * is closed with an error (RFC 9113 §5.4). Not called for our own bugs or for streams that are reset because of a
-   * timeout.
+   * Called for each stream that is refused, or reset because of an invalid frame, and for each connection that is
+   * closed with an error (RFC 9113 §5.4). Not called for our own bugs or for streams that time out.
    */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is closed. */
@@ -76,10 +75,7 @@ export abstract class FrameConnection<
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
-  /**
-   * Whether chunks are freed after reading. Sockets allocate a buffer for each chunk, but other streams may share
-   * buffers.
-   */
+  /** Whether chunks are freed after reading. Sockets allocate a buffer for each chunk, but other streams may not. */
   readonly #freesChunks: boolean;
   /** Whether a receiver has kept the current chunk. */
   #chunkKept = false;
@@ -133,7 +129,6 @@ export abstract class FrameConnection<
   /** Resets the open streams, because the connection is closed. */
   protected abstract abortOpenStreams(): void;
 
-  /** Destroys the connection immediately. */
   destroy(): void {
     this.#socket.destroy();
   }

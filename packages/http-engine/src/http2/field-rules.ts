@@ -23,10 +23,7 @@ function isLowerCaseToken(text: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(text);
 }
 
-/**
- * §8.2.1: a value contains no NUL, CR or LF, and neither starts nor ends with white space. RFC 9110 §5.5 allows
- * rejecting the other control characters.
- */
+// §8.2.1: no NUL, CR or LF, and no white space at either end. RFC 9110 §5.5 allows rejecting other control characters.
 function isFieldValue(value: string): boolean {
   for (let at = 0; at < value.length; at++) {
     const octet = value.charCodeAt(at);

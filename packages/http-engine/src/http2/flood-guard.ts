@@ -6,8 +6,7 @@ import type { Output } from "./output.ts";
 /** Events that are cheap for a peer to cause and expensive for us to handle. */
 export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
-// Maximum credit in frames. A connection never has so many frames in flight: 65,536 frames with the largest size are a
-// gigabyte.
+// Maximum credit in frames. 65,536 frames with the largest size are a gigabyte, more than is ever in flight.
 const allowanceMax = 65_536;
 
 // Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built
@@ -57,16 +56,13 @@ export class FloodGuard {
     this.#openedBefore = this.openedStreams;
   }
 
-  /**
-   * Subtracts the credit that the peer has earned since the last update. Unused credit accumulates up to a limit.
-   */
+  // Unused credit accumulates up to a limit.
   #grant(what: CountedEvent): void {
     const earned = this.#earned(what);
     this.#counts[what] = Math.max(this.#counts[what] - (earned - this.#granted[what]), -allowanceMax);
     this.#granted[what] = earned;
   }
 
-  /** Returns the total credit that the peer has earned for an event. */
   #earned(what: CountedEvent): number {
     const { headerBlocks, dataFrames } = this.#output;
     switch (what) {

@@ -16,17 +16,14 @@ export interface Frame {
 
 /** Receives a connection's frames. */
 export interface FrameReceiver {
-  /**
-   * Called with each frame. The frame is valid only during the call, because the reader reuses one object for all
-   * frames.
-   */
+  /** Called with each frame. The frame is valid only during the call, because the reader reuses its object. */
   onFrame(frame: Frame): void;
 }
 
 /**
- * Splits a peer's bytes into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between chunks is
- * copied once. The buffer for the copy grows with the received bytes. Frame boundaries have no meaning within a body
- * (§6.1). Large parts of a DATA frame are passed on in place, as separate frames.
+ * Splits a peer's bytes into frames (RFC 9113 §4.1), in place. A frame that is split between chunks is copied once,
+ * into a buffer that grows with the received bytes. Large parts of a DATA frame are passed on in place, as separate
+ * frames, because frame boundaries have no meaning within a body (§6.1).
  */
 export class FrameReader {
   /** Whether reading has stopped after a connection error. The rest of the current chunk is ignored, too. */
@@ -39,10 +36,7 @@ export class FrameReader {
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
-  /**
-   * @param preface - the bytes that the peer sends before its first frame (RFC 9113 §3.4); empty if the peer is a
-   * server
-   */
+  /** @param preface - the bytes before the peer's first frame (RFC 9113 §3.4); empty if the peer is a server */
   constructor(receiver: FrameReceiver, preface: Buffer) {
     this.#receiver = receiver;
     this.#preface = preface;
@@ -109,8 +103,7 @@ export class FrameReader {
     const previousBytes = this.#partial;
     const bytes = this.#partialBytes + to - from;
     if (bytes > previousBytes.byteLength) {
-      // Allocates a separate buffer. A slice from node's pool would keep the pool alive until the rest of the frame
-      // arrives.
+      // A slice from node's pool would keep the pool alive until the rest of the frame arrives.
       this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * previousBytes.byteLength));
       previousBytes.copy(this.#partial, 0, 0, this.#partialBytes);
     }
@@ -155,19 +148,12 @@ const flagsAt = 4;
 // Minimum number of bytes in a part of a DATA frame that is passed on separately. Copying a smaller part is cheaper.
 const partBytesMin = 4096;
 
-/**
- * Returns whether a frame can be passed on in parts. Only DATA without padding can be split, because padding follows
- * the data.
- */
+// Only DATA without padding can be split, because padding follows the data.
 function canDeliverInParts(header: Buffer): boolean {
   return header[typeAt] === FrameType.data && (header.readUInt8(flagsAt) & FrameFlag.padded) === 0;
 }
 
-/**
- * Returns the payload length from a frame header.
- *
- * @throws ConnectionError if the frame will be too large (RFC 9113 §4.2)
- */
+/** @throws ConnectionError if the frame will be too large (RFC 9113 §4.2) */
 function payloadLength(bytes: Buffer, at: number): number {
   const length = readUint24(bytes, at);
   if (length > frameBytesMax)
@@ -175,10 +161,7 @@ function payloadLength(bytes: Buffer, at: number): number {
   return length;
 }
 
-/**
- * Reads a 24-bit number. The caller checks the bounds, because argument validation in node's methods costs more than
- * reading.
- */
+// The caller checks the bounds, because argument validation in node's methods costs more than reading.
 function readUint24(bytes: Buffer, at: number): number {
   return ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
 }

@@ -17,10 +17,7 @@ export interface HeaderBlock<Head> {
 
 /** Assembles field blocks from frames and decodes the blocks (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks<Head> {
-  /**
-   * Identifier of the stream with the incomplete header block, or 0. Until the block is complete, only CONTINUATION is
-   * allowed.
-   */
+  /** Stream of the incomplete header block, or 0. Until the block is complete, only CONTINUATION is allowed. */
   streamId = 0;
   /** Time when the incomplete block started, in `performance.now()` milliseconds. */
   startedAtMs = 0;
@@ -82,8 +79,7 @@ export class HeaderBlocks<Head> {
   }
 
   #collect(bytes: Buffer, start: number, end: number): void {
-    // Copies to a separate buffer. A slice from node's pool would keep the pool alive until the rest of the block
-    // arrives.
+    // A slice from node's pool would keep the pool alive until the rest of the block arrives.
     this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {

@@ -28,10 +28,7 @@ export class Http2Connection
   implements ServerStreamConnection
 {
   readonly #options: Http2ConnectionOptions;
-  /**
-   * The async context in which each request starts. Without the context, a request could inherit the
-   * `AsyncLocalStorage` of another request's handler.
-   */
+  /** Each request starts in this context, so that it does not inherit the `AsyncLocalStorage` of another handler. */
   readonly #context = new AsyncResource("Http2Connection");
   #drain: "no" | "announced" | "final" = "no";
 
@@ -58,9 +55,8 @@ export class Http2Connection
   }
 
   /**
-   * Closes the connection gracefully (RFC 9113 §6.8). Sends a first GOAWAY and a PING. The PING's round trip ensures
-   * that requests in flight are not lost. Then sends a GOAWAY with the last stream, and closes the connection after all
-   * streams have closed.
+   * Closes the connection gracefully (RFC 9113 §6.8). A PING after the first GOAWAY ensures that requests in flight are
+   * not lost. After the second GOAWAY, with the last stream, the connection closes when all streams have closed.
    */
   drain(): void {
     if (this.#drain !== "no" || this.isClosing) return;
@@ -114,10 +110,8 @@ export class Http2Connection
     this.#context.runInAsyncScope(abort);
   }
 
-  /**
-   * Resets streams that can no longer complete: incomplete requests, and responses that do not fit into the peer's
-   * windows. Other responses are still sent.
-   */
+  // Resets streams that can no longer complete: incomplete requests, and responses that do not fit into the peer's
+  // windows. Other responses are still sent.
   protected onPeerEnd(): void {
     if (this.isClosing) return;
     this.#drain = "final";
@@ -148,8 +142,7 @@ export class Http2Connection
     this.#closeIfDone();
   }
 
-  // Sends a packet, because the peer may have closed its socket completely. The operating system of a peer with a
-  // closed socket resets the connection on our first packet, and the next write fails.
+  // A peer that has closed its socket completely resets the connection on our first packet, and the next write fails.
   #probePeer(): void {
     if (this.isClosing) return;
     this.ping();

@@ -30,9 +30,7 @@ export class Http2Deadlines<Stream> {
   readonly #openedAtMs = performance.now();
   /** Time when the peer last sent bytes, in integer `performance.now()` milliseconds. */
   lastReceivedAtMs: number = Math.trunc(performance.now());
-  /**
-   * Time when a check last found an open or new stream. `#lastStreamId` is the highest stream identifier at that check.
-   */
+  /** Time when a check last found an open or new stream, and the highest stream identifier at that check. */
   #busyAtMs = this.#openedAtMs;
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
@@ -48,8 +46,7 @@ export class Http2Deadlines<Stream> {
     this.parts = parts;
     this.#handshake = handshake;
     this.#callbacks = callbacks;
-    // Checks only after all received bytes were read. A blocked process would otherwise conclude that the peer was
-    // silent.
+    // Checks only after all received bytes were read. Otherwise the peer would seem silent in a blocked process.
     const check = (): void => afterTurn(() => this.#check(), undefined);
     this.#clock = setInterval(check, timeoutCheckIntervalMs(parts.limits)).unref();
   }
@@ -125,10 +122,8 @@ export class Http2Deadlines<Stream> {
     if (isSilent) this.ping();
   }
 
-  /**
-   * Records whether the peer has read bytes that were buffered at the last check. Bytes buffered after that check prove
-   * nothing, because TLS sockets buffer every write for a moment, even if the peer is frozen.
-   */
+  // Records whether the peer has read bytes that were buffered at the last check. Bytes buffered after that check prove
+  // nothing, because TLS sockets buffer every write for a moment, even if the peer is frozen.
   #checkProgress(nowMs: number): void {
     const { backlog } = this.parts;
     const bufferedBytes = backlog.count();

@@ -1,10 +1,7 @@
 /** Limits on the memory and work that a peer can cause on a connection. */
 export type Http2Limits = Readonly<typeof defaultHttp2Limits>;
 
-/**
- * The default {@link Http2Limits}. A peer that exceeds a limit per interval gets ENHANCE_YOUR_CALM, and the connection
- * is closed.
- */
+/** The default {@link Http2Limits}. A peer that exceeds a limit per interval is disconnected with ENHANCE_YOUR_CALM. */
 export const defaultHttp2Limits = {
   /** Maximum number of concurrent streams. Further streams are refused. */
   concurrentStreams: 256,
@@ -12,10 +9,7 @@ export const defaultHttp2Limits = {
   headerListBytes: 16_384,
   /** Maximum number of bytes in all frames of an encoded field block: 64 KiB, four times the list size. */
   headerBlockBytes: 65_536,
-  /**
-   * Maximum number of CONTINUATION frames in a field block. A block with the maximum size requires fewer than 16
-   * frames.
-   */
+  /** Maximum number of CONTINUATION frames in a field block. A block with the maximum size requires fewer. */
   continuations: 16,
   /** Receive window per stream, in bytes: 256 KiB. A message with this size arrives in one round trip. */
   streamWindowBytes: 262_144,
@@ -29,10 +23,7 @@ export const defaultHttp2Limits = {
    */
   resets: 400,
   resetShare: 0.5,
-  /**
-   * Milliseconds after opening a stream in which a reset counts as early: 1 s. Later resets are usually client
-   * timeouts.
-   */
+  /** Milliseconds after opening in which a reset counts as early: 1 s. Later resets are usually client timeouts. */
   rapidResetMs: 1_000,
   /** Maximum number of SETTINGS frames per interval, including acknowledgements. */
   settings: 100,
@@ -44,31 +35,18 @@ export const defaultHttp2Limits = {
   ignoredFrames: 2_000,
   /** Maximum number of WINDOW_UPDATE frames per interval, plus two for each stream and each DATA frame that we sent. */
   windowUpdates: 5_000,
-  /**
-   * Maximum number of body bytes per connection that wait for the peer's windows: 16 MiB. Above this limit, streams are
-   * refused.
-   */
+  /** Maximum number of body bytes that wait for the peer's windows: 16 MiB. Above the limit, streams are refused. */
   queuedBytes: 16_777_216,
   /**
-   * Number of bytes in the socket's buffer above which we stop reading from the peer: 512 KiB. The response headers of
-   * all streams fit into 512 KiB. DATA alone never exceeds this limit, because streams queue DATA while the socket's
-   * buffer is full.
+   * Number of bytes in the socket's buffer above which we stop reading from the peer: 512 KiB, which fit the response
+   * headers of all streams. DATA alone never exceeds it, because streams queue DATA while the buffer is full.
    */
   unreadBytes: 524_288,
-  /**
-   * Milliseconds after which a connection without streams is closed: 75 s. A peer with streams gets a PING if no frame
-   * has arrived for 75 s.
-   */
+  /** Milliseconds until a connection without streams is closed, or a silent peer with streams gets a PING: 75 s. */
   idleTimeoutMs: 75_000,
-  /**
-   * Milliseconds in which a peer must send and acknowledge SETTINGS, complete a field block, or acknowledge a PING: 20
-   * s.
-   */
+  /** Milliseconds in which a peer must exchange SETTINGS, complete a field block, or acknowledge a PING: 20 s. */
   stallTimeoutMs: 20_000,
-  /**
-   * Milliseconds in which a peer must read a part of each queued response, and a part of the buffered output: 75 s.
-   * Peers may pause reading for a while.
-   */
+  /** Milliseconds in which a peer must read a part of each queued response and of the buffered output: 75 s. */
   blockedTimeoutMs: 75_000,
   /** Milliseconds in which a client must complete a request body for which a call waits: 5 min. */
   requestTimeoutMs: 300_000,

@@ -26,16 +26,13 @@ export interface ServerStreamConnection extends FlowConnection {
 /**
  * Serves a stream after its header has arrived.
  *
- * @param head - the stream does not keep the head, because a response may wait for a window long after the call has
- * ended
- * @param listBytes - the field list's size; if the size is above the limit, the head lacks regular fields that do not
- * fit
+ * @param head - not kept by the stream, because a response may wait for a window long after the call
+ * @param listBytes - the field list's size; above the limit, the head lacks regular fields that do not fit
  */
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listBytes: number) => void;
 
 /** Options for a new {@link Http2Stream}. */
 export interface StreamInit {
-  /** The Content-Length value, or `undefined` without the field. */
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly endStream: boolean;
@@ -105,7 +102,6 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.endSide(piece, trailer);
   }
 
-  /** Passes the stream to the code that serves it. */
   begin(serve: ServeStream, head: Http2RequestHead, listBytes: number): void {
     try {
       serve(this, head, listBytes);
@@ -149,10 +145,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.#connection.startLingering();
   }
 
-  /**
-   * Drops bytes that arrive after we have ended our side. Resets the stream if too many bytes arrive after END_STREAM
-   * was sent.
-   */
+  // Resets the stream if too many bytes arrive after END_STREAM was sent.
   #drop(bytes: number): void {
     this.consumed(bytes);
     if (this.respondedAtMs === 0) return;
@@ -168,10 +161,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.heldBytes > 0) this.consumed(this.heldBytes);
   }
 
-  /**
-   * Returns whether the received body bytes agree with the Content-Length. A request with another length is malformed
-   * (§8.1.1).
-   */
+  // A request is malformed if its body's length differs from the Content-Length (§8.1.1).
   #isLengthPossible(last: boolean): boolean {
     if (this.#contentLength === undefined) return true;
     return last ? this.#receivedBytes === this.#contentLength : this.#receivedBytes <= this.#contentLength;

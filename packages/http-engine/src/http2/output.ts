@@ -6,17 +6,15 @@ import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-n
 const scratchBytes = 4096;
 // Maximum number of bytes in a copied piece of a body. Larger pieces are passed on without a copy.
 const copyBytesMax = 4096;
-// Size in bytes above which the output is written before the event-loop turn ends. A handler that never awaits, or a
-// chunk with many requests, could otherwise let the output grow without limit. The cost of a write is negligible for 64
-// KiB.
+// Size in bytes above which the output is written before the turn ends. A handler that never awaits, or a chunk with
+// many requests, could otherwise let the output grow without limit. The cost of a write is negligible for 64 KiB.
 const collectedBytesMax = 64 * 1024;
 
 /**
  * The output of a connection. All frames from one event-loop turn are sent in one write.
  *
- * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests in one chunk
- * are sent together. A message from a worker or a database may also complete several RPCs in one turn, and their
- * responses are sent together.
+ * A write takes as much CPU time as serving a dozen RPCs. So the responses to all requests in one chunk, or to a
+ * message from a worker or a database that completes several RPCs, are sent together.
  */
 export class Output {
   /** Whether the socket's buffer is full. */
@@ -76,10 +74,7 @@ export class Output {
     else this.#scratch.set(payload, at + frameHeaderBytes);
   }
 
-  /**
-   * Called after all frames for a piece were added. Frees the piece's buffer after sending if no other code uses the
-   * buffer.
-   */
+  /** Called after all frames for a piece were added. Frees its buffer after sending if no other code uses it. */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
     (this.#freeablePieces ??= []).push(piece);
@@ -101,10 +96,7 @@ export class Output {
     }
   }
 
-  /**
-   * Adds a complete response: the header block, a frame for the body and the trailer block. The last frame has
-   * END_STREAM.
-   */
+  /** Adds a complete response: header block, body frame and trailer block. The last frame has END_STREAM. */
   respond(
     streamId: number,
     parts: readonly Uint8Array[],
@@ -170,11 +162,9 @@ export class Output {
     this.#queuedBytes += piece.byteLength;
   }
 
-  /** Copies the scratch buffer's content, so that the buffer can be reused. */
   #flushScratch(): void {
     if (this.#used === 0) return;
-    // The copy has the exact size, because the socket may buffer the copy. If the socket already buffers bytes, the
-    // copy is allocated separately. A slice from node's pool would keep 64 KiB alive.
+    // The copy has the exact size, because the socket may buffer it. A slice from node's pool would keep 64 KiB alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);

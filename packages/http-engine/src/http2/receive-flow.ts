@@ -5,17 +5,14 @@ import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
 /**
- * The connection's receive window (RFC 9113 §5.2, §6.9).
- *
- * Invariant: bytes taken from the window are held by a stream, pending to be credited, or credited. A stream returns
- * its unused bytes when the stream closes. Without these bytes, each reset would permanently shrink the window.
+ * The connection's receive window (RFC 9113 §5.2, §6.9). Invariant: bytes taken from the window are held by a stream,
+ * pending to be credited, or credited. A closing stream returns its unused bytes, because the window would shrink
+ * permanently.
  */
 export class ReceiveFlow {
   readonly #output: Output;
   readonly #connectionWindowBytes: number;
-  /** Receive window per stream, in bytes. */
   readonly streamWindowBytes: number;
-  /** Number of received DATA frames. */
   frames = 0;
   #window: number;
   #uncreditedBytes = 0;

@@ -18,11 +18,7 @@ export interface Http2RequestHead {
   readonly expectsContinue: boolean;
 }
 
-/**
- * Parses a request header (RFC 9113 §8.2, §8.3.1).
- *
- * @returns `undefined` if the header is malformed
- */
+/** Parses a request header (RFC 9113 §8.2, §8.3.1). Returns `undefined` if the header is malformed. */
 export function readRequestHead(fields: readonly string[]): Http2RequestHead | undefined {
   const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
   const pseudo: Record<string, string> = {};
@@ -51,8 +47,7 @@ interface Found {
 
 function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "content-length") {
-    // Content-Length consists of digits (RFC 9110 §8.6). A second field with the same value is also rejected, to
-    // prevent request smuggling.
+    // Content-Length consists of digits (RFC 9110 §8.6). A second field could be used for request smuggling.
     const previous = found.contentLength;
     found.contentLength = Number(value);
     return previous === undefined && /^[0-9]{1,15}$/.test(value);

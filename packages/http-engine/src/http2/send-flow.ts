@@ -8,28 +8,19 @@ import type { Output } from "./output.ts";
 export interface SendingStream {
   /** The stream's send window in bytes. The window may be negative after SETTINGS (RFC 9113 §6.9.2). */
   sendWindow: number;
-  /** Number of queued bytes in the stream. */
   readonly queuedBytes: number;
   /** Sends a single queued frame, so that streams take turns. The windows must allow the frame. */
   sendNext(): void;
-  /** Closes the stream immediately, with RST_STREAM. */
   reset(code: ErrorCode): void;
 }
 
-/**
- * Flow control for sending. Stores the peer's windows (RFC 9113 §5.2, §6.9), and the streams that wait for a window or
- * for the socket.
- */
+/** Flow control for sending (RFC 9113 §5.2, §6.9): the peer's windows, and streams that wait for them or the socket. */
 export class SendFlow {
-  /** Number of queued bytes in all streams. */
   queuedBytes = 0;
   readonly #output: Output;
   readonly #limits: Http2Limits;
   readonly #backlog: Backlog;
-  /**
-   * Streams with queued bytes. The value is the time when the stream last sent bytes, in `performance.now()`
-   * milliseconds.
-   */
+  /** Streams with queued bytes, and when each last sent bytes, in `performance.now()` milliseconds. */
   readonly #waiting = new Map<SendingStream, number>();
   /** Waiting streams that may have an open stream window. Other waiting streams are not visited and cost no time. */
   readonly #candidates = new Set<SendingStream>();
@@ -59,11 +50,7 @@ export class SendFlow {
     return true;
   }
 
-  /**
-   * Enlarges the connection window after WINDOW_UPDATE.
-   *
-   * @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1)
-   */
+  /** Enlarges the connection window. @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1) */
   grow(increment: number): void {
     this.#window += increment;
     if (this.#window > windowBytesMax) throw windowTooLarge();
@@ -105,11 +92,7 @@ export class SendFlow {
     return !this.#cannotBeSent(stream);
   }
 
-  /**
-   * Called when the peer has closed its side, after which the windows no longer grow.
-   *
-   * @returns the streams whose bytes can never be sent
-   */
+  /** Called when the peer has closed its side, after which windows do not grow. @returns the streams that cannot end */
   finish(): readonly SendingStream[] {
     this.#final = true;
     return [...this.#waiting.keys()].filter((stream) => this.#cannotBeSent(stream));
@@ -127,10 +110,7 @@ export class SendFlow {
     }
   }
 
-  /**
-   * Serves the waiting streams round-robin, one frame each, until the window is used up or the socket is full. The next
-   * call continues with the next stream.
-   */
+  // Serves the waiting streams round-robin, one frame each, until the window is used up or the socket is full.
   pump(): void {
     for (const stream of this.#candidates) {
       if (this.#window <= 0 || this.#output.congested) return;

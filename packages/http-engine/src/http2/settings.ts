@@ -36,10 +36,7 @@ function encodeSettings(settings: readonly (readonly [id: number, value: number]
   return bytes;
 }
 
-/**
- * The peer's settings that affect what we send. SETTINGS_MAX_FRAME_SIZE is ignored, because our frames never exceed the
- * minimum.
- */
+/** The peer's settings for what we send. Ignores SETTINGS_MAX_FRAME_SIZE, because our frames are small enough. */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
   /** The size of the peer's dynamic table for our fields. Our server does not use the table. */

@@ -17,11 +17,8 @@ export interface FlowConnection {
   readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
-  /** Sends RST_STREAM. */
   sendReset(streamId: number, code: ErrorCode): void;
-  /** Removes a closed stream. */
   forget(streamId: number): void;
-  /** Reports that a receiver has thrown. */
   reportFault(error: unknown): void;
 }
 
@@ -52,10 +49,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   #uncreditedBytes = 0;
   /** Queued pieces of the body. `undefined` for the many streams that send the body immediately. */
   #queue: Uint8Array[] | undefined;
-  /**
-   * How our side ends after the queue: with the last DATA frame, or with this trailer block. `undefined` while our side
-   * is open.
-   */
+  /** How our side ends after the queue: with the last DATA frame, or this trailer block. `undefined` while open. */
   #ending: "data" | Uint8Array | undefined;
 
   constructor(connection: FlowConnection, id: number, sendWindow: number, remoteEnded: boolean) {

@@ -8,10 +8,7 @@ const rememberedResets = 1024;
 export class StreamTable<Stream> {
   /** The open streams, by identifier. */
   readonly open: Map<number, Stream> = new Map();
-  /**
-   * Highest identifier of a stream that the client has opened. Opening a stream closes all idle streams with lower
-   * identifiers (§5.1.1).
-   */
+  /** Highest stream identifier that the client has opened, which closes all idle streams with lower ones (§5.1.1). */
   lastStreamId = 0;
   /** Identifiers of streams that we have reset, because frames may still arrive. The oldest identifiers are removed. */
   readonly #resetByUs = new Set<number>();

@@ -100,8 +100,7 @@ export class BlockEncoder {
 }
 
 /**
- * Encodes the fields that only one request has, in lower case and without indexing. Credentials are encoded as never
- * indexed.
+ * Encodes the fields that only one request has, in lower case and without indexing, and credentials as never indexed.
  *
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */

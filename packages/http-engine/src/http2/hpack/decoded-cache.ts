@@ -1,10 +1,7 @@
 /** Number of bytes that an entry takes in addition to its bytes and value, for the key and a few objects. */
 const entryBytes = 256;
 
-/**
- * Number of consecutive misses after which most lookups are skipped. Clients alternate between fewer than 64 different
- * blocks.
- */
+// Number of consecutive misses after which most lookups are skipped. Clients alternate between fewer than 64 blocks.
 const missesMax = 64;
 
 /**
@@ -18,10 +15,7 @@ export class DecodedCache<Value> {
   readonly #sizeBytesMax: number;
   readonly #entries = new Map<string, Entry<Value>>();
   #sizeBytes = 0;
-  /**
-   * The entry of the last hit. `#secondLast` is the entry of the hit before, because responses alternate between header
-   * and trailer sections.
-   */
+  /** The entry of the last hit, and the one before, because responses alternate between header and trailer sections. */
   #last: Entry<Value> | undefined;
   #secondLast: Entry<Value> | undefined;
   /** Number of consecutive misses. */
@@ -64,10 +58,7 @@ export class DecodedCache<Value> {
     this.#sizeBytes += sizeBytes;
   }
 
-  /**
-   * Whether to skip the lookup. If a client never repeats a block, for example because each path differs, one block in
-   * sixteen is looked up.
-   */
+  /** Whether to skip the lookup. If a client never repeats a block, one block in sixteen is looked up. */
   get #isSkipping(): boolean {
     return this.#misses > missesMax && this.#misses % 16 !== 0;
   }

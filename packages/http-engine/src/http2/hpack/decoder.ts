@@ -18,19 +18,13 @@ export interface DecodedBlock<Head> {
   head?: Head | undefined;
 }
 
-/**
- * Maximum size in bytes of the field block cache per connection: encoded bytes and field lists (RFC 9113 §6.5.2).
- *
- * Once a client's dynamic table is filled, most repeated blocks are short. Clients such as curl, Envoy and node:http2
- * never index credentials (RFC 7541 §7.1.3), and repeat a one-kilobyte token in each block. The cache has 32 KiB, which
- * hold thirty short blocks or a dozen blocks with a token.
- */
+// Maximum size in bytes of the field block cache per connection: encoded bytes and field lists (RFC 9113 §6.5.2). 32
+// KiB hold thirty short blocks, or a dozen blocks with a one-kilobyte token. Clients such as curl, Envoy and node:http2
+// never index credentials (RFC 7541 §7.1.3), and repeat the token in each block.
 const blocksBytesMax = 32 * 1024;
 
-/**
- * Maximum size in bytes of the long string cache per connection. The cache holds a few tokens. Strings are found even
- * if other fields differ from call to call, such as a deadline or a trace context.
- */
+// Maximum size in bytes of the long string cache per connection, for a few tokens. Strings are found even if other
+// fields differ from call to call, such as a deadline or a trace context.
 const stringsBytesMax = 8 * 1024;
 
 /** Minimum number of bytes in a cached string. Decoding a shorter string is faster than a lookup. */
@@ -63,8 +57,7 @@ export class HpackDecoder<Head = unknown> {
     const cached = this.#blocks.get(bytes, from, to);
     if (cached !== undefined) return cached;
     const block = this.#decode(bytes, from, to);
-    // After the table has changed, cached blocks may decode to other fields. A block that changes the table is never
-    // cached.
+    // After the table has changed, cached blocks may decode to other fields.
     if (this.#changed) this.#blocks.clear();
     else this.#blocks.set(bytes, from, to, block, block.listBytes);
     return block;

@@ -14,10 +14,7 @@ export class DynamicTable {
     this.#limitBytes = limitBytes;
   }
 
-  /**
-   * Returns the name at an index, or `undefined` without an entry. Indexes count the static table first, then the
-   * dynamic table (RFC 7541 §2.3.3).
-   */
+  /** Returns the name at an index, or `undefined`. Indexes start with the static table (RFC 7541 §2.3.3). */
   nameAt(index: number): string | undefined {
     if (index <= staticTable.length) return staticTable[index - 1]?.[0];
     return this.#names[this.#names.length - (index - staticTable.length)];
@@ -28,10 +25,7 @@ export class DynamicTable {
     return this.#values[this.#values.length - (index - staticTable.length)];
   }
 
-  /**
-   * Adds an entry and evicts the oldest entries that no longer fit. An entry larger than the table empties the table
-   * (§4.4).
-   */
+  /** Adds an entry and evicts the oldest entries that do not fit. A larger entry empties the table (§4.4). */
   add(name: string, value: string): void {
     this.#sizeBytes += name.length + value.length + entryOverheadBytes;
     this.#names.push(name);

@@ -14,9 +14,7 @@ export function encodeBlock(fields: readonly string[]): Buffer {
   return toBytes(block);
 }
 
-/**
- * Encodes a field. With `hidesCredentials`, credentials are encoded as never indexed. Throws like {@link encodeBlock}.
- */
+/** Encodes a field, and optionally credentials as never indexed. Throws like {@link encodeBlock}. */
 export function encodeChecked(field: string, value: string, hidesCredentials: boolean = false): string {
   requireField(field, value);
   // §8.2.1: names are sent in lower case.
@@ -35,17 +33,12 @@ export function toBytes(encoded: string): Buffer {
   return Buffer.from(encoded, "latin1");
 }
 
-/**
- * Encodes the `:status` field like {@link encodeBlock}. Responses have no other pseudo-header field (RFC 9113 §8.3.2).
- */
+/** Encodes the `:status` field, the only pseudo-header field of responses (RFC 9113 §8.3.2). */
 export function encodeStatus(httpStatus: number): Buffer {
   return toBytes(encodeField(":status", String(httpStatus)));
 }
 
-/**
- * A dynamic table size update to 0 (RFC 7541 §6.3) for the start of a connection's first block. Every peer allows the
- * size 0.
- */
+/** A table size update to 0 (RFC 7541 §6.3), which every peer allows, for the start of a connection's first block. */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
 /** Encodes a field as a static table index if possible, otherwise as a literal without indexing. */
@@ -107,10 +100,7 @@ function encodeInteger(value: number, prefixBits: number, pattern: number): stri
   return encoded + String.fromCharCode(remainder);
 }
 
-/**
- * Encodes a string literal (§5.2) without Huffman coding. Decoding Huffman codes would cost peers more than the coding
- * saves.
- */
+// Uses no Huffman coding (§5.2), because decoding would cost peers more than the coding saves.
 function encodeString(text: string): string {
   return encodeInteger(text.length, 7, 0x00) + text;
 }

@@ -18,9 +18,7 @@ export const huffmanCodeLengths: readonly number[] = [
 /** The symbol that strings must not contain (RFC 7541 §5.2). */
 const endOfString = 256;
 
-/**
- * Returns the code for each symbol. Shorter codes come first, and codes with the same length ascend with their symbols.
- */
+/** Returns the code for each symbol. Shorter codes come first, and codes of one length ascend with their symbols. */
 export function canonicalCodes(): readonly number[] {
   const symbols = huffmanCodeLengths.map((length, symbol) => ({ length, symbol }));
   symbols.sort((a, b) => a.length - b.length || a.symbol - b.symbol);
@@ -35,15 +33,10 @@ export function canonicalCodes(): readonly number[] {
   return codeBySymbol;
 }
 
-/**
- * A state machine that decodes four bits per step. A state is an inner node of the code tree. No code is shorter than
- * five bits, so a step completes at most one symbol.
- */
+// A state machine that decodes four bits per step. A state is an inner node of the code tree. No code is shorter than
+// five bits, so a step completes at most one symbol.
 interface Machine {
-  /**
-   * The step for each state and each four bits. The upper bits are the next state, and the lower nine bits are the
-   * completed symbol.
-   */
+  /** The step for each state and four bits: the next state, and the completed symbol in the lower nine bits. */
   readonly steps: Int32Array;
   /** For each state, the number of 1 bits on its path from the root, or -1 if the path has a 0 bit. */
   readonly paddingBits: Int8Array;
