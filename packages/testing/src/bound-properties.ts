@@ -12,16 +12,10 @@ import { isNightly, testSeed } from "./test-seed.ts";
 // Setup file that runs before each test file. A property stops after a time limit, so that a busy machine runs fewer
 // inputs, but fails no property. A property stops only between inputs, so an input that hangs is a failure.
 
-/**
- * Timeout for one input, in ms. The timeout is shorter than any wait for the input, so that the input is reported and
- * shrunk.
- */
+// Timeout for one input, in ms. Shorter than any wait for the input, so that the input is reported and shrunk.
 const inputLimitMs = waitLimitMs / 2;
 
-/**
- * Minimum share of inputs that a property must run. The share is lower at night, when a property has twenty times as
- * many inputs.
- */
+// Minimum share of inputs that a property must run. At night, a property has twenty times as many inputs.
 const shareMin = isNightly ? 1 / 200 : 1 / 10;
 
 /** The number of inputs that a property has run, and the number that it should run. */

@@ -1,8 +1,6 @@
 import { expect } from "vitest";
 
-/**
- * Two observations that differ. No test case can omit the comparison, because only the comparison creates an instance.
- */
+/** Two observations that differ. No test case can omit the comparison, because only it creates an instance. */
 export class Differs {
   readonly #observed: readonly unknown[];
 

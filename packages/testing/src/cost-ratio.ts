@@ -1,7 +1,6 @@
 /**
- * Returns the first function's CPU time divided by the other function's. The two functions run alternately and the
- * minimum counts, so that a busy machine has little effect. Compare the ratio with a bound well away from both good and
- * bad values.
+ * Returns the first function's CPU time divided by the other's. The functions run alternately and the minimum counts,
+ * so that a busy machine has little effect. Compare the ratio with a bound well away from good and bad values.
  */
 export async function costRatio(work: Work, other: Work, turns: number = 7): Promise<number> {
   let [least, leastOther] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];

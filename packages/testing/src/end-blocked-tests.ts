@@ -2,8 +2,7 @@ import { beforeEach } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { startWatchdog } from "./process/watchdog.ts";
 
-// Setup file that runs before each test file. Vitest cannot stop a test that blocks its process, because vitest's
-// timeouts are timers in the same process.
+// Setup file. Vitest cannot stop a test that blocks its process, because its timeouts are timers in that process.
 
 /** Maximum time for which a test may block its process, in ms. The limit equals the test timeout. */
 const blockedLimitMs = 2 * waitLimitMs;

@@ -4,8 +4,7 @@ const rounds = 5;
 /**
  * Measures until a value is below a bound, at most five times, and returns the minimum.
  *
- * With a bug, each measurement exceeds the bound. A busy machine, garbage collection or the V8 compiler affects only
- * some measurements.
+ * A bug affects every measurement. A busy machine, garbage collection or the compiler affects only some.
  */
 export async function leastOf(measure: () => Promise<number>, bound: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;

@@ -27,9 +27,7 @@ declare global {
   var openResources: Set<OpenResource> | undefined;
 }
 
-/**
- * Minimum number of entries before closed resources are removed. The number is low, because some tests measure memory.
- */
+// Minimum number of entries before closed resources are removed. Low, because some tests measure memory.
 const sweepMin = 64;
 
 /** Matches source files in the packages, and in the application's folder. */
@@ -194,10 +192,8 @@ function watch(holder: object, name: string, onCall: (call: Call) => void): void
   Reflect.set(holder, name, new Proxy(method, { apply }));
 }
 
-/**
- * Returns a function's callers, nearest first. The callers are strings, because an Error would retain the callers'
- * objects. Returns no callers unless the nearest caller outside node is in a {@link sourceFile}.
- */
+// A function's callers, nearest first, as strings, because an Error would retain their objects. Empty unless the
+// nearest caller outside node is in a {@link sourceFile}.
 function callersOf(callee: (...args: never[]) => unknown, most: number): readonly string[] {
   const prepare: unknown = Reflect.get(Error, "prepareStackTrace");
   Error.prepareStackTrace = (_, calls) => {

@@ -1,9 +1,6 @@
 import type { Requirement } from "./requirements.ts";
 
-/**
- * The occasion on which a suite runs automatically: each `npm test`, each submission (.ci/run), or each night
- * (.ci/nightly).
- */
+/** When a suite runs automatically: each `npm test`, each submission (.ci/run), or each night (.ci/nightly). */
 export type Occasion = "test" | "run" | "nightly";
 
 interface CommonSuite {
@@ -23,15 +20,9 @@ interface CommonSuite {
  */
 export interface FileSuite extends CommonSuite {
   readonly kind: "files";
-  /**
-   * Folders whose tests belong to another suite, and run again in this suite with another setting. Each path ends in a
-   * slash.
-   */
+  /** Folders, each ending in a slash, whose tests belong to another suite, and also run with this suite's setting. */
   readonly repeats?: readonly string[];
-  /**
-   * Whether mutation testing runs the suite. A suite for mutation testing must need only `npm ci`, and each of its
-   * files must take only seconds.
-   */
+  /** Whether mutation testing runs the suite, which must need only `npm ci`, and take seconds per file. */
   readonly isForMutants?: boolean;
   /** Maximum number of files that run concurrently. By default, vitest chooses the number. */
   readonly workers?: number;

@@ -87,10 +87,7 @@ async function register(request: IncomingMessage, response: ServerResponse): Pro
   respond(response, 201, { ...metadata, client_id: randomUUID(), token_endpoint_auth_method: "none" });
 }
 
-/**
- * Returns the request with the token's resource and scope, or `undefined` if the code is unknown or was issued for
- * another request.
- */
+// The request with the token's resource and scope, unless the code is unknown or was issued for another request.
 function grantedTo(sent: TokenRequest, consents: Map<string, TokenRequest>): TokenRequest | undefined {
   if (sent["grant_type"] === "client_credentials") return sent;
   const consent = consents.get(sent["code"] ?? "");

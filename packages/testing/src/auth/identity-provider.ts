@@ -25,9 +25,7 @@ export interface IdentityProvider {
   answer: RequestListener | undefined;
   /** Resolves with the next request's path. */
   nextRequest(): Promise<string>;
-  /**
-   * Signs a token. Claims and header fields replace the values in a valid token. `undefined` omits a claim or field.
-   */
+  /** Signs a token. Claims and header fields replace those of a valid token. `undefined` omits a claim or field. */
   sign(claims?: TestClaims, header?: TestHeader, key?: SigningKey): Promise<string>;
   /** Stops listening and closes all connections. */
   stop(): void;
@@ -109,8 +107,7 @@ function respondByDefault(
   const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
   const documents: Record<string, object> = {
     [new URL(keysUrl).pathname]: { keys: keys.map(({ jwk }) => jwk) },
-    // OpenID Connect Discovery puts the well-known path behind the issuer's path, and RFC 8414 in front of the issuer's
-    // path.
+    // OpenID Connect Discovery appends the well-known path to the issuer's path, and RFC 8414 puts it in front.
     [`${issuerPath}/.well-known/openid-configuration`]: { issuer, jwks_uri: keysUrl },
     [`/.well-known/oauth-authorization-server${issuerPath}`]: { issuer, jwks_uri: keysUrl },
   };

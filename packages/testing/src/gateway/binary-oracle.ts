@@ -13,18 +13,13 @@ import { isSameValue } from "./same-value.ts";
 /** The code that reads or writes a message: generated code (`fast`) or protobuf-es (`fallback`). */
 export type Way = "fast" | "fallback";
 
-/**
- * The number of messages per code path that were read, written as they were read, and written with an unexpected value.
- */
+/** The messages per code path that were read, written as they were read, and written with an unexpected value. */
 export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
 
 /** Number of messages that are tested for each random type. */
 const messagesPerType = 100;
 
-/**
- * Reads a message with generated code and with protobuf-es, with and without unknown fields. Throws if the results
- * differ.
- */
+/** Reads a message with generated code and protobuf-es, with and without unknown fields. Throws if results differ. */
 export function readBothWays(desc: DescMessage, bytes: Uint8Array, depth = 100): Way {
   const [way, wayWithout] = [true, false].map((readUnknownFields) => {
     const fast = readFast(messageReader(desc), bytes, depth, readUnknownFields);
@@ -67,10 +62,7 @@ function writeByProtobufEs(desc: DescMessage, message: Message): Uint8Array | un
   }
 }
 
-/**
- * Reads and writes random messages of random types with generated code and with protobuf-es, and counts the messages.
- * Throws an error with the seed at the first difference.
- */
+/** Reads and writes random messages with generated code and protobuf-es. Throws, with the seed, at a difference. */
 export function goBothWays(seed: number): BothWays {
   const dice = new Dice(seed);
   const ways = { read: { fast: 0, fallback: 0 }, written: { fast: 0, fallback: 0 }, odd: { fast: 0, fallback: 0 } };

@@ -16,12 +16,10 @@ export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
 }
 
 /**
- * Returns the n-th book, which is the same in every process. A book has about 595 bytes as JSON and 375 bytes as
- * protobuf.
+ * The n-th book, the same in every process, with about 595 bytes as JSON and 375 bytes as protobuf.
  *
- * The book has the kinds of fields that most services have. The fields include times with and without a fraction, a
- * map, a list, a nested message, 64-bit integers, an enum and a double. Text may be non-ASCII, and JSON must escape
- * some text.
+ * The book has the kinds of fields that most services have, times with and without a fraction, and non-ASCII text. JSON
+ * must escape some text.
  */
 export function makeBook(n: number): Book {
   return create(BookSchema, {

@@ -23,10 +23,7 @@ const forms = styles.map((style) => ({
   closures: createMessageForms(style),
 }));
 
-/**
- * Writes a message as JSON with both writers, in each style. Throws unless both writers return the same text or throw
- * the same error.
- */
+// Throws unless both writers, in each style, return the same text or throw the same error.
 function writeJsonBothWays(desc: DescMessage, message: Message): Outcome {
   let outcome: Outcome = "refused";
   for (const [index, { made, closures }] of forms.entries()) {

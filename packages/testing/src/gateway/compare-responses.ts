@@ -23,10 +23,7 @@ function toHttpRequest({ line, body, header = {} }: ShortRequest): HttpRequest {
   return { httpMethod, path, header: Object.entries(fields), ...(body !== undefined && { body: Buffer.from(body) }) };
 }
 
-/**
- * Compares a kitchen sink's responses with two option values, and the records of the options' callbacks. If a value is
- * refused, the error is compared instead.
- */
+/** Compares a kitchen sink's responses, or the errors, with two option values, and the records of their callbacks. */
 export async function compareResponses(request: ShortRequest, off: OptionValue, on: OptionValue): Promise<Differs> {
   return await compareValues(off, on, async (value) => {
     const recorded: unknown[] = [];

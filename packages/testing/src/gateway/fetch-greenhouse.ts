@@ -1,10 +1,7 @@
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
 
-/**
- * A greenhouse over Fetch for runtimes other than node. The module imports no test helpers, because test helpers
- * require node.
- */
+/** A greenhouse over Fetch for other runtimes. Does not import test helpers, which require node. */
 export const fetch: FetchHandler = createFetchGateway({
   routes: (router) =>
     router.service(GreenhouseService, {

@@ -2,10 +2,7 @@ import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetc
 import { openValidation, type ValidationOptions } from "../../../validation/src/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 
-/**
- * Opens the signup service over Fetch, with validation, for runtimes other than node. The module imports no test
- * helpers, because test helpers require node.
- */
+/** Opens the signup service over Fetch for other runtimes. Does not import test helpers, which require node. */
 export async function openSignup(options: ValidationOptions): Promise<FetchHandler> {
   const validation = await openValidation(options);
   return createFetchGateway({ routes: (router) => router.service(SignupService, { register }), validation }).fetch;

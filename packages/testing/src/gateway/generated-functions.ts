@@ -1,9 +1,6 @@
 import { afterAll, vi } from "vitest";
 
-/**
- * Returns a list to which the source of each generated function is added while the file's tests run. Tests may empty
- * the list.
- */
+/** Returns a list of the sources of generated functions, from now until the file's tests end. Tests may empty it. */
 export function recordGeneratedFunctions(): string[] {
   const sources: string[] = [];
   vi.stubGlobal(

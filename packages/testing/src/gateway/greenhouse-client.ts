@@ -22,10 +22,7 @@ export const watered: Buffer = envelope(waterBedResponse);
 /** Responds with {@link watered} to each request. */
 export const respondWatered: Script = { request: (connection, id) => connection.send(...grpcResponse(id, watered)) };
 
-/**
- * A greenhouse client and its upstream. Dispose of the client with `await using`. Calls in flight fail when the client
- * is disposed of.
- */
+/** A greenhouse client and its upstream. Dispose of the client with `await using`, which fails calls in flight. */
 export interface GreenhouseClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
   readonly upstream: Upstream;

@@ -8,19 +8,14 @@ import { memoize } from "../../../protobuf/src/messages/codegen/memoize.ts";
 
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 
-/**
- * Writes a message with protobuf-es's `toJson`, as the gateway must. Tests compare this JSON with the gateway's own
- * writer.
- */
+/** Writes a message with protobuf-es's `toJson`, with which tests compare the gateway's own writer. */
 export function writeByProtobufEs(desc: DescMessage, message: Message, options: WriteJsonOptions): string {
   return mayHoldMask(desc)
     ? JSON.stringify(messageToJson(desc, message, options))
     : toJsonString(desc, message, options);
 }
 
-/**
- * Writes a message as a google.protobuf.Any, with its type. A type with a special JSON form is written under `value`.
- */
+// Writes a google.protobuf.Any. A type with a special JSON form is written under `value`.
 function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
   const type = { "@type": typeUrl };
   const json = messageToJson(desc, message, options);
@@ -88,8 +83,7 @@ const partsOf = memoize((desc: DescMessage): Parts => {
   return { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
 });
 
-// protobuf-es writes only the fields in the descriptor, so with fewer fields in the descriptor, it writes a part of the
-// message.
+// With fewer fields in the descriptor, protobuf-es writes a part of the message.
 function withFields(desc: DescMessage, fields: DescField[]): DescMessage {
   return { ...desc, fields };
 }

@@ -30,10 +30,7 @@ export interface Listening {
 const byTls = process.env["TEST_TLS"] === "1";
 const certificate = createCertificate("tests");
 
-/**
- * Starts listening. If TLS tunnels are enabled and the options set neither path nor TLS, the gateway is behind a
- * tunnel.
- */
+/** Starts listening, behind a TLS tunnel if tunnels are enabled and the options set neither path nor TLS. */
 export async function listenForTests(
   gateway: Gateway,
   { http2, ...options }: TestListenOptions = {},
@@ -74,10 +71,7 @@ async function mount(gateway: Gateway): Promise<Listening> {
   };
 }
 
-/**
- * Opens a tunnel that encrypts a test's plaintext for a TLS server, with HTTP/2 by ALPN. Closes and resets on each side
- * are forwarded to the other side.
- */
+// Encrypts a test's plaintext for a TLS server, with HTTP/2 by ALPN. Forwards closes and resets on each side.
 async function openTlsTunnel(to: Address, { cert }: Certificate): Promise<LoopbackServer> {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
     near.once("data", (first: Buffer) => {

@@ -9,10 +9,7 @@ export interface Outcome {
   readonly message: string;
 }
 
-/**
- * Returns the outcome in a response, as its protocol encodes it. Throws when the response is not valid in that
- * protocol.
- */
+/** Returns the outcome in a response, as its protocol encodes it. Throws if the response is not valid. */
 export function readOutcome(format: WireFormat, response: HttpResponse): Outcome {
   return readers[format.protocol](response, format);
 }

@@ -2,10 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import type { Dice } from "../dice.ts";
 import { randomMessageTypes } from "./random-message.ts";
 
-/**
- * Returns random JSON for a message type. The JSON is often valid, and often has a part that must be rejected or is
- * easily misread.
- */
+/** Returns random JSON for a message type, often valid, and often with an invalid or misleading part. */
 export function rollJsonText(dice: Dice, desc: DescMessage): string {
   const text = new TextRoller(dice).message(desc, 0);
   return dice.roll(4) === 0 ? mutate(dice, text) : text;

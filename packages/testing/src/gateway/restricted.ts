@@ -26,8 +26,7 @@ import {
 import { descriptorSetOf } from "./descriptor-set.ts";
 
 /**
- * Returns options with `google.api.*_visibility` as unknown fields, as in descriptors without
- * google/api/visibility.proto.
+ * Returns options with `google.api.*_visibility` as unknown fields, as in descriptors without its file.
  *
  * @param others - further options to include
  */
@@ -90,8 +89,7 @@ export function restrictedServices(): readonly DescService[] {
 }
 
 /**
- * Returns the greenhouse with the option `plantstore.auth.v1.required_scopes` as an unknown field, as in descriptors
- * without the option's file.
+ * The greenhouse with `plantstore.auth.v1.required_scopes` as an unknown field, as without the option's file.
  *
  * @param scopes - each RPC's scopes by its name. An RPC that is not listed does not have the option
  */

@@ -13,9 +13,7 @@ const gateway = createTestGateway({
   trustedProxies: { addresses: ["unix:"] },
 });
 
-/**
- * Returns this process's id. The response for the sensor "late" is sent some time after the client has closed its side.
- */
+// The response for the sensor "late" is sent some time after the client has closed its side.
 async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: string }> {
   if (sensor === "late") await setTimeout(100);
   return { sensor: String(process.pid) };

@@ -7,10 +7,7 @@ export const isNodeEngine: boolean = process.env["TEST_HTTP_ENGINE"] === "node";
 /** The option that selects the HTTP engine for gateways under test. */
 export const testEngine: Pick<GatewayOptions, "engine"> = isNodeEngine ? {} : { engine: createHttpEngine() };
 
-/**
- * Returns the test cases that apply to the engine under test. Node's engine behaves differently in the excluded test
- * cases.
- */
+/** Returns the test cases that apply to the engine under test. Node's engine differs in the others. */
 export function heldRows<Row extends { readonly name: string }>(
   rows: readonly Row[],
   otherOnNode: readonly string[],

@@ -35,10 +35,7 @@ interface NamesByProtocol {
 /** A protocol whose content type without a format means proto. */
 type EnvelopedName<Name extends Protocol> = Name | `${Name}-${Exclude<FormatName, "proto">}`;
 
-/**
- * The names in {@link wireFormats}, which every gateway serves. A new format does not compile until `wireFormats` has
- * it.
- */
+/** The names in {@link wireFormats}. A new format does not compile until `wireFormats` has it. */
 export type WireFormatName = Exclude<NamesByProtocol[Protocol], "mcp">;
 
 const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
@@ -138,10 +135,7 @@ export function encodeMessage<Desc extends DescMessage>(
   return Buffer.from(encoders[format.codec]());
 }
 
-/**
- * Returns a unary request whose message is `message`, in an envelope if the format has envelopes. REST is not
- * supported.
- */
+/** Returns a unary request, in an envelope if the format has envelopes. REST is not supported. */
 export function rpcRequest(
   format: WireFormat,
   message: Uint8Array,

@@ -13,10 +13,7 @@ export interface ByteReader {
   atEnd(): Promise<boolean>;
 }
 
-/**
- * Creates a reader for a socket. A reset is treated as a close, because tests check the bytes received before the
- * reset.
- */
+/** Creates a socket's reader. A reset counts as a close, because tests check the bytes received before it. */
 export function createByteReader(socket: Readable): ByteReader {
   const chunks: Buffer[] = [];
   let available = 0;

@@ -12,10 +12,7 @@ export interface HttpRequest {
   /** The request target, sent unchanged. */
   readonly path: string;
   readonly header: readonly Field[];
-  /**
-   * The body, sent with `content-length` on HTTP/1.1 unless the header has framing fields. By default, there is no
-   * body.
-   */
+  /** The body, sent with `content-length` on HTTP/1.1 unless the header has framing fields. Default none. */
   readonly body?: Uint8Array;
 }
 

@@ -24,9 +24,7 @@ export interface Http1Connection {
   readResponse(httpMethod?: string): Promise<Http1Response>;
   /** Reads until the server closes the connection. */
   readToEnd(): Promise<Buffer>;
-  /**
-   * Waits until the server sends more bytes or closes the connection. Returns whether the server closed the connection.
-   */
+  /** Waits until the server sends more bytes or closes the connection. Returns whether it closed the connection. */
   atEnd(): Promise<boolean>;
   [Symbol.dispose](): void;
 }

@@ -34,9 +34,7 @@ export interface Http2Connection {
   [Symbol.dispose](): void;
 }
 
-/**
- * Opens an HTTP/2 connection with prior knowledge, or over TLS if `tls` is set. Dispose of the connection with `using`.
- */
+/** Opens an HTTP/2 connection with prior knowledge, or over TLS if `tls` is set. Dispose of it with `using`. */
 export async function openHttp2(address: Address, tls?: SecureClientSessionOptions): Promise<Http2Connection> {
   const authority = authorityOf(address);
   const scheme = tls === undefined ? "http" : "https";
@@ -78,8 +76,7 @@ export async function exchangeHttp2(address: Address, request: HttpRequest): Pro
 /**
  * Reads a stream's complete response.
  *
- * A stream that is reset after the header still has a response, with a reset code. If the stream is reset before the
- * header, rejects with the code.
+ * A stream that is reset after the header has a response with a reset code. Otherwise, rejects with the code.
  */
 export async function readHttp2Response(stream: ClientHttp2Stream): Promise<Http2Response> {
   let httpStatus = 0;

@@ -51,10 +51,7 @@ export interface FrameConnection extends FrameStream, Disposable {
   send(...frames: readonly Frame[]): void;
 }
 
-/**
- * How a stream ended, and its HTTP status. The status is 0 if the response has no status, or a status that is not in
- * HPACK's static table.
- */
+/** How a stream ended, and its HTTP status, or 0 without a status in HPACK's static table. */
 export type StreamEnd =
   | { readonly kind: "responded"; readonly httpStatus: number }
   | { readonly kind: "reset"; readonly httpStatus: number; readonly errorCode: number }
@@ -69,10 +66,7 @@ export interface FrameConnectionOptions {
   readonly tls?: ConnectionOptions;
 }
 
-/**
- * Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's SETTINGS. Dispose of the
- * connection with `using`.
- */
+/** Opens a connection and exchanges the preface and empty SETTINGS. Dispose of the connection with `using`. */
 export async function openFrames(
   address: Address,
   { settled = true, tls }: FrameConnectionOptions = {},
@@ -126,9 +120,7 @@ export function resetFrame(streamId: number, errorCode: number): Frame {
   return frame(frameType.resetStream, 0, streamId, payload);
 }
 
-/**
- * Encodes a header list as HPACK literals without indexing or Huffman coding (RFC 7541 §6.2.2), for arbitrary bytes.
- */
+/** Encodes a header list as HPACK literals without indexing or Huffman coding (RFC 7541 §6.2.2), for any bytes. */
 export function headerBlock(header: readonly Field[]): Buffer {
   return Buffer.concat(header.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
 }

@@ -8,8 +8,7 @@ const rounds = 4;
 /**
  * Expects that work leaks neither open resources nor more than `limitBytes` on the heap.
  *
- * A leak occurs in every round. Only some rounds allocate memory once (compiled code, larger tables), so the round with
- * the least growth counts.
+ * A leak occurs in every round, but one-time allocations only in some, so the least growth counts.
  */
 export async function expectNothingKept(work: () => Promise<void>, limitBytes: number): Promise<void> {
   const growths: number[] = [];

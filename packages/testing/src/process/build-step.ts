@@ -1,8 +1,6 @@
 import { type ProgramOptions, runProgram } from "./child-program.ts";
 
-/**
- * Timeout for the longest build, in ms. The longest build compiles all Rust crates on a busy machine without a cache.
- */
+/** Timeout for the longest build, in ms: all Rust crates on a busy machine without a cache. */
 export const buildLimitMs = 900_000;
 
 /** Runs a build step, and returns its output. If the step fails, rejects with the output. */

@@ -9,9 +9,7 @@ import { within } from "../deadline.ts";
 /** The project folder. */
 export const projectFolder: string = fileURLToPath(new URL("../../../..", import.meta.url));
 
-/**
- * An environment that enables Node's compile cache. The cache halves the time that a program takes to load the sources.
- */
+/** An environment with Node's compile cache, which halves the time that a program takes to load the sources. */
 export const compileCache: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
 };

@@ -8,10 +8,7 @@ export interface CommandLine {
   readonly process: ChildProcessWithoutNullStreams;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /**
-   * Resolves to a pattern's first match in the complete lines printed so far. Rejects after `limitMs`, or if the
-   * process exits without a match.
-   */
+  /** The first match in the complete lines printed so far. Rejects after `limitMs`, or at an exit without a match. */
   find(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
   /** Resolves to the exit code once the process has exited, or to `null` if a signal terminated the process. */
   end(): Promise<number | null>;

@@ -1,6 +1,4 @@
-/**
- * A module that is preloaded into a program, and prints the program's peak memory as the last line on standard error.
- */
+/** A preloaded module that prints a program's peak memory as the last line on standard error. */
 import { writeSync } from "node:fs";
 
 process.on("exit", () => {

@@ -4,10 +4,7 @@ import { join } from "node:path";
 import { buildStep } from "./build-step.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
-/**
- * Creates a virtual environment with a requirements file's packages, and returns the folder of its programs. Reuses an
- * environment from an earlier run.
- */
+/** Returns the programs of a virtual environment with a requirements file's packages, perhaps from an earlier run. */
 export async function openPython(requirementsFile: string): Promise<string> {
   const requirements = readFileSync(requirementsFile);
   const key = createHash("sha256").update(requirements).digest("hex").slice(0, 16);

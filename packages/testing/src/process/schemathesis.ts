@@ -20,8 +20,7 @@ export interface FuzzResult {
 }
 
 /**
- * Sends requests that an OpenAPI description allows, and requests that the description does not allow. Returns the
- * failed checks.
+ * Sends requests that an OpenAPI description allows, and others. Returns the failed checks.
  *
  * @param programs - the folder that {@link openSchemathesis} returned
  */

@@ -1,6 +1,5 @@
 /**
- * Returns an environment in which a program sends itself a signal when it loads a module, so that the signal always
- * arrives at the same line.
+ * An environment in which a program sends itself a signal when it loads a module, always at the same line.
  *
  * @param module - the end of the module's path, such as `/command/program.ts`
  */
