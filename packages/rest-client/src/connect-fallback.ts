@@ -13,10 +13,7 @@ export interface ConnectCalls {
   readonly jsonOptions: object;
 }
 
-/**
- * Creates the transport for RPCs without a rule. The transport uses Connect's protocol with JSON, and does not stream
- * request bodies.
- */
+/** Creates the transport for RPCs without a rule: Connect's protocol with JSON, without streaming request bodies. */
 export function createConnectFallback(calls: ConnectCalls): Transport {
   const { baseUrl, interceptors, readMaxBytes, jsonOptions } = calls;
   const httpClient: UniversalClientFn = async ({ url, method, header, body, signal }) => {

@@ -97,10 +97,8 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
 /** A protobuf-es JSON option that would have no effect and is refused, with the reason. */
 const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are never written" };
 
-/**
- * The default timeout for unary calls in milliseconds. nginx also waits 60 seconds for a response. Without a timeout, a
- * server that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
- */
+// The default timeout for unary calls in milliseconds, as in nginx. Without a timeout, a server that keeps sending
+// interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
 const unaryTimeoutMs = 60_000;
 
 /**
@@ -233,10 +231,7 @@ class RestTransport implements Transport {
     throw new ConnectError(`${selectorOf(desc)} has no google.api.http annotation`, Code.Unimplemented);
   }
 
-  /**
-   * Returns the timeout. A timeout of 0 or less means no timeout, as in Connect's transports. A timer above the maximum
-   * delay would fire immediately.
-   */
+  // A timeout of 0 or less means none, as in Connect's transports. A timer above the maximum would fire immediately.
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
     return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);
   }
@@ -264,8 +259,7 @@ type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "s
 /** Returns the normalized URL without a trailing slash. */
 function readBaseUrl(text: string): string {
   const url = new URL(text, pageLocation().href);
-  // Checks `href`, because `search` is empty for a URL that ends with "?". Paths after the question mark would become a
-  // query.
+  // Checks `href`, because `search` is empty for a URL that ends with "?", which would turn paths into a query.
   const isPlain = !/[?#]/.test(url.href) && url.username === "" && url.password === "";
   if (!/^https?:$/.test(url.protocol) || !isPlain)
     throw new TypeError(`baseUrl must be a URL such as "https://host", got "${text}"`);

@@ -1,9 +1,8 @@
 import { messageOf } from "@plantstore/http";
 
 /**
- * An error that is thrown if a request message cannot be sent with a rule. The error message is the reason, for the
- * caller. The error is converted to a `ConnectError` with `InvalidArgument` unless another rule can send the request
- * message.
+ * Thrown if a request message cannot be sent with a rule. The message is the reason, for the caller. Unless another
+ * rule can send the request message, it becomes a `ConnectError` with `InvalidArgument`.
  */
 export class Refusal extends Error {}
 

@@ -27,10 +27,7 @@ export interface EncodedBody {
  */
 export type BodyWriter = (message: Message) => EncodedBody | undefined;
 
-/**
- * Creates the writer for the request bodies of a rule. A body is JSON without the path fields, or the bytes in a
- * google.api.HttpBody.
- */
+/** Creates the writer for a rule's bodies: JSON without the path fields, or the bytes in a google.api.HttpBody. */
 export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
   const { input } = method;
   const { body } = pattern;
@@ -66,8 +63,7 @@ function withoutField(message: Message, [field, second, ...rest]: FieldPath): Me
 
 function toJsonBody(value: JsonValue): EncodedBody {
   const json = JSON.stringify(value);
-  // JSON.stringify writes `\ud` escapes only for lone surrogates. Other parsers would decode a lone surrogate as
-  // U+FFFD.
+  // JSON.stringify writes `\ud` only for lone surrogates, which other parsers would decode as U+FFFD.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
     throw new Refusal("a string has a lone surrogate, which UTF-8 cannot encode");
   return { contentType: "application/json", bytes: toUtf8(json) };

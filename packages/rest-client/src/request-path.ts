@@ -93,11 +93,9 @@ function printSegment(segment: TemplateSegment): string {
   return segment.kind === "literal" ? segment.text : segment.kind;
 }
 
-/**
- * Checks that a path matches only its rule. Parsed by google/api/http.proto, the path must match the rule with the
- * given values. Some servers decode slashes, colons or both before splitting a path. Parsed like by such a server, the
- * path must match the same rule with the same values, or no rule.
- */
+// The path must match the rule with the given values as parsed by google/api/http.proto. Some servers decode slashes,
+// colons or both before splitting a path. As parsed by these, it must match the same rule with the same values, or
+// none.
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");

@@ -14,8 +14,7 @@ export interface QueryStyle {
 }
 
 /**
- * Returns the query for a message, without a question mark, such as `a.b=1&c=x&c=y`. The query contains all fields
- * except fields in path or body.
+ * Returns the query for a message, such as `a.b=1&c=x&c=y`, with all fields except those in path or body.
  *
  * @throws Refusal that names a field if a query cannot represent the field
  */
@@ -60,11 +59,8 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
   return prefix + name;
 }
 
-/**
- * Returns the names of a field that every server resolves to this field. A name must not contain dots, because servers
- * split names at dots. A name must not contain brackets either, which some servers treat as a map key. A name that is
- * the JSON name or proto name of another field is excluded.
- */
+// Returns the names that every server resolves to this field. Servers split names at dots, and some treat brackets as a
+// map key. A name that is the JSON name or proto name of another field is excluded.
 const namesOf = memoize((field: DescField) => {
   const otherFields = field.parent.fields.filter((other) => other !== field);
   const [json, proto] = [field.jsonName, field.name].map((name) => {

@@ -6,10 +6,8 @@ import type { EncodedBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/**
- * Maximum number of bytes in a request stream from a web page. The stream is collected before sending, because Firefox
- * and Safari cannot stream a request, and Chrome cannot stream a request over HTTP/1.1.
- */
+// Maximum number of bytes in a request stream from a web page, which is collected before sending. Firefox and Safari
+// cannot stream a request, and Chrome cannot over HTTP/1.1.
 const collectedBytesMax = 16 * 1024 * 1024;
 
 /** The first message of a request stream, and an iterator for the other messages. */

@@ -106,10 +106,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * Returns the code for an HTTP status. The mapping is the inverse of the mapping in google/rpc/code.proto. If several
- * codes have the status, the most general code is returned.
- */
+// Inverts the mapping in google/rpc/code.proto. If several codes have the status, returns the most general one.
 function codeOfHttpStatus(httpStatus: number): Code {
   const codeOfStatus = codesByStatus.get(httpStatus);
   if (codeOfStatus !== undefined) return codeOfStatus;

@@ -68,9 +68,7 @@ export function createResponseReader(
   };
 }
 
-/**
- * Returns whether a field must be set. A required field is `required` in proto2, and has LEGACY_REQUIRED in editions.
- */
+// A required field is `required` in proto2, and has LEGACY_REQUIRED in editions.
 function isRequired({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

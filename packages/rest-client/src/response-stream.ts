@@ -113,10 +113,8 @@ async function* recordFirstByte(pieces: AsyncIterable<Uint8Array>, start: FirstB
 
 const decoder = new TextDecoder();
 
-/**
- * Returns the names of members that wrap a message or an error. If messages may come without a wrapper, member names
- * that a message may contain are excluded.
- */
+// The members that wrap a message or an error. If messages may come without a wrapper, a name must not be a member of a
+// message.
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
   const field = findProtoField(output, pattern.responseBody);
@@ -128,16 +126,12 @@ function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonl
   return ["@error", "error", "result"].filter((name) => !mayBePlain || !isAmbiguous(name));
 }
 
-// Message types with JSON that may have any single member. google.protobuf.Any is excluded, because its JSON has at
-// least two members.
+// Message types whose JSON may have any single member. google.protobuf.Any's JSON has at least two.
 const anyJson: ReadonlySet<string> = new Set(["google.protobuf.Struct", "google.protobuf.Value"]);
 
 const wrapperStart = /^[\s]*\{[\s]*"(@error|error|result)"[\s]*:/;
 
-/**
- * Returns the name and value of an object's only member if this member is a wrapper. The value stays JSON text, so that
- * numbers are not rounded.
- */
+// The name and value of the only member, if it is a wrapper. The value stays JSON text, to keep numbers exact.
 function unwrap(
   text: string,
   wrappers: readonly string[],

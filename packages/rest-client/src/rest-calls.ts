@@ -43,10 +43,7 @@ export class RestCalls {
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
   }
 
-  /**
-   * Makes a unary call. Rejects with a ConnectError. If the signal was aborted, the error is the signal's reason or
-   * `Canceled`.
-   */
+  /** Makes a unary call. Rejects with a ConnectError, or with the reason of an aborted signal or `Canceled`. */
   async unary(call: RestCall, message: Message): Promise<UnaryResult> {
     try {
       return await this.#unary(call, message);
@@ -177,17 +174,11 @@ function reasonOf(signal: AbortSignal, error: unknown): unknown {
 interface SentRequest {
   readonly rule: RestRule;
   readonly response: Response;
-  /**
-   * Returns why the request body was aborted, or `undefined` if the request body was not aborted. The response does not
-   * contain the reason.
-   */
+  /** Returns why the request body was aborted, if it was. The response does not contain the reason. */
   readonly failure?: () => unknown;
 }
 
-/**
- * Returns the request for a stream without messages. Throws if the path has variables, because only a message can set
- * variables.
- */
+// Throws if the path has variables, because only a message can set variables.
 function emptyStream(method: RestMethod): RestRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
@@ -200,11 +191,8 @@ function emptyStream(method: RestMethod): RestRequest {
   return method.write(create(method.desc.input));
 }
 
-/**
- * Returns whether the web page and the API have different origins. An API at another origin must allow each header
- * field. Few APIs allow the timeout field, so the timeout field is not sent. The page cancels the call after the
- * timeout, and the server detects the cancelled call.
- */
+// An API at another origin must allow each header field. Few APIs allow the timeout field, so it is not sent. The page
+// cancels the call after the timeout, and the server detects the cancelled call.
 function isOfOtherOrigin(baseUrl: string): boolean {
   const { origin } = pageLocation();
   return origin !== undefined && origin !== new URL(baseUrl).origin;

@@ -53,9 +53,8 @@ export class RestMethod {
   }
 
   /**
-   * Returns the request for a message, with the first binding that can represent the message. If no binding can
-   * represent the message, all bindings are tried again. The second attempt accepts default values, such as 0, for path
-   * variables without presence.
+   * Returns the request for a message, with the first binding that can represent it. If there is none, the second
+   * attempt accepts default values, such as 0, for path variables without presence.
    *
    * @throws ConnectError `InvalidArgument` with the names of fields that the bindings cannot represent
    */
@@ -105,8 +104,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body for the first message of a stream. If the body is a field that is not set, the body still contains
-   * a line.
+   * The body for the first message of a stream. If the body is a field that is not set, it still contains a line.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -145,10 +143,7 @@ export class RestMethod {
   }
 }
 
-/**
- * Maximum number of problems in an error. An RPC may have many bindings, and the problems with the first bindings help
- * most.
- */
+// Maximum number of problems in an error. The problems with the first bindings help most.
 const problemsShown = 3;
 
 /** Returns whether the request body for a rule is raw bytes instead of JSON. */

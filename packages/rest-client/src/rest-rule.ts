@@ -50,8 +50,7 @@ interface FileRoutes {
 const findRule = createHttpRuleFinder([], [], false);
 
 /**
- * Returns the bindings in an RPC's annotation. The main rule precedes the additional bindings. The array is empty if
- * the RPC has no annotation.
+ * Returns the bindings in an RPC's annotation, the main rule first. Empty if the RPC has no annotation.
  *
  * @throws ConnectError `Internal` for an invalid annotation
  */

@@ -10,22 +10,16 @@ import {
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**
- * Returns the values of a field as strings for a URL. The array has a string for each element in a repeated field, and
- * is empty if the field is not set.
+ * Returns a field's values as strings for a URL: one for each element of a repeated field, none if it is not set.
  *
  * @throws Refusal if a value is not valid for the field
  */
 export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
-/**
- * Returns the writer for a field, or `undefined` if the field's values have no text form. Maps and most messages have
- * no text form.
- */
+/** Returns the writer for a field, or `undefined` without a text form, as for maps and most messages. */
 export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 
-/**
- * Creates the writers for fields. Values are written as in JSON, but without quotes. Bytes are written as base64url.
- */
+/** Creates the writers for fields. Values are written as in JSON, but without quotes, and bytes as base64url. */
 export function createUrlValues(style: JsonStyle): UrlValues {
   const forms = createMessageForms(style);
   const cachedWriters = new WeakMap<DescField, { readonly write: UrlValueWriter | undefined }>();
@@ -65,8 +59,7 @@ function toUrlText(value: JsonValue): string {
 }
 
 /**
- * Escapes a string for a URL. As google/api/http.proto requires, all characters except the unreserved characters in RFC
- * 3986 §2.3 are escaped.
+ * Escapes all characters except the unreserved ones (RFC 3986 §2.3), as google/api/http.proto requires.
  *
  * @throws Refusal for a lone surrogate, which UTF-8 cannot encode
  */
