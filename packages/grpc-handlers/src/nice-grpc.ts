@@ -30,10 +30,7 @@ export function addNiceGrpcService(
   return addGrpcJsService(router, methods, handlers, options);
 }
 
-/**
- * Returns an object's first method with one of these names, bound to the object. Returns `undefined` if the object has
- * no such method.
- */
+// The object's first method with one of these names, bound to the object.
 function handlerOf(implementation: object, names: readonly string[]): NiceHandler | undefined {
   for (const name of names) {
     const handler: unknown = Reflect.get(implementation, name);

@@ -9,7 +9,6 @@ import { type CallStatus, handlerFailed, toConnectError } from "./status.ts";
 /** Receives a call's events, as the grpc-js listener or as an interceptor in front of the listener. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
 
-/** The description of a failure, which `onFault` gets. */
 type HandlerFailure = Parameters<typeof toFault>[1];
 
 const interceptorFailed: HandlerFailure = {
@@ -27,10 +26,7 @@ export interface MethodCodec {
   readonly readRequest: (message: ForwardedMessage) => unknown;
 }
 
-/**
- * A gateway call with the interface that a call on grpc-js's own server has. Interceptors and the objects that handlers
- * get use this interface.
- */
+/** A gateway call with the interface of a grpc-js server call, which interceptors and handlers' call objects use. */
 export class BaseCall implements ServerInterceptingCallInterface {
   /**
    * The resource that is closed once, when the call has ended for any reason. The resource is an object, because V8
@@ -41,7 +37,6 @@ export class BaseCall implements ServerInterceptingCallInterface {
   readonly #caller: Caller;
   readonly #response: CallResponse;
   readonly #requests: AsyncIterator<ForwardedMessage> | undefined;
-  /** The request message, if the client sends only one message. */
   #request: Envelope | undefined;
   readonly #deadline: number;
   #listener: CallListener | undefined;

@@ -22,8 +22,7 @@ export interface HandlerCallInit {
 }
 
 /**
- * The call object for a stream handler, used as `ServerReadableStream`, `ServerWritableStream` and
- * `ServerDuplexStream`.
+ * The call object for a stream handler: `ServerReadableStream`, `ServerWritableStream` or `ServerDuplexStream`.
  *
  * One class implements the three interfaces, although a `ServerReadableStream` is not writable in grpc-js.
  */
@@ -43,11 +42,9 @@ export class HandlerCall extends Duplex {
     const options = {
       objectMode: true,
       readable: definition.requestStream,
-      // The stream buffers one message, because a message can be large. The messages that the handler does not read
-      // wait in the connection's window.
+      // Buffers one message, because messages can be large. The others wait in the connection's window.
       readableHighWaterMark: 1,
-      // The stream is destroyed when the call ends. With autoDestroy, `for await` over the requests would prevent a
-      // response.
+      // Destroyed when the call ends. With autoDestroy, `for await` over the requests would prevent a response.
       autoDestroy: false,
     };
     super(options);
@@ -64,10 +61,7 @@ export class HandlerCall extends Duplex {
     });
   }
 
-  /**
-   * Catches exceptions in listeners. Node calls most listeners outside the handler, where exceptions would stop the
-   * process.
-   */
+  /** Catches exceptions in listeners, because Node calls most listeners outside the handler. */
   override emit(event: string | symbol, ...values: readonly unknown[]): boolean {
     try {
       return super.emit(event, ...values);

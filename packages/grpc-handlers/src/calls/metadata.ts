@@ -2,10 +2,7 @@ import { Metadata } from "@grpc/grpc-js";
 import { notAdded, notSentAsMetadata } from "@plantstore/http";
 import { LazyHeaders } from "@plantstore/protocols";
 
-/**
- * The header fields that handlers do not get as metadata: the fields that grpc-js omits too, and the Connect protocol's
- * own fields.
- */
+// Handlers do not get the header fields that grpc-js omits too, and the Connect protocol's own fields.
 const notPassedOn: ReadonlySet<string> = new Set([
   ...notSentAsMetadata,
   "accept-encoding",

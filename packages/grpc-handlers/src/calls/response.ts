@@ -97,9 +97,7 @@ export class StreamedResponse implements CallResponse, AsyncIterableIterator<Env
   }
 }
 
-/**
- * A client-streaming call's response, which must have one message. The handler could write several messages, or none.
- */
+/** A client-streaming call's response, which must have one message. The handler could write several, or none. */
 export class SingleResponse extends StreamedResponse {
   #message: Envelope | undefined;
   #count = 0;

@@ -127,8 +127,7 @@ class RunningCall implements CallListener {
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {
-      // As in grpc-js, a response stream's handler gets no callback. Wrappers distinguish the kinds of handlers by the
-      // callback.
+      // As in grpc-js, response streams get no callback. Wrappers distinguish the kinds of handlers by it.
       const returned = definition.responseStream ? handler(call) : handler(call, this.#respond);
       // Without a `catch`, an async handler's rejection would exit the process.
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#fail(error));
@@ -144,9 +143,7 @@ class RunningCall implements CallListener {
     else this.#call.sendMessage(value, () => this.#call.sendStatus(okStatus(trailer)));
   };
 
-  /**
-   * Ends the call with the status that grpc-js sends for an exception. An exception's code is not meant for the client.
-   */
+  // Sends the status that grpc-js sends. An exception's code is not meant for the client.
   #fail(thrown: unknown): void {
     if (this.#isClosed && isOfEnd(thrown)) return;
     const message = messageOf(thrown);

@@ -55,10 +55,7 @@ export function toConnectError(end: CallStatus): ConnectError {
   return "fault" in end ? toFault(error, handlerFailed) : error;
 }
 
-/**
- * Returns the details in the field `grpc-status-details-bin`, which contains a google.rpc.Status. Returns no details if
- * the field is malformed.
- */
+// `grpc-status-details-bin` contains a google.rpc.Status. Returns no details if the field is malformed.
 function detailsOf(metadata: Metadata | null | undefined): ConnectError["details"] {
   const [bytes] = metadata?.get("grpc-status-details-bin") ?? [];
   if (!(bytes instanceof Uint8Array)) return [];

@@ -10,9 +10,7 @@ interface PausableCall {
   resume(): unknown;
 }
 
-/**
- * The function that Nest calls for an RPC. The function runs guards, interceptors and pipes, and a controller's method.
- */
+/** The function that Nest calls for an RPC. It runs guards, interceptors, pipes, and a controller's method. */
 export type MessageHandler = (data: object, metadata: object, call: PausableCall) => unknown;
 
 /**

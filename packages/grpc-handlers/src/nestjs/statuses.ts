@@ -30,10 +30,7 @@ function withStatus(handler: UntypedHandleCall): UntypedHandleCall {
   };
 }
 
-/**
- * Converts a Nest error to a status, and returns any other error unchanged. Nest's filter has logged errors whose
- * message is not for the client.
- */
+// Returns other errors unchanged. Nest's filter has logged errors whose message is not for the client.
 function toStatus<E>(error: E): E | Pick<StatusObject, "code" | "details"> {
   if (!isNestError(error)) return error;
   const { message } = error;

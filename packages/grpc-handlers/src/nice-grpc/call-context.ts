@@ -17,10 +17,7 @@ export class NiceCallContext {
   readonly trailer: NiceMetadata = new NiceMetadata();
   /** Aborts when the call is cancelled, or at its deadline. */
   readonly signal: AbortSignal;
-  /**
-   * Sends the response header now. By default, the header is sent with the first response. The function is an own
-   * property, for middleware.
-   */
+  /** Sends the response header before the first response. An own property, for middleware. */
   readonly sendHeader: () => void;
 
   constructor(call: ContextSource, canceller: AbortController = new AbortController()) {

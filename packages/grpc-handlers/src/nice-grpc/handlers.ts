@@ -39,7 +39,6 @@ function requestsOf(call: Readable): AsyncIterable<unknown> {
   return { [Symbol.asyncIterator]: () => call.iterator({ destroyOnReturn: false }) };
 }
 
-/** Calls a handler that returns a message. */
 async function respond(
   call: GrpcUnaryCall,
   callback: sendUnaryData<unknown>,
@@ -56,12 +55,10 @@ async function respond(
   }
 }
 
-/** Calls a handler that returns messages. */
 async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
   const canceller = new AbortController();
   const context = new NiceCallContext(call, canceller);
-  // A message that cannot be serialized ends the call. Without the abort, a waiting generator would never notice the
-  // end.
+  // If a message cannot be serialized, the abort lets a waiting generator notice the call's end.
   call.on("close", () => {
     if (!call.writableFinished) canceller.abort();
   });
@@ -101,10 +98,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/**
- * Returns the status for an error that a handler has thrown. As in nice-grpc, only a `ServerError` has a code for the
- * client.
- */
+// As in nice-grpc, only a `ServerError` has a code for the client.
 function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<StatusObject> | ServerErrorResponse {
   const metadata = trailer.grpcJs;
   const error: unknown = thrown;

@@ -12,9 +12,7 @@ export class NiceMetadata {
     this.grpcJs = metadata;
   }
 
-  /**
-   * @throws Error for a key or a value that gRPC does not allow. The other methods that add values throw the same error
-   */
+  /** @throws Error for a key or a value that gRPC does not allow, like the other methods that add values */
   set(key: string, value: NiceValue | readonly NiceValue[]): this {
     this.grpcJs.remove(key);
     for (const each of typeof value === "string" || value instanceof Uint8Array ? [value] : value) {
