@@ -2,7 +2,6 @@ import type { GatewayRoute, TemplateSegment } from "@plantstore/gateway";
 
 /** A plugin's prefixes. Fastify's prefix comes first, then the gateway's prefix, and then the gateway's path. */
 export interface PluginPrefixes {
-  /** The prefix that Fastify adds to URLs. */
   readonly ofFastify: string;
   readonly ofGateway: string;
 }

@@ -7,10 +7,7 @@ export interface MountOptions<Request extends object> extends Omit<
   GatewayOptions,
   "contextValues" | "engine" | "fallback"
 > {
-  /**
-   * Returns a call's initial context values from the framework's request. The member is a method, so that its parameter
-   * can have the framework's type.
-   */
+  /** A call's initial context values. A method, so that the parameter can have the framework's type. */
   contextValues?(this: void, request: Request): ContextValues;
   /** Milliseconds after which a closing application aborts calls in flight. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;
@@ -21,11 +18,9 @@ const closeTimeoutMsDefault = 10_000;
 
 /** A gateway in a framework application. */
 export interface Mount<Request extends object> {
-  /** Serves the node request in a framework request. */
   readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
   /** The paths that the gateway serves. */
   readonly routes: readonly GatewayRoute[];
-  /** Returns the framework's request for a call's context values. */
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
   /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
   readonly close: () => void;

@@ -35,7 +35,6 @@ export interface NestContainer {
 
 /** An enhancer that is declared for RPCs. */
 export interface Enhancer {
-  /** The enhancer's class or instance. */
   readonly declared: unknown;
   /** Whether Nest creates this global enhancer for each request. */
   readonly isScoped: boolean;
@@ -64,8 +63,7 @@ export interface NestApplication {
 
 /** Returns an application's parts. @throws TypeError if `app` is not a Nest application */
 export function applicationOf(app: object): NestApplication {
-  // `config` and `container` are not public, but @nestjs/swagger also reads them. An injection would require the
-  // application's Nest classes.
+  // Not public, but @nestjs/swagger also reads them. An injection would require the application's Nest classes.
   const config: unknown = Reflect.get(app, "config");
   const container: NestContainer | undefined = Reflect.get(app, "container");
   const isConfiguration = typeof config === "object" && config !== null && "getGlobalGuards" in config;
@@ -102,22 +100,17 @@ function globalsOf(config: object, getter: string): object[] {
   return items.filter((item) => item !== null && item !== undefined);
 }
 
-/** Returns the pipes on a method's parameters. */
 function parameterPipes(type: object, method: string): unknown[] {
   const parameters: object = Reflect.get(Reflect, "getMetadata")(parametersKey, type, method) ?? {};
   return Object.values(parameters).flatMap(({ pipes = [] }) => pipes);
 }
 
-/**
- * Returns the enhancers that decorators have stored on a class or a method. A class inherits its base class's
- * enhancers.
- */
+// A class inherits the enhancers of its base class.
 function listIn(target: object, key: string): readonly unknown[] {
   const items: readonly unknown[] | undefined = Reflect.get(Reflect, "getMetadata")(key, target);
   return items ?? [];
 }
 
-/** Describes a class or an instance. */
 function describe(declared: unknown, place: string, isScoped = false): Enhancer {
   const type: unknown = typeof declared === "object" && declared !== null ? declared.constructor : declared;
   return { declared, isScoped, label: `${nameOf(type)} ${place}` };

@@ -38,7 +38,6 @@ export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "route
 /** A module class, or a dynamic module such as the `ConfigModule.forRoot` result, which may be a promise. */
 export type ImportedModule = Class<object> | NestDynamicModule | Promise<NestDynamicModule>;
 
-/** The member that all dynamic Nest modules have. */
 interface NestDynamicModule {
   readonly module: Class<object>;
 }
