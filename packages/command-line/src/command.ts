@@ -17,10 +17,7 @@ export interface Operand {
   readonly optional?: boolean;
 }
 
-/**
- * A command line's flags by name, as `parseArgs` from node:util returns them. Each value is a string, `true`, or an
- * array.
- */
+/** A command line's flags by name, as `parseArgs` returns them: strings, `true`, or an array for repeatable flags. */
 export type ParsedFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** Returns a flag's value, or `undefined` if it is missing. */

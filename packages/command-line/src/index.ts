@@ -1,7 +1,4 @@
-/**
- * How does a program with commands parse its command line, print its help, and report errors? This repository's
- * commands share the module, so that they look alike.
- */
+/** How does a program with commands parse its command line, print its help, and report errors? */
 export {
   type CommandOf,
   type Flag,

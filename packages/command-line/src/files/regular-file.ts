@@ -2,9 +2,8 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import { open } from "node:fs/promises";
 
 /**
- * Flags that open a named pipe without waiting for its writer (POSIX, open, O_NONBLOCK). The file's type is checked
- * after the file is opened, so that the path cannot be replaced in between. Windows has neither O_NONBLOCK nor named
- * pipes in the file system.
+ * Flags that open a named pipe without waiting for its writer (POSIX O_NONBLOCK, which Windows does not have). The type
+ * is checked after opening, so that the path cannot be replaced in between.
  */
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
@@ -12,8 +11,7 @@ const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
  * Reads a regular file without blocking the process. Symbolic links are followed.
  *
  * @param maxBytes - limits memory if a wrong file is named, such as a disk image
- * @throws Error with the path if the file is a pipe, a device or a directory, is larger than `maxBytes`, or cannot be
- * read
+ * @throws Error with the path if the file is not regular, is larger than `maxBytes`, or cannot be read
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
   await using file = await open(path, openFlags);
