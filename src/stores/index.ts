@@ -103,11 +103,7 @@ function kindOf({ kind }: PlantLocation): StoreKind<PlantLocation> {
   return storeKinds[kind];
 }
 
-/**
- * Opens an existing store for a server. {@link migratePlants} creates stores.
- *
- * @throws StoreOpenError with a message for the operator; TypeError for unknown options
- */
+/** Opens an existing store for a server. @throws StoreOpenError for the operator; TypeError for unknown options */
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
   requireObject(location, "openPlantStore", "a location");
   requireName(locationNames, location.kind, "kind of openPlantStore");
@@ -116,11 +112,7 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
   return await kindOf(location).openStore(location, options);
 }
 
-/**
- * Opens an existing database for an operator's commands.
- *
- * @throws StoreOpenError with a message for the operator
- */
+/** Opens an existing database for an operator's commands. @throws StoreOpenError with a message for the operator */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
   return await kindOf(location).openDatabase(location);
 }
@@ -146,11 +138,7 @@ export async function migratePlants(location: PlantLocation, onWaiting?: (what: 
   return await kindOf(location).migrate(location, onWaiting);
 }
 
-/**
- * Opens an existing store that no server uses. The store is locked until the result is disposed of.
- *
- * @throws StoreOpenError with a message for the operator, for example if a server uses the store
- */
+/** Opens and locks an existing store that no server uses, until disposed of. @throws StoreOpenError for the operator */
 export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
   return await kindOf(location).openLocked(location, options);
 }

@@ -9,11 +9,7 @@ const schemaDistributed =
   "a distributed schema (schema-based sharding of Citus) is not supported: use another schema, " +
   'or run "SELECT citus_schema_undistribute(current_schema)"';
 
-/**
- * Refuses a schema that Citus has distributed to one worker (schema-based sharding). Does nothing without Citus.
- *
- * @throws StoreOpenError
- */
+/** Refuses a schema that Citus has distributed to one worker (schema-based sharding). @throws StoreOpenError */
 export async function refuseDistributedSchema(session: Session, { quoted }: StoreSchema): Promise<void> {
   // Servers without Citus, or with Citus before 12, do not have the table `pg_dist_schema`.
   const [known] = await session.query("SELECT pg_catalog.to_regclass('pg_catalog.pg_dist_schema')");

@@ -112,7 +112,6 @@ export class Deletion {
     return this.#state;
   }
 
-  /** Whether the deletion is in a batch, and has neither ended nor been deferred. */
   get isOpen(): boolean {
     return this.#state === "sent" || this.#state === "in-doubt";
   }
@@ -150,11 +149,7 @@ export class Deletion {
     this.#token = token;
   }
 
-  /**
-   * Ends the deletion. {@link answer} sends the ending to the caller.
-   *
-   * @throws TransitionError if the deletion has already ended, or its state does not allow the ending
-   */
+  /** Ends the deletion. {@link answer} sends the ending. @throws TransitionError if the state does not allow it */
   decide(ending: Ending): void {
     const { endings: allowed, becomeUnknown } = transitions[this.#state];
     const becomesUnknown = "error" in ending && becomeUnknown?.includes(ending.kind) === true;

@@ -14,7 +14,6 @@ export interface DeletionRecord {
 export interface StoreCounts {
   readonly plants: number;
   readonly records: number;
-  /** Number of records with an idempotency key. */
   readonly keys: number;
 }
 

@@ -7,11 +7,7 @@ export const deletionsKeptMsDefault: number = 90 * dayMs;
 // import must find the records of plants that are deleted during the import.
 const deletionsKeptMsMin = 3_600_000;
 
-/**
- * Checks the time for which deletion records are kept, in milliseconds.
- *
- * @throws RangeError when the time is less than {@link deletionsKeptMsMin}
- */
+/** @throws RangeError when the time is less than an hour */
 export function checkDeletionsKept(keptMs: number = deletionsKeptMsDefault): void {
   if (keptMs >= deletionsKeptMsMin) return;
   throw new RangeError(`deletionsKeptMs must be at least ${deletionsKeptMsMin} (an hour), got ${keptMs}`);

@@ -11,11 +11,7 @@ export interface DistributedTables {
 
 /** The servers over which a store's tables may be distributed. All sessions of a store share this object. */
 export interface StoreWorkers extends Workers {
-  /**
-   * Finds a store's distributed tables. Returns `undefined` if the tables are on a single server.
-   *
-   * @throws StoreOpenError if the tables are distributed in an unsupported way
-   */
+  /** Finds a store's distributed tables, if any. @throws StoreOpenError for an unsupported distribution */
   find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined>;
 }
 

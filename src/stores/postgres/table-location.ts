@@ -20,7 +20,6 @@ export class TableLocation {
   #placement: Placement | undefined;
   #layout: unknown;
 
-  /** The placement that the last {@link refresh} has found. */
   get placement(): Placement {
     if (this.#placement === undefined) throw new Error("the location of the tables is not known yet");
     return this.#placement;
@@ -32,7 +31,6 @@ export class TableLocation {
     return (this.#schema ??= schema);
   }
 
-  /** Returns the placement. Calls {@link refresh} for an unknown placement. */
   async placementOn(session: Session): Promise<Placement> {
     if (this.#placement === undefined) await this.refresh(session);
     return this.placement;
@@ -51,11 +49,7 @@ export class TableLocation {
     this.#layout = layout;
   }
 
-  /**
-   * Refreshes the placement, and checks that plants can be deleted. The check does not write.
-   *
-   * @throws StoreOpenError for a wrong schema, setting or privilege. Rethrows other errors, which may be temporary
-   */
+  /** Refreshes the placement, and checks without a write that plants can be deleted. @throws StoreOpenError */
   async check(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
     await checkDatabase(session, schema);

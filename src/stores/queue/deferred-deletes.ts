@@ -85,7 +85,7 @@ export class DeferredDeletes {
     this.#attempting = undefined;
   }
 
-  /** Returns whether there is time to attempt a deletion. Ends the deletion if there is no time. */
+  // Ends a deletion without time for an attempt.
   #hasTime(one: Deletion): boolean {
     if (one.endIfCancelled()) return false;
     const { waitEndMs = 0, deadlineMs = 0 } = this.#limits.get(one) ?? {};

@@ -1,11 +1,7 @@
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { PlantDatabase, PlantImport } from "../contract/plant-database.ts";
 
-/**
- * Wraps a database so that every error becomes a {@link StoreOpenError} that names the file or server.
- *
- * @param describe - returns a clause that describes a driver error
- */
+/** Wraps a database. Every error becomes a {@link StoreOpenError} with the file or server, described by `describe`. */
 export function wrapErrors(name: string, describe: (fault: unknown) => string, database: PlantDatabase): PlantDatabase {
   const fail = (fault: unknown): never => {
     throw fault instanceof StoreOpenError

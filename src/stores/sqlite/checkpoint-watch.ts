@@ -67,7 +67,6 @@ export class CheckpointWatch {
     return nowMs - this.#progress.atMs >= stalledMs;
   }
 
-  /** Reports a stall, a new reason for the stall, or the end of the stall. */
   #report(problem: string | undefined): void {
     const known = this.#stall;
     if (problem === known?.problem) return;

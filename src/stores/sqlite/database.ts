@@ -90,11 +90,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
   }
 }
 
-/**
- * Checks that a server could open a plant store's file, and that no page of the file or its log is damaged. Only reads.
- *
- * @throws StoreOpenError that names the file and describes the problem
- */
+/** @throws StoreOpenError if a server could not open the file, or a page of it or its log is damaged. Only reads */
 export function checkDatabaseFile(file: string): void {
   readDatabaseFile(file, (db, path) => {
     assertSingleName(path);
@@ -103,11 +99,7 @@ export function checkDatabaseFile(file: string): void {
   });
 }
 
-/**
- * Opens a file for reading, and returns the result of `read`. Does not write to the file or its directory.
- *
- * @throws StoreOpenError that names the file and describes the problem
- */
+/** Returns the result of reading a file, without writing to it or its folder. @throws StoreOpenError naming the file */
 export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, path: string) => Result): Result {
   return withUsablePath(file, (path) => {
     assertFileExists(path);
@@ -132,11 +124,7 @@ export function readOnlyUrl(path: string): URL {
   return url;
 }
 
-/**
- * Checks that the SQLite release does not lose commits. Node.js may use the system's SQLite.
- *
- * @throws StoreOpenError for SQLite before 3.51.3, except 3.50.7, 3.44.6 and later patches of both
- */
+/** @throws StoreOpenError if SQLite, perhaps the system's, loses commits: before 3.51.3, except 3.50.7 and 3.44.6 */
 export function assertFixedWal(db: DatabaseSync): void {
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
   if (hasFixedWal(version)) return;
@@ -153,11 +141,7 @@ function hasFixedWal(version: string): boolean {
   return minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6);
 }
 
-/**
- * Makes every commit durable. Reads the settings again, because SQLite does not report a mode that it cannot change.
- *
- * @throws StoreOpenError when a setting could not be changed
- */
+/** Makes commits durable. @throws StoreOpenError if a setting did not change, which SQLite itself does not report */
 export function makeDurable(db: DatabaseSync): void {
   // On macOS, fsync without fullfsync leaves data in the drive's cache. Other systems ignore fullfsync.
   db.exec(

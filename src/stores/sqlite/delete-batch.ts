@@ -12,7 +12,6 @@ export interface DeleteBatch {
   readonly ids: readonly bigint[];
   readonly subjects: readonly string[];
   readonly requestIds: readonly string[];
-  /** The idempotency keys. Undefined if no call has a key. */
   readonly keys?: readonly (string | undefined)[];
 }
 
@@ -44,7 +43,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   const runTransaction = prepareTransaction(db, lockTimeoutMs);
   return (batch) => {
     const endings: FileEnding[] = [];
-    /** Deletes the plants from index `from` up to `to`, and appends the endings. Returns the failure, if any. */
+    /** Returns the failure, if any. */
     const deleteRange = (from: number, to: number): BatchFailure | undefined => {
       const result = runTransaction(batch, from, to);
       if (result.kind === "committed") {
@@ -63,7 +62,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
 /** The error if a trigger has silently skipped a record or an idempotency key, for example with RAISE(IGNORE). */
 class RecordRefused extends Error {}
 
-/** A transaction's result. A refused transaction has changed nothing, and its range must be split at `splitAt`. */
+/** A refused transaction has changed nothing, and its range must be split at `splitAt`. */
 type TransactionResult =
   | BatchFailure
   | { readonly kind: "committed"; readonly endings: readonly FileEnding[] }

@@ -81,7 +81,6 @@ export class FileIdentity {
     return this.#integrity.check(index, log.size) ? logCut : undefined;
   }
 
-  /** Returns the log's index. Returns `undefined` if the index cannot be read. */
   readIndex(): WalIndex | undefined {
     return this.#integrity.readIndex();
   }
@@ -114,7 +113,6 @@ export function onlyWhileSameFile(
   };
 }
 
-/** A path, and the file at this path when the store was opened. */
 class NamedFile {
   readonly #path: string;
   readonly #opened: Stats;
@@ -141,7 +139,6 @@ class NamedFile {
 /** Copies the log into the file. Returns whether the file now durably contains every commit. */
 function checkpointLog(db: DatabaseSync, lockTimeoutMs: number): boolean {
   try {
-    // Waits for other readers and writers up to the timeout.
     db.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
     // `busy` is 0 if the whole log was copied and synced (sqlite.org/c3ref/wal_checkpoint_v2.html).
     return db.prepare("PRAGMA wal_checkpoint(FULL)").get()?.["busy"] === 0n;

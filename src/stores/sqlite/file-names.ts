@@ -34,11 +34,7 @@ export function secondNameOf(path: string): string | undefined {
   );
 }
 
-/**
- * Checks that an existing file has only one name, see {@link secondNameOf}.
- *
- * @throws StoreOpenError with the problem, without the path
- */
+/** @throws StoreOpenError with the problem of {@link secondNameOf}, without the path */
 export function assertSingleName(path: string): void {
   const problem = secondNameOf(path);
   if (problem !== undefined) throw new StoreOpenError(problem);
@@ -48,7 +44,6 @@ export function assertSingleName(path: string): void {
 export class FileNames {
   readonly #path: string;
   readonly #onUpkeep: OnUpkeep;
-  /** When a second name was found, on the `performance.now()` clock. Undefined without a second name. */
   #foundMs: number | undefined;
 
   constructor(path: string, onUpkeep: OnUpkeep) {

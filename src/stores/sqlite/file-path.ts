@@ -6,21 +6,13 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 /** The mode of a new file. Only the owner has access, because the file contains subjects and idempotency keys. */
 const ownerOnly = 0o600;
 
-/**
- * Checks that an absolute path can be a store's file. The file need not exist. SQLite's error would not give a reason.
- *
- * @throws StoreOpenError with the problem, without the path
- */
+/** @throws StoreOpenError with the reason why a path, without or with a file, cannot be a store's. SQLite gives none */
 export function assertUsablePath(path: string): void {
   const problem = pathProblemOf(path);
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
-/**
- * Checks that a file exists at an absolute path, so that a mistyped path does not become an empty store.
- *
- * @throws StoreOpenError with the command that creates the store
- */
+/** @throws StoreOpenError without a file at the path, so that a mistyped path does not become an empty store */
 export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
   throw new StoreOpenError(`file not found in ${dirname(path)}: ${createAdvice}`);

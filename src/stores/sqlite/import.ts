@@ -33,7 +33,6 @@ export function startImport(db: DatabaseSync, options: ImportOptions): PlantImpo
       };
       for (let at = 0; at < sorted.length; at += transactionMax) {
         runInTransaction(db, () => addPart(sorted.subarray(at, at + transactionMax)), lockTimeoutMs);
-        // Waits without the lock, so that a server can take the lock.
         await sleep(lockGapMs);
       }
       return { added, deleted, present: sorted.length - added - deleted };

@@ -67,21 +67,12 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
   for (let id = plants.first; id <= plants.last; id++) insert.run(id);
 }
 
-/**
- * Checks that a release can use a plant store's schema.
- *
- * @param supported - the release's schema version. Default this release's version
- * @throws StoreOpenError when the release cannot use the schema, or the file belongs to another program
- */
+/** @throws StoreOpenError when a release cannot use the schema, or the file belongs to another program */
 export function assertUsable(db: DatabaseSync, supported: number = ownSchema.version): void {
   assertUsableSchema(versionOf(db), supported);
 }
 
-/**
- * Returns a plant store's schema version.
- *
- * @throws StoreOpenError when the file belongs to another program, or is older than release 0.1.0
- */
+/** @throws StoreOpenError when the file belongs to another program, or is older than release 0.1.0 */
 export function versionOf(db: DatabaseSync): SchemaVersion {
   if (db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined) return noSchema;
   if (db.prepare("PRAGMA application_id").get()?.["application_id"] !== applicationId) {

@@ -8,11 +8,7 @@ import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 
-/**
- * Opens a store's file for an operator's commands. A server may use the store at the same time.
- *
- * @throws StoreOpenError when the file does not exist, or is not a plant store
- */
+/** Opens a store's file for an operator's commands, also while a server uses it. @throws StoreOpenError */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openDatabase({ file });
   return wrapErrors(file, (fault) => fileProblemOf(fault).text, {
@@ -25,11 +21,7 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   });
 }
 
-/**
- * Creates or migrates a store's file, and returns the versions before and after. Keeps a newer schema.
- *
- * @throws StoreOpenError that names the file and the problem
- */
+/** Creates or migrates a store's file, and returns the versions before and after. @throws StoreOpenError */
 export function migrateSqlite(file: string): Versions {
   let migratedFrom: number | undefined;
   using db = openDatabase({ file, migrates: true }, (from) => (migratedFrom = from));

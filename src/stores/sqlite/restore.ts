@@ -57,7 +57,7 @@ function replace(path: string, copy: string): void {
   syncFolderOf(path);
 }
 
-/** Returns a connection that locks a file exclusively. Returns `undefined` if the file is too damaged. */
+// Returns `undefined` if the file is too damaged to lock.
 function lockExclusively(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {

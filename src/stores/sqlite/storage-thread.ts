@@ -30,7 +30,6 @@ export type StorageReply =
 
 /** Sends a store's requests to the storage thread. The thread replies in the order of the requests. */
 export class StorageThread {
-  /** A thread that was started before the store's file was known. */
   static #prestarted: StorageThread | undefined;
 
   readonly #worker: Worker;
@@ -38,7 +37,6 @@ export class StorageThread {
   readonly #exited = Promise.withResolvers<string>();
   /** Resolves once the thread has exited, and so no longer has the file open. */
   readonly #hasExited = Promise.withResolvers<void>();
-  /** Promises for the replies, in the order of the requests. */
   readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
   readonly #checking = Promise.withResolvers<void>();
   #opened: Promise<void> = Promise.resolve();
@@ -79,11 +77,7 @@ export class StorageThread {
     StorageThread.#prestarted.#worker.unref();
   }
 
-  /**
-   * Starts the thread. Resolves when the thread has opened the file or begins to check the file, see {@link opened}.
-   *
-   * @throws StoreOpenError that names the file and the problem
-   */
+  /** Resolves when the thread has opened the file or begins to check it, see {@link opened}. @throws StoreOpenError */
   static async start(options: DatabaseOptions, onUpkeep?: OnUpkeep): Promise<StorageThread> {
     const thread = StorageThread.#prestarted ?? new StorageThread();
     StorageThread.#prestarted = undefined;
@@ -104,7 +98,6 @@ export class StorageThread {
     return this.#exited.promise;
   }
 
-  /** The file's state at the last {@link checkWrite}. */
   get file(): StoreFile {
     return this.#file;
   }

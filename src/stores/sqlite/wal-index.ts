@@ -4,12 +4,10 @@ import { closeSync, openSync, readSync } from "node:fs";
 export interface WalIndex {
   /** Number of commits since the first connection built the index from the log, modulo 2^32. */
   readonly commits: number;
-  /** Number of valid frames in the log. */
   readonly frames: number;
   readonly pageBytes: number;
   /** The log's salts, as eight bytes in native order. The salts change when the log is restarted. */
   readonly salts: bigint;
-  /** Number of frames that checkpoints have copied into the file. */
   readonly backfilled: number;
 }
 

@@ -29,7 +29,6 @@ const reply = (message: StorageReply): void => port.postMessage(message);
 // seventh of the time. At full load, it drops twice as many records as deletions add; with factor 9, only 1.05 times.
 const pauseFactor = 6;
 
-// `workerData` is memory that the main thread and this thread share.
 const wakeUp = new ThreadWakeUp(workerData);
 const first: StorageRequest | undefined = wakeUp.nextRequest(port, Infinity)?.message;
 if (first?.kind !== "open") throw new Error(`the first request must be "open", got ${JSON.stringify(first?.kind)}`);
@@ -92,7 +91,7 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
     } else if (performance.now() >= nextSliceMs) nextSliceMs = dropSlice();
   }
 
-  /** Drops a slice of expired records. Returns when the next slice is due, with a pause if plants are deleted. */
+  // Returns when the next slice is due, with a pause if plants are deleted.
   function dropSlice(): number {
     const begunMs = performance.now();
     // Drops no records if the file has a problem. The next batch or check reports the problem.

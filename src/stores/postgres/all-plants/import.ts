@@ -125,7 +125,6 @@ function countLines(ids: BigInt64Array, added: Set<string>, deleted: ReadonlySet
   return { added: added.size, deleted: deletedCount, present: ids.length - added.size - deletedCount };
 }
 
-/** The ids that were added, and the ids that were skipped because of a deletion record. */
 interface InsertedLines {
   readonly added: readonly string[];
   readonly deleted: ReadonlySet<string>;
@@ -144,7 +143,6 @@ async function insertLines(target: Target, lines: BigInt64Array, restore: boolea
   return { added, deleted: new Set([...recordedBefore, ...recordedMeanwhile]) };
 }
 
-/** Inserts ids, and returns the ids that did not exist. */
 async function insertIds({ session, schema }: Target, ids: BigInt64Array): Promise<readonly string[]> {
   const [row] = await session.query(insert(schema), [toArrayLiteral(ids)]);
   return parseIdArray(row?.[0]);

@@ -1,10 +1,7 @@
 import type { Deletion } from "../../contract/deletion.ts";
 import { toStorableText } from "../../contract/storable-text.ts";
 
-/**
- * Returns the idempotency keys of deletions as a `text[]` parameter. A deletion without a key gets an empty string,
- * which is not a valid key. NULL would become the string "NULL" in a session with `array_nulls = off`.
- */
+/** Returns the idempotency keys as `text[]`, or empty strings. NULL would become "NULL" with `array_nulls = off`. */
 export function keysOf(pending: readonly Deletion[]): string {
   return toArrayLiteral(pending.map(({ call }) => quote(call.idempotencyKey ?? "")));
 }

@@ -9,7 +9,6 @@ import type { Placement, PlantFate } from "./placement.ts";
 /** Options for {@link attemptBatch}. */
 export interface AttemptMode {
   readonly placement: Placement;
-  /** The token that identifies the records of all attempts. */
   readonly token: string;
   /**
    * Whether to look up all idempotency keys before the statement, and to skip locked plants. Otherwise, the attempt
@@ -152,8 +151,7 @@ export function hasKey({ call }: Deletion): boolean {
   return call.idempotencyKey !== undefined;
 }
 
-// A plant without an outcome does not exist, even after a failover. A plant that an earlier attempt deleted is
-// `deleted`.
+// A plant without an outcome does not exist, even after a failover. A plant of an earlier attempt is `deleted`.
 async function deleteUnlocked(
   session: Session,
   batch: PreparedBatch,
@@ -169,8 +167,8 @@ async function deleteUnlocked(
 }
 
 /**
- * Determines whether an earlier attempt has deleted a batch's only plant, which the server now refuses to delete. This
- * function waits for the attempt's lock. If the plant still exists, no attempt has deleted it, and it is `protected`.
+ * Returns whether an earlier attempt has deleted a batch's only plant, which the server now refuses to delete. Waits
+ * for the attempt's lock. If the plant still exists, it is `protected`.
  */
 export async function findOutcomeOfRefused(
   session: Session,

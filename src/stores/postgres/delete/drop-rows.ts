@@ -8,8 +8,7 @@ type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: S
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
-// $1 is how long records are kept, and $2 is the time in µs at which the search starts. Without a start time, each
-// slice would read the index entries for dropped records again.
+// $1 is how long records are kept. $2 is where the search starts, in µs, to skip index entries of dropped records.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
 const toMicrosecondsSql = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;

@@ -30,8 +30,7 @@ export type Step = "retry" | "split" | "fail";
 
 /**
  * The consequences of each verdict: the next step (see {@link nextStep}), whether it uses another connection, and the
- * server's state if the batch fails. They are the same in doubt, because a later statement without effect does not show
- * what an earlier one did.
+ * server's state if the batch fails. They are the same in doubt, which a later statement does not resolve.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>

@@ -11,7 +11,7 @@ import { probeWrite } from "./probe-write.ts";
 
 interface Statements {
   readonly deleteAll: NamedStatement;
-  /** The statement for a single plant. Without joins, the statement takes the server a quarter less time. */
+  /** For a single plant. Without joins, it takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
   // Does not wait for locks. A plant that another transaction deletes meanwhile counts as locked, and is missing later.
   readonly deleteUnlocked: string;

@@ -45,7 +45,7 @@ async function checkEffects(session: Session, { name }: StoreSchema, access: "re
   }
 }
 
-// Returns the missing privileges for deletions, retries and retention. The functions exist only with day partitions.
+// The missing privileges. The functions exist only with day partitions.
 const lackingSql = `
   SELECT pg_catalog.string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),

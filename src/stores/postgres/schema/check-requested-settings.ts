@@ -3,11 +3,7 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-/**
- * Checks that the settings in the database URL's `options` are in effect, unless the session overrides them.
- *
- * @throws StoreOpenError that names the first setting that is not in effect
- */
+/** Checks that the settings in the URL's `options`, unless overridden, are in effect. @throws StoreOpenError */
 export async function checkRequestedSettings(session: Session): Promise<void> {
   const requested = session.requestedSettings;
   if (requested.size === 0) return;

@@ -21,10 +21,7 @@ const lockSchemaOrSkip = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED"
 // The lock timeout is short, because deletions queue behind the lock on the partitioned table.
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;
 
-/**
- * Returns SQL that revokes all privileges on tables from everyone except the owner, including default privileges (ALTER
- * DEFAULT PRIVILEGES). The SQL belongs in a block that declares `one record`.
- */
+/** Returns SQL that revokes all privileges on tables except the owner's, in a block that declares `one record`. */
 export const closeSql = (tables: string): string => `
     FOR one IN SELECT DISTINCT pg_class.oid::regclass AS name, grantee FROM pg_class CROSS JOIN aclexplode(relacl)
       WHERE pg_class.oid IN (${tables}) AND grantee <> relowner
@@ -39,9 +36,8 @@ export const closeSql = (tables: string): string => `
  *
  * `plantstore_make_days` creates the partitions for the next days, which blocks only readers of the default partition.
  * The records of a day that has begun stay in the default partition, because attaching a partition could fail a
- * concurrent deletion. Bounds are in UTC and ISO format, because the caller's time zone may have an ambiguous
- * abbreviation. The replica identity is FULL, because retries in doubt update records, which PostgreSQL otherwise
- * refuses in a publication of all tables.
+ * concurrent deletion. Bounds are in UTC and ISO format, because time zone abbreviations are ambiguous. The replica
+ * identity is FULL, because retries in doubt update records, which a publication of all tables otherwise forbids.
  *
  * `plantstore_drop_day` drops the oldest day whose upper bound is too old, or else a slice of the expired records in
  * the default partition. Returns the number of records, or NULL when none remain. Keeps partitions in other schemas.

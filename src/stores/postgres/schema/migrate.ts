@@ -56,7 +56,7 @@ export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Prom
   return { from: from.version, to: to.version };
 }
 
-/** Runs the next step, if any. Returns whether there may be another step. */
+// Returns whether there may be another step.
 async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
   const { session, schema, steps } = migrating;
   const { version } = await versionOf(session, schema);
@@ -79,7 +79,7 @@ async function createTables(session: Session, schema: StoreSchema): Promise<void
   await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 
-/** Runs a step once no other transaction uses the step's table. Deletions continue while the step waits. */
+// Deletions continue while the step waits for other transactions that use its table.
 async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
   for (let attempts = 0; ; attempts++) {
     try {
@@ -97,7 +97,7 @@ async function runStep(migrating: Migrating, version: number, step: Migration, o
 const primaryKeySql =
   "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
 
-/** Runs a step and changes the version in one transaction. Does nothing if another process has run the step. */
+// Does nothing if another process has run the step.
 async function attemptStep({ session, schema, steps }: Migrating, version: number, { sql }: Migration): Promise<void> {
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
     SET LOCAL idle_in_transaction_session_timeout = '5s'; ${disableTransactionTimeout}`;

@@ -4,14 +4,10 @@ import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../contract
 export interface Migration extends SchemaStep {
   /** Runs in one transaction, with the store's schema in the `search_path`. May lock {@link table} briefly. */
   readonly sql: string;
-  /** The table that `sql` locks. */
   readonly table: string;
 }
 
-/**
- * The steps from schema version 1, which `tables.ts` creates. There are no downgrades, and a published step is never
- * edited. A change is a new step at the end. Step `i` leads to version `i + 2`.
- */
+/** The steps from schema version 1. A change is a new step at the end, because a published step is never edited. */
 export const migrations: readonly Migration[] = [];
 
 /** The schema version of this release. */

@@ -15,11 +15,7 @@ const renamedSchemaSql = `
     AND pg_catalog.strpos(settings, 'search_path=' || nspname || ',') = 0
     AND pg_catalog.strpos(settings, 'search_path="' || pg_catalog.replace(nspname, '"', '""') || '",') = 0`;
 
-/**
- * Refuses a renamed schema. If another schema now has the old name, the functions could drop records in that schema.
- *
- * @throws StoreOpenError
- */
+/** @throws StoreOpenError for a renamed schema, because its functions could drop records in the old name's schema */
 export async function refuseRenamedSchema(session: Session, { name }: StoreSchema): Promise<void> {
   if ((await session.query(renamedSchemaSql, [name])).length > 0) {
     throw new StoreOpenError(`the schema ${name} was renamed: run "plantstore migrate" to update its functions`);

@@ -16,8 +16,7 @@ const recordIndexesSql = (table: string): string => `
   CREATE INDEX ${table}_by_plant ON ${table} (plant_id);
   CREATE INDEX ${table}_by_time ON ${table} (deleted_at);`;
 
-// If two processes use the same key at the same time, the index allows only one process to commit. The index does not
-// slow down deletions without a key, because the index has no entries for those deletions.
+// The index lets only one of several processes use a key, and has no entries for deletions without a key.
 const keyIndexSql = (table: string): string =>
   `CREATE UNIQUE INDEX deletions_by_key ON ${table} (idempotency_key) WHERE idempotency_key IS NOT NULL;`;
 

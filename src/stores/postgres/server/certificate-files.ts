@@ -50,11 +50,7 @@ export class CertificateFiles {
     return this.#files;
   }
 
-  /**
-   * Replaces the contents. `texts` are in the order of `paths`.
-   *
-   * @throws StoreOpenError if the new contents are unusable, or replace a valid certificate by an expired or future one
-   */
+  /** @throws StoreOpenError if `texts`, in the order of `paths`, are unusable, or would replace a valid certificate */
   renew(texts: readonly string[]): void {
     // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
     if (texts.every((text, i) => text === this.#texts[i])) return;
@@ -110,7 +106,6 @@ function readPem(path: string): string {
   }
 }
 
-/** Returns the certificates in a PEM text. Returns `undefined` for a text without certificates or an invalid text. */
 function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   const blocks = pem.split(/(?=-----BEGIN )/).slice(pem.startsWith("-----BEGIN ") ? 0 : 1);
   // A file may end anywhere while another program writes the file. A client's file may also contain the key.

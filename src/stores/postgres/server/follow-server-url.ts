@@ -21,11 +21,7 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
   };
 }
 
-/**
- * Checks that a new URL differs only in user and password. An incompletely written URL may name another database.
- *
- * @throws StoreOpenError if the URLs differ in any other part
- */
+/** @throws StoreOpenError if a new URL, perhaps written incompletely, differs in more than user and password */
 export function assertSameDatabase(url: string, renewed: string): void {
   if (targetOf(renewed) !== targetOf(url))
     throw new StoreOpenError("the new URL must differ only in user and password");

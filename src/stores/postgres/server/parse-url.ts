@@ -51,11 +51,7 @@ function decode(text: string): string {
   }
 }
 
-/**
- * Returns the value of a parameter with a fixed set of values. Returns `undefined` for a missing parameter.
- *
- * @throws StoreOpenError with the accepted values in the message
- */
+/** Returns a parameter's value from a fixed set, if any. @throws StoreOpenError with the accepted values */
 export function readWord<Word extends string>(
   parameters: Parameters,
   name: string,

@@ -15,11 +15,7 @@ export function parseSettings(options: string): ReadonlyMap<string, string> {
   return settings;
 }
 
-/**
- * Like {@link parseSettings}, but accepts only settings, switches such as `-e`, and the name of a Neon endpoint.
- *
- * @throws StoreOpenError for any other word
- */
+/** Like {@link parseSettings}. @throws StoreOpenError unless all words are settings, switches or Neon endpoint names */
 export function readSettings(options: string): ReadonlyMap<string, string> {
   const settings = splitWords(options.replaceAll(/(?<=^|\s)-c\s+/g, "-c"));
   const other = settings.find((word) => !/^(?:(?:-c|--)[^\s=-][^\s=]*=|-[abd-z]|endpoint=)/i.test(word));

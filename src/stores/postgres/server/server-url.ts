@@ -105,13 +105,13 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   };
 }
 
-/** Returns the database's name. The default is from the environment or the user's name, as in libpq. */
+// The default is from the environment or the user's name, as in libpq.
 function databaseOf(parameters: Parameters): string {
   const { PGDATABASE, PGUSER } = process.env;
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || defaults.user || "";
 }
 
-/** Returns each host with its port. A single port applies to all hosts. */
+// A single port applies to all hosts.
 function hostsOf(parameters: Parameters): readonly Pick<Way, "host" | "port">[] {
   const names = (parameters.get("host") ?? "").split(",");
   const ports = (parameters.get("port") ?? "").split(",");

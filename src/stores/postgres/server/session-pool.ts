@@ -7,7 +7,6 @@ export class SessionPool {
   readonly #max: number;
   /** All open sessions. The pool has as many sessions as were ever in use at the same time. */
   readonly #sessions: Session[] = [];
-  /** Idle sessions. The last used session is reused first. */
   readonly #idle: Session[] = [];
   readonly #waiting: ((session: Session) => void)[] = [];
 

@@ -81,7 +81,6 @@ export class Session {
     };
   }
 
-  /** Whether enough time remains for an attempt and its cancellation. */
   get hasTime(): boolean {
     return this.remainingMs >= attemptMsMin;
   }
@@ -172,7 +171,7 @@ export class Session {
     }
   }
 
-  /** Runs a statement that changes rows, and returns the number of changed rows. */
+  /** Returns the number of changed rows. */
   async change(text: string, values: readonly unknown[]): Promise<number> {
     return (await this.#query({ text }, values)).rowCount ?? 0;
   }
@@ -191,7 +190,6 @@ export class Session {
     return await this.#waitFor(client, running);
   }
 
-  /** Runs a `COPY … FROM STDIN` with these bytes, and returns the number of stored rows. */
   async copy(text: string, bytes: Buffer): Promise<number> {
     const client = await this.#connected();
     return await this.#waitFor(client, client.query(new CopyIn(text, bytes)).done);
@@ -211,7 +209,6 @@ export class Session {
     try {
       await this.run(this.#beginSql(characteristics));
     } catch (fault) {
-      // Disconnects, because the transaction may be open.
       this.#disconnect();
       throw fault;
     }
@@ -280,7 +277,6 @@ export class Session {
     } catch (fault) {
       // Rethrows the error if the server responded, or if `close` has cancelled the statement.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
-      // Without a response, the statement may still be running.
       const isAccepted = await (cancellation.isAccepted ?? cancelStatement(client));
       if (cancellation.isAccepted === undefined) this.#workers?.addPossibleWait(client.processID);
       throw cancellation.isAccepted === undefined

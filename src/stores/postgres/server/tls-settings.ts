@@ -13,7 +13,6 @@ export type SslMode = (typeof sslModes)[number];
 /** The TLS settings in a database URL. */
 export interface TlsSettings {
   readonly mode: SslMode;
-  /** The paths of the PEM files, by parameter name. */
   readonly paths: ReadonlyMap<CertificateParameter, string>;
 }
 
