@@ -139,7 +139,7 @@ async function watchPostgres(location: PostgresLocation, log: Log): Promise<Watc
   };
 }
 
-// Watches the file with the database URL, if any. If not only user and password change, logs it and keeps the URL.
+// Watches the file with the database URL, if any. A change of more than user and password is logged and ignored.
 async function watchDatabaseUrl(
   location: PostgresLocation,
   log: Log,

@@ -13,7 +13,7 @@ export interface Setting<T> {
   readonly help: string;
   /** The default value, if neither the variable nor the flag is set. */
   readonly fallback?: string;
-  /** Set if messages must not contain the value. A function returns the part that may be shown, "hidden" is none. */
+  /** Set if messages must not contain the value. A function returns the part to show. "hidden" shows none. */
   readonly secret?: ((text: string) => string) | "hidden";
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;

@@ -6,8 +6,7 @@ import type { Output } from "./output.ts";
 
 /**
  * The connection's receive window (RFC 9113 §5.2, §6.9). Invariant: bytes taken from the window are held by a stream,
- * pending to be credited, or credited. A closing stream returns its unused bytes, because the window would shrink
- * permanently.
+ * pending to be credited, or credited. A closing stream returns its bytes, without which the window would shrink.
  */
 export class ReceiveFlow {
   readonly #output: Output;

@@ -17,7 +17,7 @@ import { beginSql, isRefusedBySetting, readCommitted } from "./pinned-settings.t
 import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-// Minimum time for an attempt, in milliseconds. Longer than the lock timeout, so that the outcome is not unknown.
+// Minimum time for an attempt, in milliseconds. A shorter attempt could be cancelled with an unknown outcome.
 const attemptMsMin = 500;
 
 /** Minimum time for an attempt and its cancellation, in milliseconds. */
@@ -47,7 +47,7 @@ export type Row = readonly (string | null)[];
 
 /** A connection to the server, opened on demand. Runs one statement at a time, each in one round trip. */
 export class Session {
-  /** The deadline for all work, on the `performance.now()` clock. Longer statements are cancelled before it. */
+  /** The deadline for all work, on the `performance.now()` clock. Statements that would exceed it are cancelled. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #workers: Workers | undefined;
