@@ -2,8 +2,8 @@ import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/conne
 import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
 
 /**
- * Creates a Connect interceptor that hides internal errors from callers. It passes on a `ConnectError`, unless the code
- * is `Internal`, `Unknown` or `DataLoss`. It logs other errors, and replaces them with `Internal` and a fixed message.
+ * Creates a Connect interceptor that hides internal errors from callers. A `ConnectError` is passed on, unless the code
+ * is `Internal`, `Unknown` or `DataLoss`. Other errors are logged, and replaced with `Internal` and a fixed message.
  *
  * The interceptor must be the first interceptor, so that it handles errors from all other interceptors and from the
  * handler. Errors in the gateway's `admit` and in decoding a request bypass the interceptor, because the messages of

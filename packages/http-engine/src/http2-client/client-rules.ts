@@ -53,7 +53,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 
   // §5.1: a server may send frames before our RST_STREAM arrives. They are not counted as a flood, because a window may
-  // contain many small messages, and more calls may be cancelled at once than resets are remembered.
+  // contain many small messages, and more calls may be cancelled together than resets are remembered.
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
     this.onLateStreamFrame(streamId);
   }

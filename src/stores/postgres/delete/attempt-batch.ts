@@ -105,8 +105,8 @@ export async function attemptBatch(
  * | kept by a trigger | `protected` | `protected` |
  * | remains | attempted again | attempted again |
  *
- * A deletion is postponed if another deletion in the batch has the same key. It is `absent` if its plant does not
- * exist. Otherwise it is deferred, because the key stays unused if the other deletion finds no plant.
+ * A deletion is postponed if another deletion in the batch has the same key. A postponed deletion is `absent` if its
+ * plant does not exist, and otherwise deferred, because the key stays unused if the other deletion finds no plant.
  */
 function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remaining }: Succeeded): void {
   const endedByKey = new Set(batch.keyed.filter(({ isOpen }) => !isOpen));

@@ -4,8 +4,8 @@ import { sqlStateOf } from "../server/sql-state.ts";
 import { verdictOn } from "./fault-table.ts";
 
 /**
- * Returns the problem for a server or connection error. It is always temporary, because servers are restarted, replaced
- * and migrated while clients run. It may be brief unless an operator must act, such as for a missing privilege.
+ * Returns the problem for a server or connection error. The problem is always temporary, because servers are restarted,
+ * replaced and migrated while clients run. A problem for an operator, such as a missing privilege, is not brief.
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";
