@@ -94,8 +94,7 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 // The path must match the rule with the given values as parsed by google/api/http.proto. Some servers decode slashes,
-// colons or both before splitting a path. As parsed by these, it must match the same rule with the same values, or
-// none.
+// colons or both before splitting a path. For these servers, it must match the same rule with the same values, or none.
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");
