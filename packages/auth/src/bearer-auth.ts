@@ -144,7 +144,7 @@ function createCredentialReader(): (
   };
 }
 
-/** Maximum characters in a cached token, which bounds memory. Signed tokens with many group claims reach 4 KiB. */
+/** Maximum characters in a cached token, to bound memory of idle connections. Tokens with many claims reach 4 KiB. */
 const cachedCharsMax = 4 * 1024;
 
 /** Returns a function that creates the errors for a URL or path. Challenges name the path's metadata document. */

@@ -16,7 +16,7 @@ const rateLimitOptionNames: OptionNames<RateLimitOptions> = { name: required, ca
 
 /** A rate limit with a separate token bucket for each key. */
 export interface RateLimit {
-  /** Takes a call from a bucket. @throws ConnectError `ResourceExhausted` with `Retry-After` if the bucket is empty */
+  /** Takes a call. @throws ConnectError `ResourceExhausted` with `Retry-After` and `RateLimit` if a bucket is empty */
   take(key: string): void;
 }
 

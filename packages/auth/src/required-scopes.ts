@@ -3,7 +3,7 @@ import type { DescMethod, DescService, UnknownField } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { withCode } from "@plantstore/http";
 
-/** The field number of the extension `plantstore.auth.v1.required_scopes`. Descriptors may lack the imported file. */
+/** The field number of the extension `plantstore.auth.v1.required_scopes`, whose file a descriptor set may lack. */
 const extensionNumber = 57386;
 
 /** The field number of `RequiredScopes.scopes`. */

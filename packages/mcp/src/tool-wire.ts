@@ -191,8 +191,8 @@ function tooLong(limit: string): ConnectError {
 }
 
 /**
- * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). Without a
- * challenge (RFC 9110 §15.5.2), another server may have refused this server's credential.
+ * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). A 401
+ * requires a challenge (RFC 9110 §15.5.2). Without one, another server may have refused this server's credential.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;

@@ -98,7 +98,7 @@ function isNameShown(name: string): boolean {
   return name.length <= nameLengthMax && cleanText(name, nameLengthMax) === name;
 }
 
-/** Adapts a schema to one direction. Output schemas allow unknown enum values, infinities and missing fields. */
+/** Adapts a schema to one direction. Outputs may have unknown enum values and infinities, and lack required fields. */
 function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
   // The range replaces the format `int32`, which is omitted.
   const refined: Record<string, JsonValue> =

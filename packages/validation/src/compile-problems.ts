@@ -2,7 +2,7 @@ import { create, createFileRegistry, setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import type { Protovalidate } from "./protovalidate.ts";
 
-/** Returns the compile errors of CEL expressions. protovalidate compiles an expression when it validates a message. */
+/** Returns the compile errors of CEL expressions. Validates empty messages, because only that compiles expressions. */
 export function compileProblems(
   { createValidator, message: messageRules, MessageRulesSchema }: Protovalidate,
   ownerOf: ReadonlyMap<string, string>,

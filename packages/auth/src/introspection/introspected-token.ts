@@ -5,7 +5,7 @@ import type { TokenOutcome } from "../token-verifier.ts";
 
 /** The requirements on an active token. */
 export interface IntrospectionRequirements {
-  /** `aud` must contain one of these audiences. `undefined` skips the check, for endpoints of this service only. */
+  /** `aud` must contain one of these. `undefined` skips the check, for an endpoint with only this service's tokens. */
   readonly audiences: readonly string[] | undefined;
   /** The member that identifies the caller if the response has no `sub`. `undefined` rejects tokens without `sub`. */
   readonly subjectClaim: string | undefined;
@@ -16,7 +16,7 @@ export interface IntrospectionRequirements {
 /** Milliseconds for which an active token is cached, even if revoked. 30 s avoid nearly all requests. */
 export const activeTtlMs = 30_000;
 
-/** Milliseconds for which an inactive token is cached. Short, because another replica may have just issued it. */
+/** Milliseconds for which an inactive token is cached. Short: another replica of the provider may have issued it. */
 export const inactiveTtlMs = 10_000;
 
 /**

@@ -25,7 +25,7 @@ interface Failure {
 /** Maximum concurrent requests to the endpoint. A provider that hangs delays at most this many tokens. */
 export const inFlightMax = 64;
 
-/** Number of tokens in a row that must fail until an endpoint is considered down. A token may itself be the cause. */
+/** Different tokens in a row for which an endpoint must fail to count as down. A client can choose one that fails. */
 export const failuresMax = 5;
 
 /** Milliseconds until requests are sent again after the endpoint went down or failed for a token. */

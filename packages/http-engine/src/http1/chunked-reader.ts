@@ -127,7 +127,7 @@ const cr = 0x0d;
 const semicolon = 0x3b;
 const space = 0x20;
 const tab = 0x09;
-// Maximum number of digits in a chunk size. JavaScript numbers are exact up to 13 hexadecimal digits.
+// Maximum digits in a chunk size, with leading zeros. JavaScript numbers are exact up to 13 hexadecimal digits.
 const digitsMax = 13;
 
 /** Maximum number of bytes in all chunk extensions of a body. Chunk extensions are ignored (RFC 9112 §7.1.1). */

@@ -12,6 +12,7 @@ export class ReceiveFlow {
   readonly #output: Output;
   readonly #connectionWindowBytes: number;
   readonly streamWindowBytes: number;
+  /** Number of received DATA frames. */
   frames = 0;
   #window: number;
   #uncreditedBytes = 0;

@@ -92,7 +92,7 @@ export class SendFlow {
     return !this.#cannotBeSent(stream);
   }
 
-  /** Called when the peer has closed its side, after which windows do not grow. @returns the streams that cannot end */
+  /** Called when the peer has closed its side, so windows do not grow. @returns streams whose bytes cannot be sent */
   finish(): readonly SendingStream[] {
     this.#final = true;
     return [...this.#waiting.keys()].filter((stream) => this.#cannotBeSent(stream));

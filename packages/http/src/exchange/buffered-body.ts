@@ -59,7 +59,7 @@ export class BufferedBody {
   }
 }
 
-/** The memory for copies. "shared" blocks are cheaper, but only safe if the program never gets the bytes. */
+/** The memory for copies: an "own" buffer, or a cheaper "shared" block that is unsafe to pass to the program. */
 export type BodyMemory = "own" | "shared";
 
 /**

@@ -8,6 +8,7 @@ import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 export class CollectedBytes {
   /** The length in bytes that the client has announced, or 0 if no length is known. The length may be set later. */
   announcedBytes: number;
+  /** Maximum number of bytes that the caller adds, which is not checked here. */
   readonly #limitBytes: number;
   #buffer: Uint8Array = noBytes;
   byteLength = 0;

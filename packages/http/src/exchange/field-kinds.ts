@@ -65,7 +65,10 @@ export const setByHttp1: ReadonlySet<string> = fieldNames({
   except: ["proxy-connection"],
 });
 
-/** The fields that a hook must not add to a response: a second one would invalidate the first (RFC 9110 §5.3). */
+/**
+ * The fields that a hook must not add to a response. A second one would invalidate the first (RFC 9110 §5.3), and an
+ * HTTP/2 client may reset a stream with a connection-specific field.
+ */
 export const notAdded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content", "date"],
 });

@@ -1,6 +1,6 @@
 import { withCode } from "../errors/index.ts";
 
-/** Header or trailer fields in the order sent: name, value, name, value, … Node has the same format. */
+/** Header or trailer fields in the order sent: name, value, name, value, … Node's format, so that nothing is copied. */
 export type HeaderFields = readonly string[];
 
 /**

@@ -101,6 +101,6 @@ export function longMethodProblem(request: string): HttpProblem | undefined {
   return new HttpProblem("ERR_METHOD_UNKNOWN", `the method is longer than ${methodCharactersMax} characters`);
 }
 
-/** Maximum characters in a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may use others. */
+/** Maximum characters in a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may use longer. */
 const methodCharactersMax = 32;
 const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

@@ -42,7 +42,7 @@ export interface BodyReceiver {
    * call. If the receiver returns `true`, it reads the rest itself, and `received` is not called.
    */
   receivedStart?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean;
-  /** Called instead of `received` when the rest is dropped. `problem` is absent if the response is complete. */
+  /** Called instead of `received`. `problem` is why the client is gone, or absent after a complete response. */
   dropped?(problem: HttpProblem | undefined): void;
 }
 
@@ -172,7 +172,7 @@ export class RequestBody {
     whole?.receiver.received(whole.body?.bytes ?? noBytes);
   }
 
-  /** Drops unread data, and data that arrives later. `problem` is absent if the response is complete. */
+  /** Drops unread and later data. `problem` is why the client is gone, or absent after a complete response. */
   close(problem?: HttpProblem): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -3,7 +3,7 @@ import type { Limits } from "./limits.ts";
 
 /**
  * Checks a request's header size, target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). The target `*` is valid only
- * with OPTIONS.
+ * with OPTIONS. Every HTTP implementation must check each request.
  *
  * @param authority - Host or :authority; `null` if absent
  * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes})

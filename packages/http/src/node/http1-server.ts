@@ -115,7 +115,8 @@ function lineAt(packet: Buffer | undefined, at: number): string {
   return text.slice(text.lastIndexOf("\n", at) + 1);
 }
 
-/** Returns the Origin field, for CORS, in a packet that node's parser refused. Browsers do not pipeline requests. */
+// The Origin field, for CORS, in a packet that node's parser refused. With pipelining, which no browser does, the field
+// may belong to an earlier request.
 function originIn(packet: Buffer | undefined): HeaderFields {
   const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];
   return origin === undefined ? [] : ["origin", origin];

@@ -94,7 +94,7 @@ export function requireName(table: object, name: unknown, option: string): void 
   throw withCode(new TypeError(`${option} must be one of ${known}, got ${JSON.stringify(name)}`), "ERR_OPTIONS");
 }
 
-/** Refuses an argument that is not an object. `of` is what it contains. @throws TypeError with the code ERR_OPTIONS */
+/** Refuses an argument that is not an object. `of` names its content: "options". @throws TypeError with ERR_OPTIONS */
 export function requireObject(value: unknown, owner: string, of: string): void {
   if (isObject(value)) return;
   throw withCode(new TypeError(`${owner} requires an object of ${of}, got ${typeOf(value)}`), "ERR_OPTIONS");

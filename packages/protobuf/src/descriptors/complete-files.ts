@@ -20,8 +20,8 @@ interface CompleteFiles {
 }
 
 /**
- * Turns files into a definition that registries accept, even if some imported files are missing. Yields after each
- * message and service.
+ * Turns files with different names into a definition that registries accept, even if some imported files are missing.
+ * Yields after each message and service.
  *
  * Well-known files are added. Fields with a missing type are removed. A service is omitted if its messages contain a
  * removed field, because the messages would be read incompletely. Options from a missing file are ignored. Missing JSON

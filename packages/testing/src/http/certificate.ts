@@ -52,7 +52,7 @@ export function createCertificate(
   return { cert, key: toPem(keys.privateKey) };
 }
 
-/** Creates a certificate for localhost and 127.0.0.1, and its issuer. Some clients reject a server's authority. */
+/** Creates a certificate for localhost and 127.0.0.1, and its issuer. Some clients reject an authority as a server. */
 export function createIssuedCertificate(name: string): Certificate & { readonly authority: string } {
   const [authority, server] = [generateKeys(), generateKeys()];
   const issuer = `authority of ${name}`;

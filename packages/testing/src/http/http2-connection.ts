@@ -76,7 +76,7 @@ export async function exchangeHttp2(address: Address, request: HttpRequest): Pro
 /**
  * Reads a stream's complete response.
  *
- * A stream that is reset after the header has a response with a reset code. Otherwise, rejects with the code.
+ * A stream that is reset after the header has a response with a reset code. Before the header, rejects with the code.
  */
 export async function readHttp2Response(stream: ClientHttp2Stream): Promise<Http2Response> {
   let httpStatus = 0;

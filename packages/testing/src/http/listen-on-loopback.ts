@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Server, Socket } from "node:net";
 import type { Address } from "./exchange.ts";
 
-/** Listens on a loopback address, by default a free port at 127.0.0.1, and returns the base URL without a slash. */
+/** Listens on a loopback address, by default a free port at 127.0.0.1, and returns the URL without a final slash. */
 export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port: 0 }): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { buildStep } from "./build-step.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
-/** Returns the programs of a virtual environment with a requirements file's packages, perhaps from an earlier run. */
+/** Returns the program folder of an environment, new or from an earlier run, with a requirements file's packages. */
 export async function openPython(requirementsFile: string): Promise<string> {
   const requirements = readFileSync(requirementsFile);
   const key = createHash("sha256").update(requirements).digest("hex").slice(0, 16);

@@ -199,7 +199,10 @@ export function writeRaw(target: ByteTarget, raw: unknown): void {
   target.at = at + raw.byteLength;
 }
 
-/** Writes a length at `start`, and returns its size. Moves the content if the length does not take `reserved` bytes. */
+/**
+ * Writes the length of the content, which begins `reserved` bytes after `start`, at `start`. Moves the content if the
+ * length needs more or fewer bytes. Returns the number of bytes that the length takes.
+ */
 export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {
   const { bytes, at } = target;
   const length = at - start - reserved;

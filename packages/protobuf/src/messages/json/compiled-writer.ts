@@ -9,8 +9,9 @@ import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
 
 /**
- * Compiles the function that converts a type's messages to JSON, three times as fast as the one from `composeForm`.
- * Omitted members are `undefined`, which `JSON.stringify` omits, so all of a type's objects have the same shape.
+ * Compiles the function that converts a type's messages to JSON, with the same result as the one from `composeForm`,
+ * three times as fast. Omitted members are `undefined`, which `JSON.stringify` omits, so all of a type's objects have
+ * the same shape.
  */
 export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const names = desc.fields.map((field) => jsonNameOf(field, forms.style));

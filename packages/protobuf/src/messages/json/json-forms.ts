@@ -179,7 +179,7 @@ function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
   return packedToJson(any.typeUrl, desc, message, forms);
 }
 
-/** Converts a message to an Any's JSON: `@type`, and its fields, or `value` if the type has its own JSON form. */
+/** Converts a message to an Any's JSON: `@type` with its fields, or with `value` if the type has its own JSON form. */
 export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
   const value = forms.writerOf(desc).toJson(message);
   const isObject = typeof value === "object" && !Array.isArray(value) && !hasCustomJsonRepresentation(desc);

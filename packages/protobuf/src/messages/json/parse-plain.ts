@@ -133,7 +133,7 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
 /** Number of decimal digits that a double always preserves. */
 const exactDigitsMax = 15;
 
-// Returns whether a number becomes an integer as a double. The integer may differ from the exact value.
+// Whether a number with a fraction or exponent becomes an integer as a double, which may differ from the exact value.
 function losesPrecision(number: string, canonical: boolean): boolean {
   const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;

@@ -27,7 +27,7 @@ export interface PlainReader {
   read(json: JsonValue, state: ReadState): unknown;
 }
 
-/** Creates the reader for a field's values. A message-typed field must be a wrapper or a Struct. */
+/** Creates a field's reader. A message must be a wrapper or a Struct. With `canonical`, integers must be canonical. */
 export function createValueReader(field: DescField, canonical: boolean): PlainReader {
   if (field.enum !== undefined) return createEnumReader(field.enum);
   if (field.message === undefined) {

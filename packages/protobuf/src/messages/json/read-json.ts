@@ -58,7 +58,7 @@ const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
 /**
  * Reads a message that may be only part of a request. Allows missing required fields, and returns the ignored names.
  *
- * @param into - the message in which the URL path has set fields, except for a type with its own JSON form
+ * @param into - the message in which the URL path has set fields; not supported for a type with its own JSON form
  * @param notes - collects the paths of fields that the text sets
  */
 export function readPartialJson<Desc extends DescMessage>(

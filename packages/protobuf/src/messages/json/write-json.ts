@@ -48,7 +48,7 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
   }
 }
 
-/** Converts a message to an Any's JSON: `@type`, and its fields, or `value` if the type has its own JSON form. */
+/** Converts a message to an Any's JSON: `@type` with its fields, or with `value` if the type has its own JSON form. */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
   return json;
