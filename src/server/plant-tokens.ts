@@ -33,7 +33,8 @@ export async function openVerifier(
 /**
  * Creates a token for the plant store. If the request has a file, adds the token's line to the file.
  *
- * Creates no token and returns all problems if the request, a scope or the file is invalid.
+ * Returns all problems, and creates no token, if the request or the file is invalid. A scope that no RPC requires is
+ * invalid too.
  */
 export function issuePlantToken(
   request: Omit<TokenRequest, "prefix" | "scopeProblem">,

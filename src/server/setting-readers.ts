@@ -119,7 +119,7 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
 /**
  * Reads comma-separated origins, or `*` for all origins. Pages from these origins may send requests.
  *
- * Browsers' serialization of origins (RFC 6454 §6.2), which an origin with a path or capitals never matches.
+ * An origin with a path or capitals is refused, because browsers never send one (RFC 6454 §6.2).
  */
 export function readCorsOrigins(text: string): ParseResult<readonly string[] | "*"> {
   if (text === "*") return parsed("*");

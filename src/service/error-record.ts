@@ -1,6 +1,6 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
-// Errors for requests that match no operation. They keep their HTTP status, on which proxies depend.
+// Errors for requests that match no operation, or fail earlier. They keep their HTTP status, on which proxies depend.
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
   "ERR_NO_ROUTE",
   "ERR_METHOD_NOT_ALLOWED",
@@ -13,7 +13,7 @@ const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayE
  * Returns the plant store's error record, `{"error": int32, "message": string}`, and the HTTP status. `error` and
  * `message` are always present, even if empty. `error` is the gRPC status code's number.
  *
- * Operation errors have status 400. A request that matches no operation keeps its usual status.
+ * The specification requires status 400 for operation errors. Requests without an operation keep their usual status.
  */
 export const errorRecord: ErrorRecordPolicy = (error, { httpStatus }) => ({
   httpStatus: errorsWithoutOperation.has(errorCodeOf(error)) ? httpStatus : 400,

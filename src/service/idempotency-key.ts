@@ -4,7 +4,7 @@ import { idempotencyKeyMalformed } from "./errors.ts";
 /** The header field for the idempotency key. Over gRPC, the field is metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
-// Maximum length of a key, in characters, as of a SHA-512 hash in hex. Each record and its index entry store the key.
+// Maximum characters in a key, as many as in a SHA-512 hash in hex. Each record and its index entry store the key.
 const charsMax = 128;
 
 /** The value is an sf-string (RFC 9651 §3.3.3): printable ASCII in double quotes, with escapes. */

@@ -14,13 +14,14 @@ export interface DeletionRecord {
 export interface StoreCounts {
   readonly plants: number;
   readonly records: number;
+  /** Number of records with an idempotency key. */
   readonly keys: number;
 }
 
 /**
  * A store that no other process can write to. All changes are rolled back unless {@link commit} succeeds.
  *
- * Methods throw `StoreOpenError` with a message for the operator. Callers insert at most 10,000 rows per call.
+ * If the store fails, methods throw `StoreOpenError` for the operator. Callers insert at most 10,000 rows per call.
  */
 export interface LockedStore extends AsyncDisposable {
   /** The file or server, for operators. */

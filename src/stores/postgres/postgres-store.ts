@@ -25,6 +25,7 @@ import { SessionPool } from "./server/session-pool.ts";
 export interface PostgresStoreOptions extends DurableStoreOptions {
   /** The database URL, `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
   readonly url: string;
+  /** Returns the current URL, see {@link followServerUrl}. By default, the URL does not change. */
   readonly currentUrl?: () => string;
 }
 

@@ -49,7 +49,11 @@ export class TableLocation {
     this.#layout = layout;
   }
 
-  /** Refreshes the placement, and checks without a write that plants can be deleted. @throws StoreOpenError */
+  /**
+   * Refreshes the placement, and checks without a write that plants can be deleted.
+   *
+   * @throws StoreOpenError for a wrong schema, setting or privilege. Other errors may be temporary
+   */
   async check(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
     await checkDatabase(session, schema);

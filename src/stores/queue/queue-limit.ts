@@ -50,6 +50,7 @@ export class QueueLimit {
   /** Maximum size of the last batches. Each batch halves the old maximum. */
   #sizeMax = 1;
   #ratePerMs = 0;
+  /** When the first in a series of long batches ended. */
   #longSinceMs = Number.POSITIVE_INFINITY;
   // Whether a second long batch was sent after the first ended. A single pause may delay several concurrent batches. A
   // short batch does not show the store's rate, because the commit takes most of the time.

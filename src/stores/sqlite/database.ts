@@ -124,7 +124,7 @@ export function readOnlyUrl(path: string): URL {
   return url;
 }
 
-/** @throws StoreOpenError if SQLite, perhaps the system's, loses commits: before 3.51.3, except 3.50.7 and 3.44.6 */
+/** @throws StoreOpenError if SQLite, perhaps the system's, loses commits: before 3.51.3, 3.50.7 or 3.44.6 */
 export function assertFixedWal(db: DatabaseSync): void {
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
   if (hasFixedWal(version)) return;

@@ -6,13 +6,13 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 /** The mode of a new file. Only the owner has access, because the file contains subjects and idempotency keys. */
 const ownerOnly = 0o600;
 
-/** @throws StoreOpenError with the reason why a path, without or with a file, cannot be a store's. SQLite gives none */
+/** @throws StoreOpenError if an absolute path, even without a file, cannot be a store's. SQLite would give no reason */
 export function assertUsablePath(path: string): void {
   const problem = pathProblemOf(path);
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
-/** @throws StoreOpenError without a file at the path, so that a mistyped path does not become an empty store */
+/** @throws StoreOpenError if an absolute path has no file, so that a mistyped path does not become an empty store */
 export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
   throw new StoreOpenError(`file not found in ${dirname(path)}: ${createAdvice}`);

@@ -37,7 +37,7 @@ export const tablesSql = `
   CREATE TABLE plantstore_schema (oldest_server INTEGER NOT NULL) STRICT;
   INSERT INTO plantstore_schema VALUES (1);`;
 
-/** The steps from schema version 1. A change is a new step at the end, because a published step is never edited. */
+/** The steps from schema version 1. Step `i` leads to version `i + 2`. Add steps at the end, never edit old ones. */
 export const migrations: readonly Migration[] = [];
 
 /** The schema version of this release. */

@@ -98,6 +98,7 @@ export class StorageThread {
     return this.#exited.promise;
   }
 
+  /** The state at the last {@link checkWrite}. */
   get file(): StoreFile {
     return this.#file;
   }

@@ -13,7 +13,7 @@ export const lockPollMs = 2;
 /** How long an import releases the lock between two batches, in milliseconds. Other connections can retry twice. */
 export const lockGapMs: number = 2 * lockPollMs;
 
-/** Begins a transaction with the write lock, so that no row changes after a read. @throws SQLite's error */
+/** Waits for the write lock and begins a transaction, in which no row changes after a read. @throws SQLite's error */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
   untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
 }

@@ -8,6 +8,7 @@ export interface WalIndex {
   readonly pageBytes: number;
   /** The log's salts, as eight bytes in native order. The salts change when the log is restarted. */
   readonly salts: bigint;
+  /** Number of frames that checkpoints have copied into the file. */
   readonly backfilled: number;
 }
 

@@ -1,7 +1,7 @@
 import type { Deletion } from "../../contract/deletion.ts";
 import { toStorableText } from "../../contract/storable-text.ts";
 
-/** Returns the idempotency keys as `text[]`, or empty strings. NULL would become "NULL" with `array_nulls = off`. */
+/** Returns idempotency keys as `text[]`, "" for none. NULL would become "NULL" with `array_nulls = off`. */
 export function keysOf(pending: readonly Deletion[]): string {
   return toArrayLiteral(pending.map(({ call }) => quote(call.idempotencyKey ?? "")));
 }

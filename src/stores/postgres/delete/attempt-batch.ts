@@ -9,6 +9,7 @@ import type { Placement, PlantFate } from "./placement.ts";
 /** Options for {@link attemptBatch}. */
 export interface AttemptMode {
   readonly placement: Placement;
+  /** Identifies the records of all attempts. */
   readonly token: string;
   /**
    * Whether to look up all idempotency keys before the statement, and to skip locked plants. Otherwise, the attempt
@@ -167,8 +168,8 @@ async function deleteUnlocked(
 }
 
 /**
- * Returns whether an earlier attempt has deleted a batch's only plant, which the server now refuses to delete. Waits
- * for the attempt's lock. If the plant still exists, it is `protected`.
+ * Finds the outcome for a batch's only plant, which the server refuses to delete: `deleted` by an earlier attempt,
+ * `protected` if it still exists, or `undefined` if it does not. Waits for an attempt's lock.
  */
 export async function findOutcomeOfRefused(
   session: Session,

@@ -10,6 +10,7 @@ export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred
 /** The operations that depend on the location of a store's tables: a single server, or several workers. */
 export interface Placement {
   readonly schema: StoreSchema;
+  /** A lane for each server with plants. */
   readonly lanes: Lanes;
   /** Whether other servers can delete while one server is unavailable. Readiness then needs only some servers. */
   readonly mayFailPartly: boolean;
@@ -43,6 +44,7 @@ export interface Placement {
     toSql: (condition: string) => string,
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
+  /** Waits until the standbys have earlier deletions of missing plants. */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and `seq` from the records with these keys. `seq` is NULL if not durable. */
   findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;
@@ -68,6 +70,7 @@ export interface Placement {
 
 /** The day partitions for deletion records. */
 export interface RecordDays {
+  /** Creates the partitions of the next days. */
   make(session: Session): Promise<void>;
   /** Drops a day if all its records are older than `keptMs` on the database's clock. */
   dropOld(session: Session, keptMs: number): Promise<Dropped>;

@@ -10,6 +10,7 @@ export interface PreparedBatch {
   readonly keyed: readonly Deletion[];
   /** Deletions that are not in the statement, because another deletion in the statement has the same key. */
   readonly postponed: ReadonlySet<Deletion>;
+  /** The statement's plant ids, as an array literal. */
   readonly ids: string;
   /** The statement's parameters: ids, subjects, request ids, and the token. If any deletion has a key, also keys. */
   readonly values: readonly string[];

@@ -34,7 +34,7 @@ export class BatchFailure extends Error {
 /** Options for {@link runBatch}. */
 export interface RunBatchOptions {
   readonly placement: Placement;
-  /** Whether the first attempt is careful, see `AttemptMode.isCareful`. Always so for deletions in doubt. */
+  /** Whether the first attempt is careful, see `AttemptMode.isCareful`. Later attempts and attempts in doubt are. */
   readonly isCareful?: boolean;
 }
 
@@ -55,7 +55,8 @@ interface Start {
  * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as protected |
  * | fails, with the step `fail` or without time for another attempt | the deletions of this part fail |
  *
- * A failed half fails the whole batch only if the server is the cause. The fault table determines the step.
+ * A failed half fails the whole batch only if the server is the cause. The fault table determines the step. Careful
+ * attempts first reject cancelled calls.
  *
  * @throws BatchFailure
  */

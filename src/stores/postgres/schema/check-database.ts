@@ -79,7 +79,7 @@ const settingsSql = `
      ORDER BY relname LIMIT 1)`;
 
 /**
- * Checks that the database is writable, makes commits durable and accepts any text.
+ * Checks that the database is writable, makes commits durable and accepts any text. Skips settings that statements pin.
  *
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */

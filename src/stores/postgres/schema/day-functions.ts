@@ -35,9 +35,10 @@ export const closeSql = (tables: string): string => `
  * because servers have privileges on rows only, and keep the current `search_path`.
  *
  * `plantstore_make_days` creates the partitions for the next days, which blocks only readers of the default partition.
- * The records of a day that has begun stay in the default partition, because attaching a partition could fail a
- * concurrent deletion. Bounds are in UTC and ISO format, because time zone abbreviations are ambiguous. The replica
- * identity is FULL, because retries in doubt update records, which a publication of all tables otherwise forbids.
+ * If a day has begun without a partition, its records stay in the default partition, because attaching a partition
+ * could fail a concurrent deletion. Bounds are in UTC and ISO format, because time zone abbreviations are ambiguous.
+ * The replica identity is FULL, because retries in doubt update records, which a publication of all tables otherwise
+ * forbids.
  *
  * `plantstore_drop_day` drops the oldest day whose upper bound is too old, or else a slice of the expired records in
  * the default partition. Returns the number of records, or NULL when none remain. Keeps partitions in other schemas.

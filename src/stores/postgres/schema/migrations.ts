@@ -7,7 +7,7 @@ export interface Migration extends SchemaStep {
   readonly table: string;
 }
 
-/** The steps from schema version 1. A change is a new step at the end, because a published step is never edited. */
+/** The steps from schema version 1. Step `i` leads to version `i + 2`. Add steps at the end, never edit old ones. */
 export const migrations: readonly Migration[] = [];
 
 /** The schema version of this release. */

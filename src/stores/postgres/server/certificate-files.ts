@@ -50,7 +50,11 @@ export class CertificateFiles {
     return this.#files;
   }
 
-  /** @throws StoreOpenError if `texts`, in the order of `paths`, are unusable, or would replace a valid certificate */
+  /**
+   * Replaces the contents with `texts`, in the order of `paths`.
+   *
+   * @throws StoreOpenError if they are unusable, or would replace a valid certificate with an expired or future one
+   */
   renew(texts: readonly string[]): void {
     // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
     if (texts.every((text, i) => text === this.#texts[i])) return;

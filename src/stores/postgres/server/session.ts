@@ -94,6 +94,7 @@ export class Session {
     return this.#settingsRefusal;
   }
 
+  /** The settings in the server's URL. */
   get settings(): ReadonlyMap<string, string> {
     return this.#server.settings;
   }
