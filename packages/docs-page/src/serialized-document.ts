@@ -16,7 +16,11 @@ const documentMaxBytes = 256 * 1024 * 1024;
 /** How many characters are encoded in one step. A step takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
 
-/** Serializes a document in short steps between which other events run. @throws Error if the document is too large */
+/**
+ * Serializes a document, which is an object or JSON text, in short steps that do not block the event loop.
+ *
+ * @throws Error if the document is larger than {@link documentMaxBytes}
+ */
 export async function serializeDocument(document: string | object): Promise<SerializedDocument> {
   if (typeof document === "object") {
     return {

@@ -41,7 +41,7 @@ function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
   return Object.entries(value).filter(([, each]) => each !== undefined);
 }
 
-/** Writes the value after "key:" or "-". A scalar is on the same line, and a collection is on the next lines. */
+/** Writes the value after "key:" or "-". A collection with items is on the next lines. */
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";

@@ -9,6 +9,7 @@ export interface ProtocolExtension {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
+/** Called each time routes are compiled. A proxy compiles routes each time it reads descriptors. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
 // The creators are not members of the extensions, because protocol parts are not public.

@@ -20,9 +20,15 @@ export interface FaultReceiver {
   report(error: unknown, failure: Failure): void;
 }
 
-/** Forwards an RPC's calls to another server, or to a handler that decodes messages itself. Errors end the call. */
+/**
+ * Forwards an RPC's calls to another server, or to a handler that decodes messages itself. A thrown error and a
+ * rejected reply both end the call.
+ */
 export interface Forwarder {
-  /** "own" if an application gets the bytes. "shared" if bytes are only forwarded, so messages may come in pieces. */
+  /**
+   * The memory for request bodies: "own" if an application gets the bytes, or "shared" if bytes are only forwarded, so
+   * that large messages may arrive in pieces.
+   */
   readonly memory: BodyMemory;
   /** Whether all messages are decoded, because some message fields must not be forwarded. */
   readonly decodes?: boolean;

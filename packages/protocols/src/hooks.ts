@@ -101,5 +101,5 @@ export interface CompletedRequest extends Pick<
   readonly durationMs: number;
 }
 
-/** A request that failed on the server's side, without the credential and the body, because logs may print it. */
+/** A request that failed on the server's side. Has no credential and no body, because logs may print all members. */
 export interface FailedRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

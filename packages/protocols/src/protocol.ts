@@ -83,8 +83,8 @@ export interface StreamTarget extends AnyTarget {
 /**
  * A request that names its RPC in its body, as JSON-RPC does. The request may also ask for something other than an RPC.
  *
- * The credential is checked before the body is read. Once the RPC is known, the function that `admit` has returned
- * checks the scope. The deadline, the request gate and the interceptors follow.
+ * The credential is checked, without a procedure, before the body is read. Once the RPC is known, the function that
+ * `admit` has returned checks the scope. The deadline, the request gate and the interceptors follow.
  */
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";
@@ -130,10 +130,13 @@ export interface Wire {
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
 
-  /** Reads the client's only message. Without a body, `body` is empty. Returns a promise only if it is compressed. */
+  /** Reads the only message. Without a body, `body` is empty. Returns a promise only if the message is compressed. */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
-  /** Responds with an error. May be called again after `disableCompression`, even while the promise is pending. */
+  /**
+   * Responds with an error, and with the header and trailer that the handler has set. May be called again after
+   * {@link disableCompression}, even while the first promise is pending.
+   */
   writeError(error: ConnectError): void | Promise<void>;
 
   /** Disables compression, so that an error after a failed or slow compression is sent uncompressed. */
@@ -207,7 +210,10 @@ export interface RequestMessages extends AsyncIterable<Message> {
   close?(): void;
 }
 
-/** A streaming call's wire. {@link respond}, or {@link begin}, {@link write} and {@link end}, write the response. */
+/**
+ * A streaming call's wire. A response is written by calls to {@link begin}, {@link write} and {@link end}, or by one
+ * call to {@link respond}.
+ */
 export interface StreamWire extends Wire {
   /** Set if the call's messages are binary, and can be forwarded without being decoded. */
   readonly binary?: BinaryStreamWire | undefined;

@@ -269,7 +269,7 @@ function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | unde
   throw withCode(new TypeError("mcp must be the result of createMcp()"), "ERR_OPTIONS");
 }
 
-/** Returns the methods of REST rules and endpoints. @throws Error for a method that the parser does not accept */
+/** Returns the methods of REST rules and endpoints. @throws Error for an endpoint method that is not parsed */
 function listMethods(
   { bindings }: RestRoutes,
   endpoints: readonly Endpoint[],

@@ -3,7 +3,10 @@ import { httpError, type Protocol, type Refusal } from "@plantstore/protocols";
 import { allowPages } from "./cors.ts";
 import type { Server } from "./server.ts";
 
-/** Responds to a request that never becomes a call. Never throws. Reports a failed write, and resets the exchange. */
+/**
+ * Responds to a request that never becomes a call. Never throws. If the response cannot be written, resets the exchange
+ * and reports the error.
+ */
 export function refuse(
   exchange: Exchange,
   protocol: Pick<Protocol, "refuse">,

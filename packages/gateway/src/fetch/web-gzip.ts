@@ -13,7 +13,11 @@ export const webGzip: PieceDecompression = {
   decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };
 
-/** Decodes gzip pieces as they arrive. @throws ConnectError `InvalidArgument` if the bytes are not gzip */
+/**
+ * Decodes gzip pieces as they arrive.
+ *
+ * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip, and the errors of `encoded`
+ */
 async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   let failure: unknown;

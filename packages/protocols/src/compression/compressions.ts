@@ -46,7 +46,7 @@ interface Inflated {
   readonly engine: { readonly bytesWritten: number };
 }
 
-/** `decompress` throws `ResourceExhausted` above the limit, and `InvalidArgument` for invalid or trailing bytes. */
+/** `decompress` throws `ResourceExhausted` above `readMaxBytes`, `InvalidArgument` for invalid or trailing bytes. */
 function createCompression(name: ZlibCoding, load: () => Functions): StreamCompression {
   let loaded: Functions | undefined;
   const functions = (): Functions => (loaded ??= load());
@@ -77,7 +77,7 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
  *
  * A decoder outputs nothing until the window is full or the message is complete. With a large window, a message of 51
  * bytes could fill 16 MiB before the message is rejected. A message that is shorter than both windows decodes to the
- * same bytes with either window.
+ * same bytes with either window, because back-references stay within the message and the dictionary.
  */
 function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
   const [first = 0] = bytes;

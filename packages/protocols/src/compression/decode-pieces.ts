@@ -30,8 +30,9 @@ const openDecoder = {
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
- * Bytes in the largest accepted window, which a decoder holds until the body has been read or the call has ended. The
- * announced window size has no effect, because each zstd frame announces a separate window.
+ * Bytes in the largest accepted window. A decoder holds the window until the body has been read or the call has ended,
+ * even if the client has sent only a few bytes. The window size that a body announces is ignored, because each zstd
+ * frame announces a separate window.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
   // The gzip window counts as 0 bytes, because its 32 KiB are less than the memory of any stream.
@@ -42,8 +43,9 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 };
 
 /**
- * Maximum decoded bytes per received byte, checked once a body is longer than the message limit. Without a maximum, a
- * kilobyte could decompress to a gigabyte. The value is the highest ratio in gzip, so no gzip body is rejected.
+ * Maximum decoded bytes per received byte, checked once a body is longer than the message limit. A stream's length is
+ * not limited, so without a maximum, a kilobyte could decompress to a gigabyte of messages. The value is the highest
+ * ratio in gzip: no gzip body is rejected, and no other coding costs more.
  */
 const decodedRatioMax = 1032;
 

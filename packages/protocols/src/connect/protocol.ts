@@ -53,6 +53,7 @@ export const connect: Protocol = {
 
 const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
+/** @param query - a GET request's query, which contains the message */
 function unaryTarget(rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined): CallTarget {
   const open = (exchange: Exchange): UnaryWire => new ConnectUnaryWire(exchange, rpc, format, query);
   return { kind: "unary", protocol: connect, rpc, pathTemplate: undefined, open };

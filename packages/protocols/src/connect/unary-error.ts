@@ -3,7 +3,11 @@ import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { HeaderFields } from "@plantstore/http";
 import { metadataFields } from "../shared/error-metadata.ts";
 
-/** Returns an error as a unary response's header and body. @param header - other response header fields */
+/**
+ * Returns an error as a unary response's header and body ("Error" in the specification).
+ *
+ * @param header - other response header fields
+ */
 export function unaryError(
   error: ConnectError,
   header: HeaderFields,

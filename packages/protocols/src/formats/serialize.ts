@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
-/** Serializes. @throws ConnectError `Internal` if `write` throws, `ResourceExhausted` above `writeMaxBytes` */
+/** Serializes a response. @throws ConnectError `Internal` if `write` throws, `ResourceExhausted` above the limit */
 export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {
   let bytes: Uint8Array;
   try {

@@ -30,7 +30,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   return bytes.subarray(0, end);
 }
 
-/** Decodes an `application/grpc-web-text` body in pieces. Incomplete groups of characters wait for the next piece. */
+/** Decodes an `application/grpc-web-text` body in pieces. Incomplete groups of four wait for the next piece. */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let incompleteGroup = noBytes;
   for await (const piece of pieces) {

@@ -7,7 +7,7 @@ import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 /** The trailer of a successful response to which the handler has added no fields. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
 
-/** Returns a successful response's trailer. Metadata cannot replace the status ("Custom-Metadata" in gRPC). */
+/** Returns a success's trailer. Metadata cannot replace the status (gRPC over HTTP/2, "Custom-Metadata"). */
 export function okTrailer(trailer: Headers): HeaderFields {
   if (trailer instanceof LazyHeaders && trailer.isPristine) return trailer.fields;
   const isOk = trailer.get(statusName) === "0" && !trailer.has(messageName) && !trailer.has(detailsName);

@@ -254,6 +254,7 @@ function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
 }
 
 function severalMessages(): ConnectError {
+  // In gRPC, too few or too many messages have the code Unimplemented ("Status codes").
   return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
 }
 

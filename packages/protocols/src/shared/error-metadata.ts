@@ -25,7 +25,7 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
   });
 }
 
-/** Returns a copy of an error without metadata, which some Connect functions would also write. */
+/** Returns a copy of an error without metadata, because some Connect functions would also write the metadata. */
 export function withoutMetadata(error: ConnectError): ConnectError {
   return Object.create(error, { metadata: { value: noMetadata } });
 }

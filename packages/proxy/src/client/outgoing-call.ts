@@ -54,7 +54,7 @@ export interface CallEnd {
   readonly retries: number;
 }
 
-/** A call that waits for a stream, sends the request, and ends by response, deadline, cancellation or failure. */
+/** A call that waits for a stream, sends the request, and ends once: by response, deadline, cancellation or failure. */
 export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod<T>;
   protected stream: ClientStream | undefined;

@@ -8,7 +8,10 @@ import { shownNames } from "./shown-names.ts";
 /** Maximum logged characters per path. No route matches a longer path. */
 const pathLengthMax = 256;
 
-/** Returns a function that writes a JSON line per request, without fields, queries and bodies. `undefined` if off. */
+/**
+ * Returns a function that writes one JSON line per request, or `undefined` if the log is off. Lines never contain
+ * header fields, queries or bodies.
+ */
 export function createAccessLog(
   which: ProxyConfiguration["accessLog"],
   write: (line: string) => void,

@@ -42,7 +42,10 @@ export function compareRoutes(
   });
 }
 
-/** Returns the new route for an old route's requests. Without such a route, reports the change. */
+/**
+ * Returns the new route for an old route's requests. If some requests no longer reach the RPC, reports the change, and
+ * returns `undefined`.
+ */
 function findPair(
   binding: RestBinding,
   before: RoutedMethods,

@@ -63,7 +63,7 @@ class RuleComparison implements CompareRules {
     this.#addNarrowed(subject, field, others, old.jsonName, request);
   }
 
-  /** Reports a field whose rules refuse messages without the field, by `required` or for the default value. */
+  /** Reports a field whose rules refuse messages without the field: `required`, or a rule that the default breaks. */
   checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;
     this.#refuseWithout(field, subject, `the rules of the new field ${field.name} refuse requests without it`, request);

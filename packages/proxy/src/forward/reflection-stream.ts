@@ -27,7 +27,7 @@ export class ReflectionStream {
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#requests());
-    // Without this handler, a rejection before the call of `send` would be reported as unhandled.
+    // `send` handles the rejection. Without this handler, a rejection before `send` would be reported as unhandled.
     this.#opened.catch(() => undefined);
   }
 

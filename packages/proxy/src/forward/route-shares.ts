@@ -221,5 +221,5 @@ function ifValid<Value>(read: () => Value): Value | undefined {
 /** A template for RPC paths, which have the form `/package.Service/Method`. */
 const rpcPath = parsePathTemplate("/*/*");
 
-/** A service name in a package. A segment without a dot more likely belongs to a REST path. */
+/** A service name in a package. A segment without a dot is a service only if a pattern names the segment. */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

@@ -3,7 +3,11 @@ import { isToken, notForwarded } from "@plantstore/http";
 // Pseudo-header fields and gRPC fields. `grpc-trace-bin`, OpenCensus's trace context, is metadata.
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
 
-/** Returns whether a field describes a connection, a message or gRPC. @param name - in lower case */
+/**
+ * Returns whether only the protocol sets a field, which then describes a connection, a message or gRPC.
+ *
+ * @param name - in lower case
+ */
 export function isProtocolField(name: string): boolean {
   return notForwarded.has(name) || protocolPrefix.test(name);
 }

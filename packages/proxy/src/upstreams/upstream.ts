@@ -29,7 +29,7 @@ export interface UpstreamLoad {
 /** Milliseconds between two checks for queued calls. 100 ms is a tenth of the shortest backoff. */
 const waitersCheckIntervalMs = 100;
 
-/** Maximum servers that are connected to concurrently. If the first attempt fails, the second is already running. */
+/** Maximum concurrent attempts to connect for queued calls. If the first fails, the second is already running. */
 const concurrentConnectsMax = 2;
 
 /**

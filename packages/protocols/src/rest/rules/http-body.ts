@@ -26,7 +26,11 @@ function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBody
   return found?.fieldKind === "message" && isHttpBodyType(found.message) ? found : undefined;
 }
 
-/** Returns a function that creates a message from the bytes in `body`, or `undefined` if the body is JSON. */
+/**
+ * Returns a function that creates a request message from a body's bytes, or `undefined` for a rule with a JSON body.
+ *
+ * @param body - the request field that is the body, or `*`
+ */
 export function createRawReader(input: DescMessage, body: string): ((request: RestBody) => Message) | undefined {
   const location = locateHttpBody(input, body, "*");
   if (location === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** A segment of a path template: a decoded literal, `*` for one segment, or `**` for any number of segments. */
+/** A segment of a path template: a percent-decoded literal, `*` for one segment, or `**` for any number. */
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "*" }

@@ -26,7 +26,7 @@ interface BoundVariable {
   readonly set: FieldSetter;
 }
 
-/** Compiles a template's variables. @throws RuleProblem if a path cannot set the field that a variable names */
+/** Compiles a template's variables. @throws RuleProblem if a variable names no field, or one that a path cannot set */
 export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
   const variables = template.variables.map((variable) => bindVariable(input, template, variable));
   return {

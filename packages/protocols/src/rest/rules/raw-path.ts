@@ -71,8 +71,8 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes once, except `%2F`, for variables with several segments. A decoded slash would look like a
- * segment separator (google/api/http.proto). An invalid escape throws a URIError.
+ * Decodes percent escapes once, except `%2F` and `%2f`, for variables with several segments. A decoded slash would look
+ * like a segment separator (google/api/http.proto). Callers validate the escapes. An invalid escape throws a URIError.
  */
 export function decodePercentExceptSlash(text: string): string {
   if (!text.includes("%")) return text;

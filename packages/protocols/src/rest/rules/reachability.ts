@@ -8,7 +8,7 @@ import type { RouteTable } from "./route-table.ts";
  *
  * Each binding is tried with example paths. `*` becomes a string that is not a literal in any template, and `**`
  * becomes up to as many of these strings as the longest template has segments. A binding that no example path reaches
- * is shadowed.
+ * is shadowed. Yields after each binding.
  */
 export function* findShadowedBindings(
   table: RouteTable<RestBinding>,

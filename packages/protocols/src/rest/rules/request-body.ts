@@ -72,7 +72,7 @@ export function createBodyReader(
   };
 }
 
-/** Returns a function that converts a binary body to a binary message. A field gets its tag and length. */
+/** Returns a function that converts a binary body to a message. If `body` is a field, adds its tag and length. */
 export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {
   const field = findProtoField(input, body);
   if (field === undefined) return (bytes) => bytes;

@@ -35,7 +35,10 @@ export interface RequestReader {
   decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
   /** Opens the message stream of a request with the given URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
-  /** Returns the error if the rule refuses every body with this content type. Known before the body arrives. */
+  /**
+   * Returns the error if the rule refuses every body with this content type. The error is known before the body
+   * arrives. A missing body counts as empty.
+   */
   bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
 }
 

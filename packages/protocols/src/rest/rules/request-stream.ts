@@ -19,6 +19,7 @@ export interface RequestStream {
   end(): Message | undefined;
 }
 
+/** Only the first message in a stream has a `url`. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
 /** Opens a request stream. @param rule - whether the rule's body is bytes, and whether the URL sets fields */

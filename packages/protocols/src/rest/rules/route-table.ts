@@ -93,6 +93,9 @@ export class RouteTable<Binding> {
   /**
    * Finds a request's binding. The method is part of the search, so `DELETE /a/me` matches `DELETE /a/{id}` even if
    * `GET /a/me` is declared. HEAD falls back to GET for paths without a HEAD route (RFC 9110 §9.3.2).
+   *
+   * @param httpMethod - the case-sensitive method as sent
+   * @param path - the path without the query, with percent escapes as sent
    */
   match(httpMethod: string, path: string, literalsAsSent = false): RouteMatch<Binding> {
     const split = splitRawPath(path);
