@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ReloadLog } from "../../../../src/command/reload-log.ts";
+import { ReloadLog } from "../../src/command/reload-log.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

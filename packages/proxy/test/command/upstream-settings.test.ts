@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { toProxySettings } from "../../src/command/proxy-settings.ts";
+import { compileForwardRules, noAddedFields } from "../../src/forward/forward-rules.ts";
+import { readProxyFile } from "../../src/settings/index.ts";
+
+test.each([
+  { name: "no rules", rules: "" },
+  { name: "a rename rule", rules: ", requestHeader: { rename: { x-a: x-b } }" },
+  { name: "a deny rule", rules: ", requestHeader: { deny: [x-a] }" },
+  { name: "an allow rule", rules: ', requestHeader: { allow: ["*", authorization] }' },
+])("authentication.forward: false withholds the caller's Authorization with $name", async ({ rules }) => {
+  const text = [
+    `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: reflection${rules} }]`,
+    "authentication: { forward: false }",
+  ].join("\n");
+  const { upstreams } = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }));
+  const { of } = compileForwardRules("request", upstreams[0]?.forwarding.requestHeader);
+  expect(of(["Authorization", "Bearer a", "X-C", "1"], noAddedFields).fields).toEqual(["x-c", "1"]);
+});
