@@ -321,6 +321,12 @@ describe("flags", () => {
     expect([settings.docs, settings.rest.options]).toEqual([false, ["lenient", "int64Numbers"]]);
   });
 
+  test("--service for one upstream keeps the services of the others", () => {
+    const text = `${upstream}  services: [a.*]\n- addresses: [http://127.0.0.1:2]\n  services: [b.*]\n`;
+    const { settings } = read(text, { service: ["http://127.0.0.1:2=c.*", "http://127.0.0.1:2=d.*"] });
+    expect(settings.upstreams.map(({ services }) => services)).toEqual([["a.*"], ["c.*", "d.*"]]);
+  });
+
   test("define upstreams without a file", () => {
     const { settings } = readProxyFile(undefined, {
       upstream: ["http://a", "http://b"],
