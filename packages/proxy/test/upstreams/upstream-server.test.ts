@@ -4,6 +4,7 @@ import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gatewa
 import {
   grpcResponse,
   isSettings,
+  type ScriptedConnection,
   type ScriptedServer,
   startScriptedServer,
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
@@ -37,4 +38,37 @@ test("a server that recovers gets calls before its next SETTINGS again", async (
   await expect.poll(() => client.upstream.load.connections).toBe(0);
   vi.advanceTimersByTime(2_000);
   expect(await wateringOf(client)).toBe("ok");
+});
+
+test.each([
+  { loss: "first and last", lost: [0, 1], lookups: [2, 3] },
+  { loss: "last, but not additional,", lost: [1, 0], lookups: [1, 2] },
+])("losing a server's $loss connection resolves its name again", async ({ lost, lookups }) => {
+  const requests: (readonly [ScriptedConnection, streamId: number])[] = [];
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      requests.push([connection, id]);
+      // The second call needs an additional connection, because the first call is in flight.
+      if (requests.length === 2) for (const [each, streamId] of requests) each.send(...grpcResponse(streamId, watered));
+    },
+  });
+  let count = 0;
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${new URL(server.baseUrl).port}`,
+    limits: { callsPerConnection: 1 },
+    lookup: async () => {
+      count++;
+      return [{ address: "127.0.0.1" }];
+    },
+  });
+  expect(await Promise.all([wateringOf(client), wateringOf(client)])).toEqual(["ok", "ok"]);
+  const counts: number[] = [];
+  for (const [losses, index] of lost.entries()) {
+    // A name is resolved at most once a second.
+    vi.advanceTimersByTime(1_000);
+    requests[index]?.[0].socket.destroy();
+    await expect.poll(() => client.upstream.load.connections, { interval: 1 }).toBe(1 - losses);
+    counts.push(count);
+  }
+  expect(counts).toEqual(lookups);
 });
