@@ -4,6 +4,7 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import type { PieceDecompression } from "../../../protocols/src/shared/compression.ts";
 import { createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { grpcHead, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
@@ -36,6 +37,10 @@ beforeAll(async () => {
       timeoutMs = context.timeoutMs();
       return {};
     },
+    async *watchReadings(_, context) {
+      timeoutMs = context.timeoutMs();
+      yield {};
+    },
   });
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
@@ -52,6 +57,28 @@ test.each<{ name: string; options: Pick<ProxiedUpstreamOptions, "timeoutMs" | "t
   const ms = timeoutMs ?? Infinity;
   // The remaining time is forwarded.
   expect({ ms, isWanted: ms <= wantMs && (ms > wantMs - 5_000 || ms === wantMs) }).toEqual({ ms, isWanted: true });
+  await proxy.close();
+});
+
+test.each([
+  { kind: "unary", rpc: "WaterBed", contentType: "application/json", body: Buffer.from("{}") },
+  {
+    kind: "server-streaming",
+    rpc: "WatchReadings",
+    contentType: "application/connect+json",
+    body: encodeEnvelope(0, Buffer.from("{}")),
+  },
+])("timeoutMaxMs limits the caller's deadline for a $kind call", async ({ rpc, contentType, body }) => {
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors, timeoutMaxMs: 60_000 }] });
+  timeoutMs = undefined;
+  const header = [
+    ["content-type", contentType],
+    ["connect-timeout-ms", "90000"],
+  ] as const;
+  const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
+  expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
+  expect(timeoutMs).toBeLessThanOrEqual(60_000);
   await proxy.close();
 });
 

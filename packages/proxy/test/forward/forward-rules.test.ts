@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
+import { compileForwardRules } from "../../src/forward/forward-rules.ts";
+
+test("rename cannot set X-Forwarded-Host for a call without a host", () => {
+  const rules = compileForwardRules("request", { rename: { "x-a": "x-forwarded-host" } });
+  const added = rules.added(Object.assign(requestFrom("192.0.2.9"), { origin: "http://" }));
+  expect(rules.of(["X-A", "forged.example"], added).fields).toEqual(["x-forwarded-for", "192.0.2.9"]);
+});
+
+test("X-Forwarded-Host is the host of each call from the same address", () => {
+  const { added } = compileForwardRules("request");
+  const hostOf = (origin: string): unknown =>
+    added(Object.assign(requestFrom("192.0.2.9"), { origin })).get("x-forwarded-host");
+  expect(["http://a.example", "https://[2001:db8::1]:8443", "http://a.example"].map(hostOf)).toEqual([
+    "a.example",
+    "[2001:db8::1]:8443",
+    "a.example",
+  ]);
+});
+
+test.each([
+  { address: "", want: undefined },
+  { address: "192.0.2.9", want: "192.0.2.9" },
+  // An IPv4 address as a dual-stack socket reports it.
+  { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
+  { address: "::ffff:1", want: "::ffff:1" },
+  { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
+])("the peer address '$address' results in $want as X-Forwarded-For", ({ address, want }) => {
+  expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
+});
