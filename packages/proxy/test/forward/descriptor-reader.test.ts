@@ -1,0 +1,26 @@
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { DescriptorReader, type ReadDescriptors } from "../../src/forward/descriptor-reader.ts";
+
+test("the read after a late result reads the descriptors again", async () => {
+  const resolvers: ((set: Uint8Array) => void)[] = [];
+  const late = Promise.withResolvers<void>();
+  const reader = new DescriptorReader(
+    () => new Promise((resolve) => void resolvers.push(resolve)),
+    async (set) => ({ set, descriptors: undefined }),
+    late.resolve,
+  );
+  const never = new Promise<never>(() => undefined);
+  const read = (limit: Promise<unknown>): Promise<ReadDescriptors | Error> =>
+    reader.read(new AbortController().signal, { read: limit, describe: never, ms: 5_000 });
+  expect(await read(Promise.resolve())).toMatchObject({
+    code: Code.DeadlineExceeded,
+    rawMessage: "reading the descriptors timed out after 5000 ms",
+  });
+  resolvers[0]?.(Uint8Array.of(1));
+  await late.promise;
+  expect(await read(never)).toEqual({ set: Uint8Array.of(1), descriptors: undefined });
+  const next = read(never);
+  resolvers[1]?.(Uint8Array.of(2));
+  expect(await next).toEqual({ set: Uint8Array.of(2), descriptors: undefined });
+});
