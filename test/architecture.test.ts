@@ -212,6 +212,12 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])(
   },
 );
 
+test.each(files)("%s compares no protocol with a name", (file) => {
+  // A `Record<ProtocolName, …>` makes the compiler report each decision that a new protocol requires.
+  const comparisons = /rotocol(?:\.name|Name)? [!=]== "(?:connect|grpc|grpc-web|mcp|rest)"|\.has\(protocol/g;
+  expect(readFileSync(sourcePath(file), "utf8").match(comparisons) ?? []).toEqual([]);
+});
+
 const withSeparateEntry = /^(?:protobuf\/gen\/grpc|gateway\/(?:health|reflection)|mcp|validation)\//;
 test.each([
   { entry: "gateway/index.ts", optional: withSeparateEntry },

@@ -115,7 +115,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "gateway/health": ["protobuf", "protobuf/gen", "serve"],
   "gateway/reflection": ["protobuf/gen"],
 
-  validation: ["openapi", "protobuf", "protobuf/gen", "serve"],
+  validation: ["openapi", "protobuf", "protobuf/gen", "protocols", "serve"],
   mcp: ["openapi", "protobuf", "protocols"],
   openapi: ["protobuf", "protobuf/gen", "protocols"],
   serve: ["protobuf", "protocols"],

@@ -4,6 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Validator, Violation } from "@bufbuild/protovalidate";
 import { problem } from "@plantstore/protobuf";
 import { toShortLine } from "@plantstore/http";
+import type { ProtocolName } from "@plantstore/protocols";
 import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
 import type { Protovalidate } from "./protovalidate.ts";
 
@@ -16,8 +17,17 @@ const violationLengthMax = 400;
 /** Maximum elements in lists and maps for which all violations are collected. A violation takes 1 kB. */
 const elementsMax = 100;
 
-/** The protocols whose clients get only `buf.validate.Violations`, as `@connectrpc/validate` sends them. */
-const rpcProtocols: ReadonlySet<string> = new Set(["connect", "grpc", "grpc-web"]);
+/**
+ * Whether a protocol's clients get google.rpc.BadRequest too. RPC clients get only `buf.validate.Violations`, as
+ * `@connectrpc/validate` sends them.
+ */
+const sendsBadRequest: Readonly<Record<ProtocolName, boolean>> = {
+  connect: false,
+  grpc: false,
+  "grpc-web": false,
+  mcp: true,
+  rest: true,
+};
 
 /** Creates the error for an invalid message. `first` holds the first violation, and `all` finds all of them. */
 export function violationError(
@@ -26,7 +36,7 @@ export function violationError(
   type: DescMessage,
   message: Message,
   first: readonly Violation[],
-  protocolName: string,
+  protocolName: ProtocolName,
 ): ConnectError {
   const found = countElements(message, elementsMax) > elementsMax ? first : all.validate(type, message).violations;
   const violations = [...(found ?? first)];
@@ -41,7 +51,7 @@ export function violationError(
   const error = problem("ERR_RULES_VIOLATED", `${subject}: ${toShortLine(text)}${more}`);
   const [value, desc] = violationsToProto(listed);
   error.details.push({ desc, value });
-  if (!rpcProtocols.has(protocolName)) {
+  if (sendsBadRequest[protocolName]) {
     error.details.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations: texts }) });
   }
   return error;

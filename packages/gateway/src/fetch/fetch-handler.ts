@@ -1,5 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
+import type { ProtocolName } from "@plantstore/protocols";
 import { findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "@plantstore/serve";
 import {
   bodyWasRead,
@@ -49,11 +50,20 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
 }
 
 /**
- * Returns the target, or a refusal for a gRPC call. A gRPC response ends with trailers (gRPC over HTTP/2, "Responses"),
- * and a `Response` cannot have trailers.
+ * Whether responses in a protocol end with trailers, as in gRPC (gRPC over HTTP/2, "Responses"). A `Response` cannot
+ * have trailers.
  */
+const endsWithTrailers: Readonly<Record<ProtocolName, boolean>> = {
+  connect: false,
+  grpc: true,
+  "grpc-web": false,
+  mcp: false,
+  rest: false,
+};
+
+/** Returns the target, or a refusal for a gRPC call. */
 function withoutGrpc(target: Target, { routes }: Server): Target {
-  if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;
+  if (!endsWithTrailers[target.protocol.name] || target.kind === "unmatched") return target;
   const error = problem("ERR_CONTENT_TYPE", "gRPC is not supported here; use gRPC-Web");
   return unmatchedTarget(routes.protocols.rest, error, target.rpc);
 }

@@ -12,7 +12,7 @@ import {
   OutgoingStream,
   OutgoingUnary,
 } from "../client/index.ts";
-import { Envelope, envelopeBytes, type ForwardedMessage, toEnvelope } from "@plantstore/protocols";
+import { Envelope, envelopeBytes, type ForwardedMessage, type ProtocolName, toEnvelope } from "@plantstore/protocols";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import type { Caller, Forwarder, ForwardReply } from "@plantstore/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
@@ -167,13 +167,21 @@ function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessag
   }
 }
 
+/** Timeouts for unary calls without a deadline and without a setting. 0 means no timeout. */
+const defaultTimeoutsMs: Readonly<Record<ProtocolName, number>> = {
+  connect: 0,
+  grpc: 0,
+  "grpc-web": 0,
+  mcp: 0,
+  rest: defaultRestTimeoutMs,
+};
+
 function timeoutOf(
   { timeoutMs, timeoutMaxMs }: ForwardTarget,
   caller: Caller,
   { methodKind }: DescMethod,
 ): number | undefined {
-  const isRest = caller.request.protocol === "rest";
-  const defaultMs = timeoutMs ?? timeoutMaxMs ?? (isRest ? defaultRestTimeoutMs : 0);
+  const defaultMs = timeoutMs ?? timeoutMaxMs ?? defaultTimeoutsMs[caller.request.protocol];
   const requestedMs = caller.timeoutMs() ?? (methodKind === "unary" ? defaultMs || timeoutMaxMs : undefined);
   if (requestedMs === undefined) return undefined;
   // The timeout is at least 1 ms, because the call itself reports a deadline that has just passed.

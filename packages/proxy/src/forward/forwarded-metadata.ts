@@ -1,15 +1,24 @@
 import type { Caller } from "@plantstore/serve";
 import type { HeaderFields } from "@plantstore/http";
 import type { RequestFields } from "../client/index.ts";
-import { LazyHeaders } from "@plantstore/protocols";
+import { LazyHeaders, type ProtocolName } from "@plantstore/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
+
+/** Whether a caller's credential is for the upstream too. A credential for an MCP server is for that server only. */
+const forwardsCredential: Readonly<Record<ProtocolName, boolean>> = {
+  connect: true,
+  grpc: true,
+  "grpc-web": true,
+  mcp: false,
+  rest: true,
+};
 
 /** Returns the fields in a caller's header that are forwarded to the upstream. */
 export function forwardHeader({ request, headers }: Caller, fields: ForwardedFields): RequestFields {
   const { requestHeader } = headers;
   const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
   const added = fields.added(request);
-  const isHidden = request.protocol === "mcp" && !fields.forwardsMcpCredential;
+  const isHidden = !forwardsCredential[request.protocol] && !fields.forwardsMcpCredential;
   return fields.of(isHidden ? withoutCredential(fieldList) : fieldList, added);
 }
 
