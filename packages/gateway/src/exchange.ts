@@ -81,7 +81,7 @@ export {
   RequestBody,
   reasonPhraseOf,
   authorityOf,
-  readRequestTarget,
+  checkRequestHead,
   afterTurn,
   type Interval,
   runInTurns,

@@ -14,7 +14,7 @@ import { findTarget, refuseProblem, serve, type Server, type Target } from "@pla
 import {
   NodeHttp1Exchange,
   NodeHttp2Exchange,
-  readNodeTarget,
+  checkNodeRequestHead,
   readParsedBody,
   requestsUpgrade,
   stopReadingAfter,
@@ -69,7 +69,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const common = new CommonHeaderFields(request.rawHeaders);
     const urlOrProblem = isAmbiguous(originalUrl)
       ? new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid")
-      : readNodeTarget(request, common, server.limits);
+      : checkNodeRequestHead(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : originalUrl;
     const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
     const httpMethod = request.method ?? "";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead } from "./http1/index.ts";
-import { type HttpProblem, type Limits, lingerMsMax, readRequestTarget } from "@plantstore/http";
+import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "@plantstore/http";
 import {
   checkIntervalMs,
   createConnectionClock,
@@ -45,5 +45,5 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
 function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
   if (problem !== undefined) return problem;
   const { common, httpVersion } = section;
-  return readRequestTarget(httpMethod, target, common.host, httpVersion === "1.1", common.listBytes, limits);
+  return checkRequestHead(httpMethod, target, common.host, httpVersion === "1.1", common.listBytes, limits);
 }

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "./http2/index.ts";
 import { SocketHttp2Exchange } from "./http2-exchange.ts";
 import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/http/node";
-import { errorName, type Limits, readRequestTarget } from "@plantstore/http";
+import { errorName, type Limits, checkRequestHead } from "@plantstore/http";
 
 /** Creates an HTTP/2 server. A graceful shutdown serves streams that the client opens before the GOAWAY arrives. */
 export function createHttp2Server({
@@ -25,7 +25,7 @@ export function createHttp2Server({
       onStream: (stream, head, listBytes) => {
         const exchange = new SocketHttp2Exchange(stream, head, key, peer);
         const authority = head.authority ?? exchange.common.host;
-        const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, listBytes, limits);
+        const target = checkRequestHead(exchange.httpMethod, exchange.target, authority, true, listBytes, limits);
         if (typeof target !== "string") return refuse(exchange, target);
         serve(exchange, socket);
       },

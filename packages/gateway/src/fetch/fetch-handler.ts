@@ -7,7 +7,7 @@ import {
   type HttpProblem,
   type Limits,
   type Peer,
-  readRequestTarget,
+  checkRequestHead,
   FetchExchange,
 } from "@plantstore/http";
 
@@ -45,7 +45,7 @@ export function createFetchHandler(server: Server): FetchHandler {
 }
 
 function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
-  const targetOrProblem = readRequestTarget(httpMethod, target, host, true, common.listBytes, limits);
+  const targetOrProblem = checkRequestHead(httpMethod, target, host, true, common.listBytes, limits);
   return typeof targetOrProblem === "string" ? undefined : targetOrProblem;
 }
 

@@ -77,5 +77,5 @@ export {
   RequestBody,
 } from "./request-body.ts";
 export { reasonPhraseOf } from "./reason-phrases.ts";
-export { authorityOf, readRequestTarget } from "./request-target.ts";
+export { authorityOf, checkRequestHead } from "./check-request-head.ts";
 export { afterTurn, type Interval, runInTurns, runSteps, startDeadline, startInterval, timerMsMax } from "./timers.ts";

@@ -16,7 +16,7 @@ import type { CheckedConnection, HttpConnection, HttpServerOptions } from "../li
 import type { ExchangeOwner } from "./exchange.ts";
 import { NodeHttp1Exchange } from "./http1-exchange.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
-import { readNodeTarget } from "./read-target.ts";
+import { checkNodeRequestHead } from "./check-node-request-head.ts";
 import { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";
 
 /**
@@ -238,7 +238,7 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
   const { expect } = common;
   const httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
   const unmetExpectation = expect === null ? undefined : expectationProblem(expect, httpVersion);
-  return unmetExpectation ?? readNodeTarget(request, common, limits);
+  return unmetExpectation ?? checkNodeRequestHead(request, common, limits);
 }
 
 /** Number of queued heads that pauses reading. Usual clients pipeline fewer than 64 requests. */

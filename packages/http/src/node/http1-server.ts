@@ -22,7 +22,7 @@ import {
 } from "../listen/index.ts";
 import { NodeHttp1Connection } from "./http1-connection.ts";
 import { continueWhenRead } from "./http1-exchange.ts";
-import { readNodeTarget } from "./read-target.ts";
+import { checkNodeRequestHead } from "./check-node-request-head.ts";
 
 /**
  * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. The server also responds to bytes that are not HTTP, with an
@@ -87,7 +87,7 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
   server.on("checkExpectation", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
   server.on("connect", (request, socket) => {
     const { rawHeaders } = request;
-    const target = readNodeTarget(request, new CommonHeaderFields(rawHeaders), limits);
+    const target = checkNodeRequestHead(request, new CommonHeaderFields(rawHeaders), limits);
     connectionOf(socket)?.onProblem(typeof target === "string" ? notHttp() : target, rawHeaders);
   });
   server.on("clientError", (error: ParseError, socket) => {

@@ -5,7 +5,7 @@ import {
   CommonHeaderFields,
   type HeaderFields,
   type Limits,
-  readRequestTarget,
+  checkRequestHead,
 } from "../exchange/index.ts";
 import type { CheckedConnection, HttpConnection, HttpServerOptions } from "../listen/index.ts";
 import type { ExchangeOwner } from "./exchange.ts";
@@ -110,7 +110,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       const exchange = new NodeHttp2Exchange(stream, header, fields, common, noHost, this);
       this.#open.set(exchange, performance.now());
       const authority = header[":authority"] ?? common.host;
-      const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, common.listBytes, limits);
+      const target = checkRequestHead(exchange.httpMethod, exchange.target, authority, true, common.listBytes, limits);
       if (typeof target === "string") serve(exchange, this.#socket);
       else refuse(exchange, target);
     } catch (error) {

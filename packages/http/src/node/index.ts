@@ -7,5 +7,5 @@ export { NodeHttp2Exchange } from "./http2-exchange.ts";
 export { willEnd } from "./linger-at-end.ts";
 export { nodeEngine } from "./node-engine.ts";
 export { readParsedBody } from "./parsed-body.ts";
-export { readNodeTarget } from "./read-target.ts";
+export { checkNodeRequestHead } from "./check-node-request-head.ts";
 export { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";

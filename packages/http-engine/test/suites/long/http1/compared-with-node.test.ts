@@ -8,7 +8,7 @@ import {
   defaultLimits,
   type HttpProblem,
   type IncomingBody,
-  readRequestTarget,
+  checkRequestHead,
 } from "../../../../../http/src/exchange/index.ts";
 import {
   Http1Connection,
@@ -242,7 +242,7 @@ function toKnownVersion(text: string): Buffer {
 }
 
 function isTarget(httpMethod: string, target: string): boolean {
-  return typeof readRequestTarget(httpMethod, target, null, false, 0, defaultLimits) === "string";
+  return typeof checkRequestHead(httpMethod, target, null, false, 0, defaultLimits) === "string";
 }
 
 test.each([

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../src/exchange/limits.ts";
-import { authorityOf, readRequestTarget } from "../../src/exchange/request-target.ts";
+import { authorityOf, checkRequestHead } from "../../src/exchange/check-request-head.ts";
 
 const limits = { ...defaultLimits, urlBytes: 40 };
 
 function read(target: string, authority: string | null = "localhost", required = true, httpMethod = "GET"): unknown {
-  return readRequestTarget(httpMethod, target, authority, required, 0, limits);
+  return checkRequestHead(httpMethod, target, authority, required, 0, limits);
 }
 
-describe("readRequestTarget", () => {
+describe("checkRequestHead", () => {
   test.each([
     { target: "/orders/7", want: "/orders/7" },
     { target: "/orders/7?x=//y", want: "/orders/7?x=//y" },
@@ -47,6 +47,13 @@ describe("readRequestTarget", () => {
   test("refuses a target above the length limit", () => {
     expect(read(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
     expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414 });
+  });
+
+  test.each([
+    { verb: "accepts", listBytes: 100, want: "/" },
+    { verb: "refuses", listBytes: 101, want: expect.objectContaining({ httpStatus: 431 }) },
+  ])("$verb a field list of $listBytes bytes if the limit is 100 bytes", ({ listBytes, want }) => {
+    expect(checkRequestHead("GET", "/", "localhost", true, listBytes, { ...limits, headerBytes: 100 })).toEqual(want);
   });
 });
 

@@ -2,14 +2,14 @@ import { headerTooLarge, HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * Checks a request's header size, target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). The target `*` is valid only
- * with OPTIONS. Every HTTP implementation must check each request.
+ * Enforces {@link Limits.headerBytes} and {@link Limits.urlBytes}, and checks target and authority (RFC 9112 §3.2, RFC
+ * 9113 §8.3.1). The target `*` is valid only with OPTIONS. Each HTTP implementation calls this function for each request.
  *
  * @param authority - Host or :authority; `null` if absent
  * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes})
  * @returns the target in origin form, or the problem
  */
-export function readRequestTarget(
+export function checkRequestHead(
   httpMethod: string,
   target: string,
   authority: string | null,

@@ -4,12 +4,12 @@ import {
   type CommonHeaderFields,
   type HttpProblem,
   type Limits,
-  readRequestTarget,
+  checkRequestHead,
   transferEncodingProblem,
 } from "../exchange/index.ts";
 
-/** Returns a node request's target in origin form, or the request's problem. */
-export function readNodeTarget(
+/** Checks a node request's head. Returns the target in origin form, or the problem. */
+export function checkNodeRequestHead(
   request: IncomingMessage | Http2ServerRequest,
   common: CommonHeaderFields,
   limits: Limits,
@@ -18,5 +18,5 @@ export function readNodeTarget(
   const { transferEncoding, host, listBytes } = common;
   const problem = transferEncoding === null ? undefined : transferEncodingProblem(transferEncoding, httpVersion);
   const authority = ("authority" in request && request.authority) || host;
-  return problem ?? readRequestTarget(method, url, authority, httpVersion !== "1.0", listBytes, limits);
+  return problem ?? checkRequestHead(method, url, authority, httpVersion !== "1.0", listBytes, limits);
 }
