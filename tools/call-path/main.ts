@@ -1,38 +1,51 @@
-// Prints the modules that a warm DeletePlant call enters, in order, with one line for each protocol and format. Usage:
+// Prints the modules that a warm DeletePlant call enters, in order, with one line for each protocol and format. Lines
+// for a call through a proxy start with "proxied-". Usage:
 // `node --import ./tools/call-path/record-modules.ts tools/call-path/main.ts`.
+import { createServer } from "node:http2";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
 import { createGateway } from "../../packages/gateway/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
+import { startProxy } from "../../packages/testing/src/gateway/proxy.ts";
 import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import type { Address } from "../../packages/testing/src/http/exchange.ts";
+import { startOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
 import { deletePlantRequest } from "../../test/support/plants/delete-plant.ts";
 
-const gateway = createGateway({
-  engine: createHttpEngine(),
-  routes: (router) => {
-    router.rpc(PlantService.method.deletePlant, () => {
-      globalThis.moduleEntered?.("handler");
-      return {};
-    });
-  },
-});
-const address = await gateway.listen({ host: "127.0.0.1" });
-const connections = new KeptConnections();
-
-for (const format of Object.values(wireFormats)) {
-  const [httpVersion] = format.httpVersions;
-  if (httpVersion === undefined) throw new TypeError(`${format.name} has no HTTP version`);
-  const request = deletePlantRequest(format, 7n, []);
-  // The first call opens the connection and prepares targets and codecs.
-  await connections.exchange(address, httpVersion, request);
-  const path: string[] = [];
-  globalThis.moduleEntered = (module) => {
-    if (path.at(-1) !== module) path.push(module);
-  };
-  await connections.exchange(address, httpVersion, request);
-  globalThis.moduleEntered = undefined;
-  console.log(format.name, ...path);
+function routes(router: ConnectRouter): void {
+  router.rpc(PlantService.method.deletePlant, () => {
+    globalThis.moduleEntered?.("handler");
+    return {};
+  });
 }
 
-connections[Symbol.dispose]();
+const gateway = createGateway({ engine: createHttpEngine(), routes });
+// The upstream is a server without instrumented modules, so that a proxied call's line has only the proxy's modules.
+await using upstream = await startOnLoopback(createServer(connectNodeAdapter({ routes })));
+await using proxied = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [PlantService.file]);
+{
+  // Disposed before the servers, because some servers wait until their connections are closed.
+  using connections = new KeptConnections();
+  await printPaths(connections, await gateway.listen({ host: "127.0.0.1" }), "");
+  await printPaths(connections, proxied.address, "proxied-");
+}
 await gateway.close();
+
+async function printPaths(connections: KeptConnections, address: Address, prefix: string): Promise<void> {
+  for (const format of Object.values(wireFormats)) {
+    const [httpVersion] = format.httpVersions;
+    if (httpVersion === undefined) throw new TypeError(`${format.name} has no HTTP version`);
+    const request = deletePlantRequest(format, 7n, []);
+    // The first call opens the connection and prepares targets and codecs.
+    await connections.exchange(address, httpVersion, request);
+    const path: string[] = [];
+    globalThis.moduleEntered = (module) => {
+      if (path.at(-1) !== module) path.push(module);
+    };
+    await connections.exchange(address, httpVersion, request);
+    globalThis.moduleEntered = undefined;
+    console.log(prefix + format.name, ...path);
+  }
+}

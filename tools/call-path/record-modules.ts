@@ -1,4 +1,4 @@
-// A module that is preloaded with `--import`. Instruments each function in the gateway and the HTTP engine. An
+// A module that is preloaded with `--import`. Instruments each function in the gateway, the HTTP engine and the proxy. An
 // instrumented function reports its module when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -16,7 +16,7 @@ const packages = join(import.meta.dirname, "../../packages");
 
 /** Maps module folders to the names in the README tables in these packages' `src`. The longest path comes first. */
 const modules: ReadonlyMap<string, string> = new Map(
-  ["gateway", "http", "http-engine", "protobuf", "protocols", "serve"]
+  ["gateway", "http", "http-engine", "protobuf", "protocols", "proxy", "serve"]
     .flatMap((name) => [...readFileSync(join(packages, name, "src/README.md"), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
     .map(([, module = ""]) => [join(packages, module.replace("/", "/src/")), module] as const)
     .toSorted(([a], [b]) => b.length - a.length),
