@@ -7,18 +7,15 @@ import {
   type WatchedFile,
   watchFile,
 } from "@plantstore/auth/inputs";
+import { type CertificateValidity, pemBytesMax, validityProblem } from "@plantstore/command-line";
 import type { PlantErrorCode } from "../service/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
 
 /** A PEM certificate chain and its matching private key. */
-export interface KeyPair {
+export interface KeyPair extends CertificateValidity {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** When the certificate becomes valid (RFC 5280 §4.1.2.5), in ms since 1970. */
-  readonly notBeforeMs: number;
-  /** When the certificate expires, in ms since 1970. */
-  readonly notAfterMs: number;
 }
 
 /** A server's certificate. The certificate's files are watched. */
@@ -28,9 +25,6 @@ export interface Certificate extends WatchedFile {
   /** Registers a callback for renewed key pairs. */
   onRenewal(callback: (renewed: KeyPair) => void): void;
 }
-
-/** Maximum size of a PEM file, in bytes. A chain with a few certificates has only some kilobytes. */
-const pemBytesMax = 1024 * 1024;
 
 const dayMs = 86_400_000;
 
@@ -49,13 +43,18 @@ export async function openCertificate(
   log: OperatorLog,
 ): Promise<Certificate | undefined> {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
-  let current: KeyPair = { cert: Buffer.of(), key: Buffer.of(), notBeforeMs: 0, notAfterMs: 0 };
+  let current: KeyPair = {
+    cert: Buffer.of(),
+    key: Buffer.of(),
+    validFromDate: new Date(0),
+    validToDate: new Date(0),
+  };
   let notify: ((renewed: KeyPair) => void) | undefined;
   const warn = (): void => {
-    const leftMs = current.notAfterMs - Date.now();
+    const leftMs = current.validToDate.getTime() - Date.now();
     if (leftMs > expiryWarnedMs) return;
     const errorCode: PlantErrorCode = "ERR_CERTIFICATE_EXPIRES";
-    const fields = { errorCode, certFile: tlsCertFile, notAfter: new Date(current.notAfterMs).toISOString() };
+    const fields = { errorCode, certFile: tlsCertFile, notAfter: current.validToDate.toISOString() };
     log.warn(fields, leftMs > 0 ? "certificate expires soon" : "certificate has expired");
   };
   const watched = await watchFile({
@@ -67,7 +66,8 @@ export async function openCertificate(
       const pair = checkPair(Buffer.from(cert), Buffer.from(key));
       if (pair.kind === "problems") return pair;
       const problem = validityProblem(pair.value);
-      if (problem !== undefined && validityProblem(current) === undefined) return notParsed(problem);
+      if (problem !== undefined && validityProblem(current) === undefined)
+        return notParsed(`the certificate ${problem}`);
       current = pair.value;
       notify?.(current);
       warn();
@@ -92,20 +92,13 @@ export async function openCertificate(
   };
 }
 
-/** Returns the problem if the certificate is not valid now, otherwise `undefined`. */
-function validityProblem({ notBeforeMs, notAfterMs }: KeyPair): string | undefined {
-  const nowMs = Date.now();
-  if (nowMs < notBeforeMs) return `the certificate is not valid before ${new Date(notBeforeMs).toISOString()}`;
-  return nowMs > notAfterMs ? `the certificate expired at ${new Date(notAfterMs).toISOString()}` : undefined;
-}
-
 function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
     // Loads node:tls on demand, because loading takes 10 ms.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
     // Reads only the chain's first certificate. The others may belong to an earlier one, and may have expired.
     const { validFromDate, validToDate } = new X509Certificate(cert);
-    return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
+    return parsed({ cert, key, validFromDate, validToDate });
   } catch (reason) {
     return notParsed(explainPairError(reason));
   }

@@ -57,7 +57,7 @@ function problemsOfSdk(): readonly string[] {
 async function checkCertificate(configuration: Configuration, log: OperatorLog): Promise<void> {
   const certificate = await openCertificate(configuration, log);
   certificate?.close();
-  const notAfterMs = certificate?.current.notAfterMs ?? Infinity;
-  if (notAfterMs > Date.now()) return;
-  throw new ConfigurationError([`the certificate of TLS_CERT_FILE expired at ${new Date(notAfterMs).toISOString()}`]);
+  const { validToDate } = certificate?.current ?? {};
+  if (validToDate === undefined || validToDate.getTime() > Date.now()) return;
+  throw new ConfigurationError([`the certificate of TLS_CERT_FILE expired at ${validToDate.toISOString()}`]);
 }

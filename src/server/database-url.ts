@@ -1,4 +1,4 @@
-import { readRegularFileSync } from "@plantstore/command-line";
+import { pemBytesMax, readRegularFileSync } from "@plantstore/command-line";
 import {
   explainSystemError,
   notParsed,
@@ -11,7 +11,6 @@ import {
 import type { Log } from "@plantstore/telemetry/logs";
 import {
   assertSameDatabase,
-  pemBytesMax,
   type PlantLocation,
   type PostgresLocation,
   readServerUrl,

@@ -68,7 +68,7 @@ export class PlantMetrics implements Disposable {
     );
     const description = "Expiry of the TLS certificate, in seconds since 1970";
     metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
-      certificate === undefined ? [] : [{ attributes: {}, value: certificate.current.notAfterMs / 1_000 }],
+      certificate === undefined ? [] : [{ attributes: {}, value: certificate.current.validToDate.getTime() / 1_000 }],
     );
     this.#measureReloads(() => [
       ...(verifier?.fileReloads ?? []),

@@ -27,7 +27,6 @@ export { restore } from "./sqlite/restore.ts";
 export type { OnUpkeep, Upkeep } from "./contract/upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
 export { assertSameDatabase } from "./postgres/server/follow-server-url.ts";
-export { pemBytesMax } from "./postgres/server/certificate-files.ts";
 export { readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 

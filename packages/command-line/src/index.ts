@@ -15,4 +15,10 @@ export { formatFlag, inColumns, type Row, usageOf } from "./help.ts";
 export { parseCommand } from "./parse-command.ts";
 export { type CommandOutput, runProgram } from "./program.ts";
 export { firstStopSignal } from "./stop-signals.ts";
-export { readRegularFile, readRegularFileSync } from "./files/index.ts";
+export {
+  type CertificateValidity,
+  pemBytesMax,
+  readRegularFile,
+  readRegularFileSync,
+  validityProblem,
+} from "./files/index.ts";

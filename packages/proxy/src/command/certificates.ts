@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import { validityProblem } from "@plantstore/command-line";
 import { messageOf } from "@plantstore/http";
 import type { CertificateFiles, CertificatePair } from "./pem-files.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -58,16 +59,6 @@ export class ServedCertificate {
 /** Returns the leaf certificate, which is the first in the chain and belongs to the key. */
 function leafOf({ cert }: CertificatePair): X509Certificate {
   return new X509Certificate(cert);
-}
-
-/**
- * Returns why a certificate is not valid now (RFC 5280 §4.1.2.5), or `undefined` if it is valid. The text continues a
- * sentence that starts with "the certificate".
- */
-function validityProblem({ validFromDate, validToDate }: X509Certificate): string | undefined {
-  const nowMs = Date.now();
-  if (nowMs < validFromDate.getTime()) return `is not valid before ${validFromDate.toISOString()}`;
-  return nowMs > validToDate.getTime() ? `expired at ${validToDate.toISOString()}` : undefined;
 }
 
 /**

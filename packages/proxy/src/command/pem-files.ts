@@ -1,5 +1,5 @@
 import { messageOf } from "@plantstore/http";
-import { readRegularFileSync } from "@plantstore/command-line";
+import { pemBytesMax, readRegularFileSync } from "@plantstore/command-line";
 import { InputError } from "../check/index.ts";
 
 /** The PEM files for a certificate chain and its private key. */
@@ -20,9 +20,6 @@ export interface CertificatePair {
 export function toCertificateFiles(cert: string, key: string): CertificateFiles {
   return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
 }
-
-/** Maximum bytes in a PEM file. 1 MiB is more than all system authorities take. */
-const pemBytesMax = 1024 * 1024;
 
 /** Reads a PEM file. @throws InputError if it cannot be read or is not PEM */
 export function readPem(path: string): string {

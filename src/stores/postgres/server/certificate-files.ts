@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { readRegularFileSync } from "@plantstore/command-line";
+import { pemBytesMax, readRegularFileSync, validityProblem } from "@plantstore/command-line";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /** The database URL parameters that name PEM files. */
@@ -19,9 +19,6 @@ const optionNames: Readonly<Record<CertificateParameter, keyof PemFiles>> = {
   sslcert: "cert",
   sslkey: "key",
 };
-
-/** Maximum size of a certificate file, in bytes. All authorities of a system need less than 1 MiB. */
-export const pemBytesMax: number = 1024 * 1024;
 
 /** The certificate files in a database URL, read again for each connection, because certificates are rotated. */
 export class CertificateFiles {
@@ -123,9 +120,6 @@ function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
 }
 
 function isValidNow(pem: string | undefined): boolean {
-  const nowMs = Date.now();
   const certificates = pem === undefined ? [] : (certificatesIn(pem) ?? []);
-  return certificates.some(
-    ({ validFromDate, validToDate }) => validFromDate.getTime() <= nowMs && nowMs <= validToDate.getTime(),
-  );
+  return certificates.some((certificate) => validityProblem(certificate) === undefined);
 }
