@@ -62,10 +62,11 @@ function requireAddresses({ upstreams }: ProxyConfiguration, services: readonly 
 
 /** @throws UsageError if flags alone do not define upstreams and their descriptors */
 function requireUpstream(flags: ParsedFlags): void {
-  const { upstream = [], reflection = false, descriptors } = flags;
-  if ([upstream].flat().length === 0) throw new UsageError("--upstream or --config is missing");
+  const { reflection = false, descriptors } = flags;
+  const upstreams = textsOf(flags["upstream"]);
+  if (upstreams.length === 0) throw new UsageError("--upstream or --config is missing");
   if (reflection === (descriptors !== undefined))
     throw new UsageError("exactly one of --reflection and --descriptors is required");
-  if (descriptors !== undefined && [upstream].flat().length > 1)
+  if (descriptors !== undefined && upstreams.length > 1)
     throw new UsageError("--descriptors requires exactly one --upstream; for several, use --reflection or --config");
 }

@@ -9,12 +9,6 @@ export type { AuthenticationFile } from "./authentication-table.ts";
 export { proxyFileSchema, settingTable } from "./describe-settings.ts";
 export type { MethodConfigFile, MethodNameFile } from "./method-config-table.ts";
 export type { ProxyConfiguration, RestFile, RestServiceFile } from "./proxy-file.ts";
-export {
-  type ConfigurationText,
-  type FlagValues,
-  readProxyFile,
-  type ReadSettings,
-  SettingsProblem,
-} from "./read-proxy-file.ts";
+export { type ConfigurationText, readProxyFile, type ReadSettings, SettingsProblem } from "./read-proxy-file.ts";
 export { type FlagOfSetting, flagsOfSettings } from "./setting-flags.ts";
 export { type HeaderRulesFile, parseServiceFlag, type UpstreamFile, type UpstreamTlsFile } from "./upstream-table.ts";

@@ -1,11 +1,9 @@
+import { type ParsedFlags, textsOf } from "@plantstore/command-line";
 import { readLocatedYaml, YamlProblem, type YamlValue } from "../service-config/index.ts";
 import { findLocated, type Located, memberPath, ofFlag, subjectOf } from "./located.ts";
 import type { ProxyConfiguration } from "./proxy-file.ts";
 import type { Members, SettingFlag } from "./setting.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
-
-/** The flag values by name, in command-line order. The value is `true` for a flag that accepts no value. */
-export type FlagValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** The error for settings that are not valid. The message has a line for each problem, with its place. */
 export class SettingsProblem extends Error {
@@ -36,7 +34,7 @@ const problemsMax = 100;
  * @throws SettingsProblem that lists the first {@link problemsMax} mistakes, each with file, line and column, or with
  * the flag
  */
-export function readProxyFile(file: ConfigurationText | undefined, flags: FlagValues = {}): ReadSettings {
+export function readProxyFile(file: ConfigurationText | undefined, flags: ParsedFlags = {}): ReadSettings {
   const root = file === undefined ? ofNothing() : locate(file);
   const problems: string[] = [];
   const report = (at: Located, problem: string): void => {
@@ -94,7 +92,7 @@ function toLocated(
 function applyFlags(
   members: Members,
   targets: readonly Located[],
-  flags: FlagValues,
+  flags: ParsedFlags,
   report: (at: Located, problem: string) => void,
 ): void {
   for (const [name, { type, flags: flagsOfSetting = [] }] of Object.entries(members)) {
@@ -109,7 +107,7 @@ function applyFlags(
 
 function applyFlag(
   flag: SettingFlag,
-  given: NonNullable<FlagValues[string]>,
+  given: NonNullable<ParsedFlags[string]>,
   { path, value }: Located,
   name: string,
   report: (at: Located, problem: string) => void,
@@ -123,18 +121,18 @@ function applyFlag(
 
 function toValue(
   flag: SettingFlag,
-  given: NonNullable<FlagValues[string]>,
+  given: NonNullable<ParsedFlags[string]>,
   path: string,
   members: ReadonlyMap<string, Located>,
 ): Located["value"] | Error | undefined {
-  const texts = [given].flat().map(String);
+  const texts = textsOf(given);
   if (flag.placeholder === undefined) return flag.value ?? true;
   if (flag.toValue !== undefined) return flag.toValue(texts, path, members);
   if (flag.multiple !== true) return texts.at(-1) ?? "";
   return texts.map((each, at) => ofFlag(`${path}[${at}]`, `--${flag.name}`, each));
 }
 
-function hasFlagIn(members: Members, flags: FlagValues): boolean {
+function hasFlagIn(members: Members, flags: ParsedFlags): boolean {
   return Object.values(members).some(
     ({ type, flags: own = [] }) =>
       own.some(({ name }) => flags[name] !== undefined) ||
