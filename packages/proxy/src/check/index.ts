@@ -15,6 +15,7 @@ export {
   parseProfile,
   profileNames,
   parseSwitches,
+  splitSwitches,
   type SwitchName,
   switchNames,
   toRestOptions,

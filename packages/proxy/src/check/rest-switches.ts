@@ -36,11 +36,19 @@ function isSwitchName(name: string): name is SwitchName {
   return Object.hasOwn(switches, name);
 }
 
-/** Parses switch names, which may be separated by commas. @throws InputError that lists all names */
+/** Splits values of `--rest` into names. A value may contain several names, separated by commas. */
+export function splitSwitches(values: readonly string[]): readonly string[] {
+  return values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
+}
+
+/**
+ * Parses the names in values of `--rest`.
+ *
+ * @throws InputError that lists all names
+ */
 export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName> {
-  const names = values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
   return new Set(
-    names.map((name) => {
+    splitSwitches(values).map((name) => {
       if (!isSwitchName(name)) throw new InputError(`--rest must be one of ${switchNames.join(", ")}, got "${name}"`);
       return name;
     }),

@@ -1,5 +1,5 @@
 import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
-import { profileNames, switchNames } from "../check/index.ts";
+import { profileNames, splitSwitches, switchNames } from "../check/index.ts";
 import { authenticationType } from "./authentication-table.ts";
 import { fieldName, originOrAny } from "./field-types.ts";
 import { ofFlag } from "./located.ts";
@@ -93,10 +93,7 @@ const rest = mapping<RestFile>({
         name: "rest",
         placeholder: "OPTION",
         multiple: true,
-        toValue: (texts, path) => {
-          const names = texts.flatMap((each) => each.split(",")).map((name) => name.replace(/^rest\./, ""));
-          return names.map((name, at) => ofFlag(`${path}[${at}]`, "--rest", name));
-        },
+        toValue: (texts, path) => splitSwitches(texts).map((name, at) => ofFlag(`${path}[${at}]`, "--rest", name)),
       },
     ],
   },
