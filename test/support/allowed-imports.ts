@@ -57,6 +57,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   "proxy/settings": [
     "auth",
+    "auth/inputs",
     "command-line",
     "proxy/check",
     "proxy/service-config",

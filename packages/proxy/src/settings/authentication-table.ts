@@ -1,4 +1,4 @@
-import { type JwtAlgorithm, jwtAlgorithms, openOptionProblem } from "@plantstore/auth";
+import { type IntrospectionSource, jwtAlgorithms, type JwtSource, openOptionProblem } from "@plantstore/auth";
 import type { SettingType } from "./setting.ts";
 import { secret } from "./secret-types.ts";
 import { boolean, list, mapping, oneOf, record, text } from "./setting-types.ts";
@@ -17,25 +17,13 @@ export interface AuthenticationFile {
   readonly forward: boolean;
 }
 
-/** A JSON Web Token issuer. */
-export interface JwtFile {
-  readonly issuer: string;
-  readonly audiences: readonly string[];
-  readonly audienceClaim: string | undefined;
-  readonly keysUrl: string | undefined;
-  readonly keysFile: string | undefined;
-  readonly algorithms: readonly JwtAlgorithm[] | undefined;
-  readonly type: "at+jwt" | "any";
+/** A JSON Web Token issuer. The proxy sets the other members. */
+interface JwtFile extends Required<Omit<JwtSource, "enforceScopes" | "scopeClaims" | "timing">> {
+  readonly type: NonNullable<JwtSource["type"]>;
 }
 
-/** An introspection endpoint (RFC 7662). */
-export interface IntrospectionFile {
-  readonly url: string;
-  readonly clientId: string;
-  readonly clientSecretFile: string;
-  readonly audiences: readonly string[] | undefined;
-  readonly subjectClaim: string | undefined;
-}
+/** An introspection endpoint (RFC 7662). The proxy sets the other members. */
+type IntrospectionFile = Required<Omit<IntrospectionSource, "enforceScopes" | "timeoutMs">>;
 
 const jwt = mapping<JwtFile>({
   issuer: { type: text("URL"), required: true, about: "Exact value of `iss`." },

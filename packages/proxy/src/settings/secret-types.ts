@@ -1,3 +1,4 @@
+import { withoutLineEnd } from "@plantstore/auth/inputs";
 import { messageOf } from "@plantstore/http";
 import { readRegularFileSync } from "@plantstore/command-line";
 import type { Located } from "./located.ts";
@@ -45,9 +46,7 @@ function refuseSecret(at: Located, report: ReportProblem): undefined {
 
 function readSecretFile(at: Located, path: string, report: ReportProblem): string | undefined {
   try {
-    return readRegularFileSync(path, secretMaxBytes)
-      .toString("utf8")
-      .replace(/\r?\n$/, "");
+    return withoutLineEnd(readRegularFileSync(path, secretMaxBytes).toString("utf8"));
   } catch (error) {
     report(at, `requires a readable file: ${messageOf(error)}`);
   }
