@@ -44,8 +44,8 @@ test("the page's command serves the documented response", async () => {
   let stop: (() => void) | undefined;
   const printed: string[] = [];
   const done = proxyCommand([...words, "--port", "0", "--drain-delay-ms", "0"], {
-    print: (text) => void printed.push(text),
-    printError: (text) => void printed.push(text),
+    out: (text) => void printed.push(text),
+    err: (text) => void printed.push(text),
     stopRequested: () => new Promise<void>((resolve) => (stop = resolve)),
     onHangup: () => undefined,
   });

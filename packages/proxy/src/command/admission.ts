@@ -1,3 +1,4 @@
+import type { CommandOutput } from "@plantstore/command-line";
 import {
   createBearerAuth,
   createResourceMetadata,
@@ -13,7 +14,6 @@ import type { Admit, Endpoint, OpenApiOptions } from "@plantstore/gateway";
 import type { AuthenticationFile } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
-import type { Output } from "./terminal.ts";
 
 /** The MCP endpoint's path. */
 export const mcpPath = "/mcp";
@@ -37,7 +37,7 @@ export interface Admission {
 }
 
 /** Opens the verifier and the rate limits. @throws SettingsProblem if tokens, a file or an issuer are not valid */
-export async function openAdmission(settings: ProxySettings, output: Output): Promise<Admission> {
+export async function openAdmission(settings: ProxySettings, output: CommandOutput): Promise<Admission> {
   const { authentication, rateLimit } = settings;
   const verifier = authentication && (await openVerifier(authentication, settings.problemAt, output));
   const resourceMetadata = authentication && openMetadata(authentication, challengedPathsOf(settings));
@@ -91,7 +91,7 @@ function enforcesScopes({ scopes }: AuthenticationFile): boolean {
 async function openVerifier(
   authentication: AuthenticationFile,
   problemAt: ProxySettings["problemAt"],
-  output: Output,
+  output: CommandOutput,
 ): Promise<TokenVerifier> {
   const { tokens, tokenHashesFile, jwt, introspection } = authentication;
   const enforceScopes = enforcesScopes(authentication);
@@ -121,9 +121,9 @@ function toStaticTokens(tokens: readonly string[], problemAt: ProxySettings["pro
 }
 
 /** Returns a log that writes to the terminal, with fields as JSON. */
-function toOperatorLog({ print, printError }: Output): OperatorLog {
+function toOperatorLog({ out, err }: CommandOutput): OperatorLog {
   return {
-    info: (fields, message) => print(`${message} ${JSON.stringify(fields)}`),
-    warn: (fields, message) => printError(`${message} ${JSON.stringify(fields)}`),
+    info: (fields, message) => out(`${message} ${JSON.stringify(fields)}`),
+    warn: (fields, message) => err(`${message} ${JSON.stringify(fields)}`),
   };
 }

@@ -1,15 +1,15 @@
+import type { CommandOutput } from "@plantstore/command-line";
 import type { DescriptorReload } from "../create-proxy.ts";
-import type { Output } from "./terminal.ts";
 
 /** Maximum new conflicts that are logged per upstream. A metric counts all conflicts, and servers choose the names. */
 const loggedMax = 20;
 
 /** Logs services and routes that an upstream offers, but that belong to another upstream, when they appear. */
 export class ConflictLog {
-  readonly #output: Output;
+  readonly #output: CommandOutput;
   #known: ReadonlySet<string> = new Set();
 
-  constructor(output: Output) {
+  constructor(output: CommandOutput) {
     this.#output = output;
   }
 
@@ -18,10 +18,9 @@ export class ConflictLog {
     const lines = reloads.map(({ conflicts }, at) => conflicts.map((each) => `upstream ${names[at]}: ${each}`));
     for (const [at, ofUpstream] of lines.entries()) {
       const added = ofUpstream.filter((line) => !this.#known.has(line));
-      for (const line of added.slice(0, loggedMax)) this.#output.printError(line);
+      for (const line of added.slice(0, loggedMax)) this.#output.err(line);
       const others = added.length - loggedMax;
-      if (others > 0)
-        this.#output.printError(`upstream ${names[at]}: ${others} more services or routes belong to others`);
+      if (others > 0) this.#output.err(`upstream ${names[at]}: ${others} more services or routes belong to others`);
     }
     this.#known = new Set(lines.flat());
   }

@@ -31,7 +31,7 @@ export class FailureLog {
     }
     if (this.#reportedCauses.has(text) || this.#reportedCauses.size >= failuresMax) return;
     this.#reportedCauses.add(text);
-    this.#terminal.printError(text);
+    this.#terminal.err(text);
   }
 }
 

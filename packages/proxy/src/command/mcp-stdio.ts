@@ -10,7 +10,7 @@ export interface StdioClient {
   /** The bearer token for all calls, or `undefined` for none. */
   readonly token: string | undefined;
   /** Writes a line to standard error. */
-  readonly printError: (text: string) => void;
+  readonly err: (text: string) => void;
 }
 
 /** Maximum characters in a line. The limit is twice the default message limit. */
@@ -93,8 +93,8 @@ class StdioServer {
   }
 
   async #readRequests(): Promise<void> {
-    const { input, printError } = this.#client;
-    for await (const line of linesOf(input, printError)) {
+    const { input, err } = this.#client;
+    for await (const line of linesOf(input, err)) {
       if (line.trim() === "") continue;
       const message = parse(line);
       // A cancellation is not queued, because queued requests may wait for the cancelled call.
@@ -116,7 +116,7 @@ class StdioServer {
   /** Waits until the client reads the refusal. Meanwhile no messages are read, so the input's end is not noticed. */
   async #refuse(message: StdioMessage): Promise<void> {
     const timer = setTimeout(() => {
-      this.#client.printError("the MCP client does not read its responses");
+      this.#client.err("the MCP client does not read its responses");
       this.#close();
     }, this.#stop.timeoutMs);
     await this.#writeError(message, -32_000, "too many requests are queued; wait for responses");
@@ -266,7 +266,7 @@ async function* messagesOf(response: Response): AsyncGenerator<string, void> {
  * Yields a stream's lines. The last line may lack its line feed, unless the stream is destroyed. A line that is too
  * long is reported, and ends the iteration.
  */
-async function* linesOf(input: Readable, printError: StdioClient["printError"]): AsyncGenerator<string, void> {
+async function* linesOf(input: Readable, err: StdioClient["err"]): AsyncGenerator<string, void> {
   let rest = "";
   input.setEncoding("utf8");
   try {
@@ -275,7 +275,7 @@ async function* linesOf(input: Readable, printError: StdioClient["printError"]):
       rest = lines.pop() ?? "";
       yield* lines;
       if (rest.length <= lineLengthMax) continue;
-      printError(`cannot read a message of the MCP client: a line must be at most ${lineLengthMax} characters`);
+      err(`cannot read a message of the MCP client: a line must be at most ${lineLengthMax} characters`);
       return;
     }
   } catch {

@@ -1,11 +1,4 @@
-import {
-  type CommandOf,
-  type CommandOutput,
-  type Program,
-  runProgram,
-  textOf,
-  UsageError,
-} from "@plantstore/command-line";
+import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@plantstore/command-line";
 import { messageOf } from "@plantstore/http";
 import { checkCommand, InputError } from "../check/index.ts";
 import { openApiCommand, pluginCommand } from "../openapi/index.ts";
@@ -15,11 +8,8 @@ import { packageVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** The terminal that the proxy's commands use. */
-type ProxyTerminal = Terminal & CommandOutput;
-
 /** Serves until a signal stops the process. */
-const serveCommand: CommandOf<ProxyTerminal> = {
+const serveCommand: CommandOf<Terminal> = {
   name: "serve",
   summary: "serve gRPC services over REST, Connect, gRPC-Web and gRPC; runs if no command is named",
   flags: {
@@ -47,9 +37,9 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     const settings = await read();
     if (flags["mcp-stdio"] !== true) return await serveProxy(settings, terminal, report, file);
     if (settings.tools === undefined) throw new UsageError("--mcp-stdio requires --mcp");
-    const { printError } = terminal;
-    const client = { input: process.stdin, output: process.stdout, token: readToken(), printError };
-    const exitCode = await serveProxy(settings, { ...terminal, print: printError }, report, file, client);
+    const { err } = terminal;
+    const client = { input: process.stdin, output: process.stdout, token: readToken(), err };
+    const exitCode = await serveProxy(settings, { ...terminal, out: err }, report, file, client);
     // Output that the client does not read would keep the process alive.
     if (client.output.writableLength > 0) process.exit(exitCode);
     return exitCode;
@@ -64,7 +54,7 @@ function readToken(): string | undefined {
   throw new InputError("MCP_TOKEN must be a bearer token of letters, digits and -._~+/, or be unset");
 }
 
-const schemaCommand: CommandOf<ProxyTerminal> = {
+const schemaCommand: CommandOf<Terminal> = {
   name: "schema",
   summary: "print the JSON Schema of the configuration file",
   run: (_flags, _operands, terminal) => {
@@ -73,7 +63,7 @@ const schemaCommand: CommandOf<ProxyTerminal> = {
   },
 };
 
-const program: Program<ProxyTerminal> = {
+const program: Program<Terminal> = {
   name: "plantstore-proxy",
   about: "REST, Connect and gRPC-Web in front of gRPC services in any language.",
   version: packageVersion(),
@@ -89,5 +79,5 @@ const program: Program<ProxyTerminal> = {
 
 /** Runs a proxy command line, and returns its exit code. Never throws. */
 export function proxyCommand(words: readonly string[], terminal: Terminal): Promise<number> {
-  return runProgram(program, words, { ...terminal, out: terminal.print, err: terminal.printError });
+  return runProgram(program, words, terminal);
 }

@@ -171,7 +171,7 @@ class ProxyServer {
     this.#process = measureProcess(this.#metrics);
     const admin = createGateway({ routes: () => undefined, endpoints });
     const bound = await admin.listen(address);
-    this.#terminal.print(`health and metrics at ${toUrl("http", bound)}`);
+    this.#terminal.out(`health and metrics at ${toUrl("http", bound)}`);
     return admin;
   }
 
@@ -196,7 +196,7 @@ class ProxyServer {
         // SIGHUP has replaced these parts, and closed their upstreams.
         if (parts !== this.#parts) continue;
         if (!this.#settings.waitsForDescriptors || this.#checksOnly || this.#isMistake(error)) throw error;
-        if (messageOf(error) !== problem) this.#terminal.printError(`waiting for descriptors: ${messageOf(error)}`);
+        if (messageOf(error) !== problem) this.#terminal.err(`waiting for descriptors: ${messageOf(error)}`);
         problem = messageOf(error);
       }
       const isStopped = await Promise.race([stopped.then(() => true), pause(retryEveryMs)]);
@@ -216,7 +216,7 @@ class ProxyServer {
     const { settings, upstreams: connections, docs, admission, mcp, validation } = parts;
     const { upstreams, rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes, visibility } = settings;
     const token = this.#client?.token;
-    const logAccess = createAccessLog(accessLog, this.#terminal.print);
+    const logAccess = createAccessLog(accessLog, this.#terminal.out);
     return {
       upstreams: upstreams.flatMap(({ forwarding }, at) => {
         const upstream = connections[at]?.upstream;
@@ -266,7 +266,7 @@ class ProxyServer {
     const tls = this.#certificate?.current;
     const bound = await proxy.listen({ host, port, ...(tls && { tls }) });
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
-    this.#terminal.print(`${toUrl(tls ? "https" : "http", bound)} serves ${names}`);
+    this.#terminal.out(`${toUrl(tls ? "https" : "http", bound)} serves ${names}`);
     this.#certificateReloads.record(this.#certificate?.problem);
   }
 
@@ -297,7 +297,7 @@ class ProxyServer {
         const old = this.#parts;
         this.#parts = parts;
         this.#measure(parts);
-        this.#terminal.print("configuration reloaded");
+        this.#terminal.out("configuration reloaded");
         if (proxy !== undefined) {
           this.#reportMissingUpstreams(proxy);
           this.#reportConflicts(proxy);
@@ -320,7 +320,7 @@ class ProxyServer {
     const problem = `cannot reload the descriptors: ${problems.join("; ")}; ${previousInUse}`;
     this.#reloads.record(hasFailed ? problem : undefined);
     if (this.#proxy !== undefined) this.#reportConflicts(this.#proxy);
-    if (!isChanged && hadProblem && !hasFailed) this.#terminal.print("descriptors are readable again, unchanged");
+    if (!isChanged && hadProblem && !hasFailed) this.#terminal.out("descriptors are readable again, unchanged");
     if (!isChanged) return;
     if (this.#proxy !== undefined) {
       this.#reportOmittedServices(this.#proxy);
@@ -328,7 +328,7 @@ class ProxyServer {
     }
     this.#parts.docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
-    this.#terminal.print(["descriptors reloaded", ...changes].join("\n  "));
+    this.#terminal.out(["descriptors reloaded", ...changes].join("\n  "));
   }
 
   /** Logs the upstreams whose descriptors cannot be read, with the reason. */
@@ -352,8 +352,8 @@ class ProxyServer {
 
   /** Prints the names in the settings that match no service or RPC, and the RPCs whose scopes are not checked. */
   #reportIneffectiveNames(proxy: ProxyGateway): void {
-    describeUnusedNames(proxy, this.#settings).forEach(this.#terminal.printError);
-    describeUncheckedScopes(proxy.services, this.#parts).forEach(this.#terminal.printError);
+    describeUnusedNames(proxy, this.#settings).forEach(this.#terminal.err);
+    describeUncheckedScopes(proxy.services, this.#parts).forEach(this.#terminal.err);
   }
 
   /** Prints why REST has no routes. Some servers, such as grpc-js, omit annotations from their reflection. */
@@ -362,16 +362,14 @@ class ProxyServer {
     if (this.#client !== undefined || (rest.rules ?? []).length > 0) return;
     const methods = services.flatMap((service) => service.methods);
     if (methods.some((method) => surveyRestRoutes([method], rest).routes.bindings.length > 0)) return;
-    this.#terminal.printError(
+    this.#terminal.err(
       "no RPC has a REST route: the descriptors lack google.api.http annotations; use --descriptors with a file that " +
         "has them, or --rules",
     );
   }
 
   #printReport(proxy: ProxyGateway): number {
-    this.#terminal.print(
-      writeCheckReport(proxy, this.#settings, this.#parts.admission.isOpen, this.#report === "json"),
-    );
+    this.#terminal.out(writeCheckReport(proxy, this.#settings, this.#parts.admission.isOpen, this.#report === "json"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }

@@ -1,4 +1,4 @@
-import type { Output } from "./terminal.ts";
+import type { CommandOutput } from "@plantstore/command-line";
 
 /** Milliseconds after which a persistent problem is logged again, so that each hour's log includes the problem. */
 const repeatMs = 600_000;
@@ -9,11 +9,11 @@ const repeatMs = 600_000;
  * `FailureLog` is not used because it drops lines. A new reason could be missing from the log for ten minutes.
  */
 export class ReloadLog {
-  readonly #output: Output;
+  readonly #output: CommandOutput;
   #problem: string | undefined;
   #repeat: NodeJS.Timeout | undefined;
 
-  constructor(output: Output) {
+  constructor(output: CommandOutput) {
     this.#output = output;
   }
 
@@ -28,8 +28,8 @@ export class ReloadLog {
     this.#problem = problem;
     clearInterval(this.#repeat);
     if (problem === undefined) return;
-    this.#output.printError(problem);
-    this.#repeat = setInterval(() => this.#output.printError(problem), repeatMs).unref();
+    this.#output.err(problem);
+    this.#repeat = setInterval(() => this.#output.err(problem), repeatMs).unref();
   }
 
   close(): void {

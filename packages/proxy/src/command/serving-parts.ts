@@ -1,3 +1,4 @@
+import type { CommandOutput } from "@plantstore/command-line";
 import { isDeepStrictEqual } from "node:util";
 import { isAddressOrNetwork } from "@plantstore/gateway";
 import { messageOf } from "@plantstore/http";
@@ -10,7 +11,6 @@ import { type Admission, challengedPathsOf, mcpPath, openAdmission } from "./adm
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import type { Output } from "./terminal.ts";
 
 /** The objects that are opened from settings before a proxy is created. A configuration reload replaces the objects. */
 export interface ServingParts {
@@ -38,7 +38,7 @@ export interface NamedUpstream {
  */
 export async function openParts(
   settings: ProxySettings,
-  output: Output,
+  output: CommandOutput,
   served: () => Pick<ProxyGateway, "services" | "rest"> | undefined,
   previous?: ServingParts,
 ): Promise<ServingParts> {

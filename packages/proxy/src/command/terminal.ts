@@ -1,14 +1,8 @@
-import { firstStopSignal } from "@plantstore/command-line";
+import { type CommandOutput, firstStopSignal } from "@plantstore/command-line";
 import { LineOutput } from "@plantstore/telemetry/logs";
 
-/** A command's output. */
-export interface Output {
-  readonly print: (text: string) => void;
-  readonly printError: (text: string) => void;
-}
-
 /** A long-running command's output, and the signals that it receives. */
-export interface Terminal extends Output {
+export interface Terminal extends CommandOutput {
   /** Resolves at the first SIGTERM or SIGINT, as {@link firstStopSignal} does. */
   stopRequested(): Promise<unknown>;
   /** Calls a function on each SIGHUP, and immediately if a SIGHUP was received before. */
@@ -22,8 +16,8 @@ export interface Terminal extends Output {
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const output = new LineOutput(process.stdout, (lines) => `${lines} lines dropped: they were not read fast enough\n`);
   return {
-    print: (text) => output.write(`${text}\n`),
-    printError: (text) => void process.stderr.write(`${text}\n`),
+    out: (text) => output.write(`${text}\n`),
+    err: (text) => void process.stderr.write(`${text}\n`),
     stopRequested: () => firstStopSignal(),
     onHangup,
   };

@@ -62,8 +62,8 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
   const startMs = performance.now();
   const secondNow = (): number => (performance.now() - startMs) / 1_000;
   const advanceTo = (atS: number): unknown => vi.advanceTimersByTime((atS - secondNow()) * 1_000);
-  const printError = (text: string): unknown => logged.push(`${secondNow()} ${text}`);
-  const log = new ReloadLog({ print: printError, printError });
+  const err = (text: string): unknown => logged.push(`${secondNow()} ${text}`);
+  const log = new ReloadLog({ out: err, err });
   for (const [atS, problem] of reloads) {
     advanceTo(atS);
     log.record(problem);

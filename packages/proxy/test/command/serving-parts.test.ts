@@ -16,7 +16,7 @@ afterAll(() => folder[Symbol.dispose]());
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-const output = { print: () => undefined, printError: () => undefined };
+const output = { out: () => undefined, err: () => undefined };
 
 async function open(text: string, previous?: ServingParts): Promise<ServingParts> {
   const settings = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }));

@@ -58,8 +58,8 @@ async function check(...args: readonly string[]): Promise<ProgramResult> {
   const exitCode = await proxyCommand(["check", ...args], {
     stopRequested: () => new Promise<never>(() => undefined),
     onHangup: () => undefined,
-    print: (text) => void output.push(text),
-    printError: (text) => void errors.push(text),
+    out: (text) => void output.push(text),
+    err: (text) => void errors.push(text),
   });
   return { exitCode, stdout: output.join("\n"), stderr: errors.join("\n") };
 }

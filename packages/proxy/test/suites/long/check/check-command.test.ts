@@ -57,8 +57,8 @@ async function check(...args: readonly string[]): Promise<{ exitCode: number; pr
   const errors: string[] = [];
   const exitCode = await proxyCommand(["check", ...args], {
     ...neverStopped,
-    print: (text) => void output.push(text),
-    printError: (text) => void errors.push(text),
+    out: (text) => void output.push(text),
+    err: (text) => void errors.push(text),
   });
   return { exitCode, printed: output.join("\n"), errorOutput: errors.join("\n") };
 }

@@ -3,7 +3,7 @@ import { ConflictLog } from "../../../../src/command/conflict-log.ts";
 
 test("ConflictLog logs each new conflict, and the number of conflicts above 20", () => {
   const lines: string[] = [];
-  const log = new ConflictLog({ print: () => undefined, printError: (line) => void lines.push(line) });
+  const log = new ConflictLog({ out: () => undefined, err: (line) => void lines.push(line) });
   const record = (...conflicts: readonly (readonly string[])[]): readonly string[] => {
     const names = conflicts.map((_, at) => `dns:${at}:1`);
     const reload = { problem: undefined, lastSuccessMs: 1, successes: 1, failures: 0, services: [] };

@@ -3,8 +3,8 @@ import { describeCauses, FailureLog } from "../../../../src/command/failure-log.
 
 function openLog(): { readonly log: FailureLog; readonly logged: string[] } {
   const logged: string[] = [];
-  const printError = (text: string): unknown => logged.push(text);
-  const terminal = { print: printError, printError, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
+  const err = (text: string): unknown => logged.push(text);
+  const terminal = { out: err, err, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
   return { log: new FailureLog(terminal), logged };
 }
 

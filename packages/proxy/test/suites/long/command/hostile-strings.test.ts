@@ -134,7 +134,7 @@ const neverStopped = { stopRequested: () => new Promise<never>(() => undefined),
 async function outputOf(args: readonly string[]): Promise<string> {
   const lines: string[] = [];
   const print = (text: string): void => void lines.push(text);
-  await proxyCommand(args, { ...neverStopped, print, printError: print });
+  await proxyCommand(args, { ...neverStopped, out: print, err: print });
   return lines.join("\n");
 }
 

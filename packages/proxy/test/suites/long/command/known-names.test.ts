@@ -37,8 +37,8 @@ function check(...args: readonly string[]): Promise<Result> {
 async function run(...args: readonly string[]): Promise<Result> {
   const errors: string[] = [];
   const exitCode = await proxyCommand(args, {
-    print: () => undefined,
-    printError: (text) => void errors.push(text),
+    out: () => undefined,
+    err: (text) => void errors.push(text),
     stopRequested: () => new Promise(() => undefined),
     onHangup: () => undefined,
   });

@@ -116,7 +116,7 @@ describe("MCP on standard input", () => {
     const output = new Writable({
       write: (bytes: Buffer, _encoding, done) => (bytes.byteLength > 0 ? written.resolve(done) : done()),
     });
-    const client = { input, output, token: undefined, printError: () => undefined };
+    const client = { input, output, token: undefined, err: () => undefined };
     let isDone = false;
     const stop = { requested: never, timeoutMs: hourMs };
     const done = serveStdio(createGreenhouse().fetch, client, stop).then(() => (isDone = true));

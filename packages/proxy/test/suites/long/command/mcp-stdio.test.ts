@@ -137,8 +137,8 @@ test.each(["", "two words", "line\n", "ümlaut"])(
     const exitCode = await proxyCommand(
       ["--upstream", "http://127.0.0.1:1", "--reflection", "--mcp", "*", "--mcp-stdio"],
       {
-        print: () => undefined,
-        printError: (text) => void errors.push(text),
+        out: () => undefined,
+        err: (text) => void errors.push(text),
         stopRequested: () => Promise.resolve("SIGTERM"),
         onHangup: () => undefined,
       },

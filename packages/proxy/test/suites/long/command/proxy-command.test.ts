@@ -86,8 +86,8 @@ class Running {
 
   constructor(args: readonly string[]) {
     this.done = proxyCommand(args, {
-      print: (text) => void this.printed.push(text),
-      printError: (text) => void this.errors.push(text),
+      out: (text) => void this.printed.push(text),
+      err: (text) => void this.errors.push(text),
       stopRequested: () =>
         new Promise((resolve) => {
           this.signals.push("SIGTERM");
@@ -341,7 +341,7 @@ test("a proxy stopped before it serves exits with 0, printing nothing", async ()
   const printed: string[] = [];
   const print = (text: string): unknown => printed.push(text);
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("late.binpb", greenhouses)];
-  const terminal = { print, printError: print, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
+  const terminal = { out: print, err: print, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
   expect(await proxyCommand(args, terminal)).toBe(0);
   expect(printed).toEqual([]);
 });

@@ -27,8 +27,8 @@ async function startProxy(file: string) {
     );
   const serving = printed(/ serves /);
   const done = proxyCommand(["--config", file], {
-    print: (text) => onPrint?.(text),
-    printError: (text) => onPrint?.(text),
+    out: (text) => onPrint?.(text),
+    err: (text) => onPrint?.(text),
     stopRequested: () => stop.promise,
     onHangup: (reload) => void (onHangup = reload),
   });

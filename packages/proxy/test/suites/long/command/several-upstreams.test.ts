@@ -71,8 +71,8 @@ test("the documented upstreams serve their services, and conflicts are reported"
 async function run(args: readonly string[]): Promise<{ readonly exitCode: number; readonly errors: string }> {
   const errors: string[] = [];
   const exitCode = await proxyCommand([...args, "--check"], {
-    print: () => undefined,
-    printError: (text) => void errors.push(text),
+    out: () => undefined,
+    err: (text) => void errors.push(text),
     stopRequested: () => new Promise(() => undefined),
     onHangup: () => undefined,
   });

@@ -40,8 +40,8 @@ export function openStdio(gateway: Pick<FetchGateway, "fetch">, options: StdioPe
   const { token, errors = [], stop = { requested: never, timeoutMs: 0 }, reads = true } = options;
   const [input, output] = [new PassThrough(), new PassThrough()];
   const lines = reads ? createInterface(output)[Symbol.asyncIterator]() : undefined;
-  const printError = (text: string): void => void errors.push(text);
-  const done = serveStdio(gateway.fetch, { input, output, token, printError }, stop);
+  const err = (text: string): void => void errors.push(text);
+  const done = serveStdio(gateway.fetch, { input, output, token, err }, stop);
   return {
     input,
     output,

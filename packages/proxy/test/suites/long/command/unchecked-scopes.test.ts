@@ -54,8 +54,8 @@ async function check(services: readonly DescService[], settings: readonly string
 async function runCheck(): Promise<CheckResult> {
   const errors: string[] = [];
   const exitCode = await proxyCommand(["--config", folder.file("proxy.yaml"), "--check"], {
-    print: () => undefined,
-    printError: (text) => void errors.push(...text.replaceAll(folder.path, "DIR").split("\n")),
+    out: () => undefined,
+    err: (text) => void errors.push(...text.replaceAll(folder.path, "DIR").split("\n")),
     stopRequested: () => new Promise(() => undefined),
     onHangup: () => undefined,
   });

@@ -9,8 +9,8 @@ export async function runOpenApi(
   const exitCode = await proxyCommand(["openapi", ...args], {
     stopRequested: () => new Promise<never>(() => undefined),
     onHangup: () => undefined,
-    print: (text) => void output.push(text),
-    printError: (text) => void errors.push(text),
+    out: (text) => void output.push(text),
+    err: (text) => void errors.push(text),
   });
   return { exitCode, printed: output.join("\n"), errors: errors.join("\n") };
 }

@@ -37,8 +37,8 @@ export async function runProxy(addresses: readonly string[], settings: TestSetti
     if (/ serves |waiting for descriptors/.test(text)) started.resolve();
   };
   const ended = proxyCommand(["--config", folder.file("proxy.yaml")], {
-    print,
-    printError: print,
+    out: print,
+    err: print,
     stopRequested: () => stop.promise,
     onHangup: () => undefined,
   });
