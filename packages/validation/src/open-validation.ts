@@ -2,7 +2,6 @@ import { create, type DescMessage, type DescService, type Registry } from "@bufb
 import type { Validator } from "@bufbuild/protovalidate";
 import { toShortLine, withCode, refuseUnknownOptions } from "@plantstore/http";
 import type { FieldRules } from "@plantstore/openapi";
-import type { ProtocolName } from "@plantstore/protocols";
 import type { Validation } from "@plantstore/serve";
 import { compileProblems } from "./compile-problems.ts";
 import { FailedRules, findTypeErrors } from "./evaluation-error.ts";
@@ -84,7 +83,7 @@ function prepareChecks(protovalidate: Protovalidate, services: readonly DescServ
       const { kind, error } = first.validate(type, message);
       if (kind === "valid") return;
       if (kind === "error") throw failedRules.errorFor(type, error);
-      throw violationError(protovalidate, all, type, message, error.violations, protocolName as ProtocolName);
+      throw violationError(protovalidate, all, type, message, error.violations, protocolName);
     };
   };
 }
