@@ -20,8 +20,8 @@ test("a refused configuration leaves the upstream connections open", async () =>
   onTestFinished(() => stop.resolve());
   let reload: (() => void) | undefined;
   const ended = proxyCommand(["--config", configure("greenhouse.*")], {
-    print: serving.resolve,
-    printError: refused.resolve,
+    out: serving.resolve,
+    err: refused.resolve,
     stopRequested: () => stop.promise,
     onHangup: (onReload) => {
       reload = onReload;

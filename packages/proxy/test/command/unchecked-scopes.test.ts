@@ -17,7 +17,7 @@ test("a call fails if reloaded descriptors add scopes that the settings lack", a
     "authentication: { tokens: [{ env: PROXY_TEST_TOKEN }] }",
   ].join("\n");
   const settings = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }));
-  const output = { print: () => undefined, printError: () => undefined };
+  const output = { out: () => undefined, err: () => undefined };
   const admission = await openAdmission(settings, output);
   let served: readonly DescService[] | undefined;
   const admit = refuseUncheckedRpcs(
