@@ -451,6 +451,12 @@ describe("a field with field_behavior (AIP-203)", () => {
     expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
   });
 
+  test("makes the body required unless the path sets the field", () => {
+    const legacy = createOpenApi([LegacySink], { info });
+    expect(operation("POST /v1/legacies", legacy).requestBody?.required).toBe(true);
+    expect(operation("PUT /v1/legacies/{name}", legacy).requestBody).not.toHaveProperty("required");
+  });
+
   test("is required in the query only if all surrounding messages are required", () => {
     const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
     const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
@@ -511,6 +517,12 @@ test("64-bit integers and their wrappers may be numbers with int64Numbers", () =
   const sink = components?.schemas?.["Sink"];
   for (const name of ["fInt64", "wInt64"])
     expect(sink).toHaveProperty(`properties.${name}.type`, ["integer", "string"]);
+});
+
+test("64-bit integers may be numbers if one of two services sets int64Numbers", () => {
+  const rest: GatewayOptions["rest"] = { service: ({ typeName }) => ({ int64Numbers: typeName === Shelves.typeName }) };
+  const { components } = createOpenApi([Shelves, OrderService], { info, rest });
+  expect(components?.schemas?.["Shelf"]).toHaveProperty("properties.widthMm.type", ["integer", "string"]);
 });
 
 test("bindings that OpenAPI cannot describe are omitted and passed to onOmitted", () => {
