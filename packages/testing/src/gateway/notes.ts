@@ -2,15 +2,21 @@ import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf"
 import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
+  FieldDescriptorProtoSchema,
   FieldOptionsSchema,
   type FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { field, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import {
+  field,
+  FieldRulesSchema,
+  predefined,
+  PredefinedRulesSchema,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+
+type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
 
 /** Returns the definition for `notes.Notes`, whose request has a string field for each rule. */
-export function notesWith(
-  ...rules: readonly MessageInitShape<typeof FieldRulesSchema>[]
-): MessageInitShape<typeof FileDescriptorProtoSchema> {
+export function notesWith(...rules: readonly MessageInitShape<typeof FieldRulesSchema>[]): File {
   return {
     name: "notes.proto",
     package: "notes",
@@ -30,4 +36,18 @@ export function notesWith(
     ],
     service: [{ name: "Notes", method: [{ name: "Add", inputType: ".notes.Note", outputType: ".notes.Note" }] }],
   };
+}
+
+/** Adds the extension `notes.short`, a string rule that an expression evaluates. */
+export function withPredefined(file: File): File {
+  const options = create(FieldOptionsSchema);
+  setExtension(
+    options,
+    predefined,
+    create(PredefinedRulesSchema, { cel: [{ id: "short", expression: "size(this) < 9" }] }),
+  );
+  const { OPTIONAL: label } = FieldDescriptorProto_Label;
+  const { BOOL: type } = FieldDescriptorProto_Type;
+  const short = { name: "short", number: 50_000, extendee: ".buf.validate.StringRules", label, type, options };
+  return { ...file, syntax: "proto2", extension: [create(FieldDescriptorProtoSchema, short)] };
 }

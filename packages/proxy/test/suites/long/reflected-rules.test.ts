@@ -1,20 +1,12 @@
-import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FieldDescriptorProtoSchema,
-  FieldOptionsSchema,
-  type FileDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import {
   type FieldRulesSchema,
   file_buf_validate_validate,
-  predefined,
-  PredefinedRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { openValidation } from "../../../../validation/src/index.ts";
-import { notesWith } from "../../../../testing/src/gateway/notes.ts";
+import { notesWith, withPredefined } from "../../../../testing/src/gateway/notes.ts";
 import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { startReflectingServer } from "../../../../testing/src/gateway/reflecting-server.ts";
 
@@ -44,20 +36,6 @@ async function start(file: File, validation = untrusted): Promise<TestProxy & As
     await upstream[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-/** Adds the extension `notes.short`, a string rule that an expression evaluates. */
-function withPredefined(file: File): File {
-  const options = create(FieldOptionsSchema);
-  setExtension(
-    options,
-    predefined,
-    create(PredefinedRulesSchema, { cel: [{ id: "short", expression: "size(this) < 9" }] }),
-  );
-  const { OPTIONAL: label } = FieldDescriptorProto_Label;
-  const { BOOL: type } = FieldDescriptorProto_Type;
-  const short = { name: "short", number: 50_000, extendee: ".buf.validate.StringRules", label, type, options };
-  return { ...file, syntax: "proto2", extension: [create(FieldDescriptorProtoSchema, short)] };
 }
 
 async function add({ baseUrl }: TestProxy, note: object): Promise<unknown> {
