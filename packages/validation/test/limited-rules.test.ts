@@ -22,6 +22,14 @@ test("a check that exceeds its time limit without CPU time is repeated", async (
   expect(checks).toBe(2);
 });
 
+test("a check that throws does not affect later checks", () => {
+  const outcomes: (() => void)[] = [() => expect.unreachable("a violation"), () => {}];
+  const checkOf = prepareLimited(rules, openTimeLimit(), () => () => () => outcomes.shift()?.());
+  const check = (): void => checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
+  expect(check).toThrow("a violation");
+  expect(check).not.toThrow();
+});
+
 /** Uses the processor for some milliseconds. */
 function work(ms: number): void {
   const before = process.threadCpuUsage();

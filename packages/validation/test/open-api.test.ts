@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
+import { AddressSchema, SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
@@ -48,6 +48,14 @@ test("without the option validation, the schema has no keywords for rules", () =
   const { Account: account } = schemasOf(options);
   expect(account).not.toHaveProperty("required");
   expect(account).toMatchObject({ properties: { name: { type: "string" }, email: { type: "string" } } });
+});
+
+test.each([
+  { kind: "trusted", untrusted: false, want: ["12345"] },
+  { kind: "untrusted", untrusted: true, want: [] },
+])("exampleOf returns $want for a pattern in $kind rules", async ({ untrusted, want }) => {
+  const rules = await openValidation({ untrusted });
+  expect(rules.exampleOf(AddressSchema.field.zip)).toEqual(want);
 });
 
 test("the gateway accepts the example in the document", async () => {
