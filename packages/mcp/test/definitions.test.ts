@@ -36,6 +36,14 @@ test.each([
   expect(tools[0]?.["annotations"]).toEqual(want);
 });
 
+test("hints that the program sets replace those of the HTTP method", async () => {
+  const hints = { readOnly: false, openWorld: false };
+  const { tools } = await pageOf(
+    serveDescribed([{ name: "A" }], { mcp: { tools: () => ({ hints }) }, gateway: rulesOf(["GET"]) }),
+  );
+  expect(tools[0]?.["annotations"]).toEqual({ readOnlyHint: false, openWorldHint: false });
+});
+
 test.each([
   { name: "a package with a leading underscore", file: { package: "_7.v1" }, want: /^v1_S_A_[0-9a-f]{8}$/ },
   {

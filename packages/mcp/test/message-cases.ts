@@ -181,6 +181,12 @@ export const messageCases: readonly Case[] = [
       response: failure(-32600, 'a message must have at most 65536 characters in addition to "arguments"'),
     },
   ]),
+  ...["message", "_meta"].map((place): Case => ({
+    name: `a duplicate key in "arguments" of ${place}`,
+    request: raw(wrap(place, '"arguments":{"a":1,"a":2}')),
+    httpStatus: 400,
+    response: failure(-32700, 'key "a" is set more than once'),
+  })),
   {
     name: "another content type",
     request: withHeader(call({}), { "content-type": "text/plain" }),
