@@ -1,21 +1,10 @@
 import { expect, test } from "vitest";
 import { type Call, writeBuf, writeCurl, writeGrpcurl } from "../../../../src/files/shell-commands.ts";
 import { runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { callOf } from "../../../shell-call.ts";
 
 /** Strings that a shell would run, expand or split if they were not quoted. */
 const hostile = ["a;touch${IFS}x;b", "$(id)", "`id`", "a b", "a'b", 'a"b', "*", "a\nb", "~root", "-o", "a\\b", "é"];
-
-function callOf(changes: Partial<Call>): Call {
-  return {
-    request: { method: "POST", url: "http://127.0.0.1:1/a", headers: [], body: undefined },
-    needsToken: false,
-    isStream: false,
-    baseUrl: "http://127.0.0.1:8080",
-    procedure: "/shop.v1.Shop/Get",
-    messages: ["{}"],
-    ...changes,
-  };
-}
 
 /** Returns the arguments that a shell passes to a command's program. */
 async function wordsOf(command: string): Promise<readonly string[]> {
@@ -51,8 +40,4 @@ test.each(hostile)("method, header and body with %j are quoted as curl arguments
   };
   const want = ["-i", "-X", `M${text}`, "-H", `x-a: ${text}`, "--data-binary", text, `http://127.0.0.1:1/${text}`];
   expect(await wordsOf(writeCurl(callOf({ request })))).toEqual(want);
-});
-
-test("plain names are not quoted in shell commands", () => {
-  expect(writeGrpcurl(callOf({})).split("\n").at(-1)).toBe("  127.0.0.1:8080 shop.v1.Shop/Get");
 });
