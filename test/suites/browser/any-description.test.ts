@@ -210,6 +210,19 @@ describe("a stream on the page", () => {
     expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
   });
 
+  test("is shown after the button Stop cancelled an earlier stream", async () => {
+    await open("operations/watchReadings");
+    await page.getByLabel(/^sensor/).fill("palm");
+    await page.getByLabel(/^count/).fill("-3");
+    await page.getByRole("button", { name: "Send GET" }).click();
+    await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.locator(".outcome", { hasText: "Stopped." }).waitFor();
+    await page.getByLabel(/^count/).fill("2");
+    await page.getByRole("button", { name: "Send GET" }).click();
+    await page.locator(".outcome", { hasText: "2 messages" }).waitFor();
+  });
+
   test("sends each line in the body as a message", async () => {
     const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
     const request = await send("recordReadings", { Body: lines });

@@ -213,6 +213,18 @@ test("a selected server receives only the token entered for it", async () => {
   expect(await page.locator(".command").innerText()).toContain(`'${otherUrl}/plants/1'`);
 });
 
+test("the button Forget removes the token of the selected server", async () => {
+  await using other = await startPlantServer({ corsOrigins: "*" });
+  const otherUrl = `http://127.0.0.1:${other.address.port}`;
+  await using own = await startPlantServer({ docs: "open", publicUrl: new URL(otherUrl) });
+  await using visited = await visit({}, `http://127.0.0.1:${own.address.port}`);
+  const { page } = visited;
+  await page.getByLabel("Server", { exact: true }).selectOption(otherUrl);
+  await authorize(page, tokens.narrow);
+  await page.getByRole("button", { name: "Forget" }).click();
+  expect((await sendDelete(page, "1")).outcome).toMatch(/^400\s+UNAUTHENTICATED/);
+});
+
 test("the shell command has placeholders for missing inputs", async () => {
   await using visited = await visit();
   expect(await visited.page.locator(".command").innerText()).toContain(`'${baseUrl}/plants/{id}'`);
