@@ -1,0 +1,45 @@
+import { createServer, type IncomingMessage } from "node:http";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { createMount, type MountOptions } from "../src/mount.ts";
+
+// The suite long tests the effect of each option.
+
+test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
+  { name: "without a shutdown signal", options: {} },
+  { name: "despite a shutdown signal", options: { shutdownSignal: new AbortController().signal } },
+])("close aborts calls in flight after its timeout, $name", async ({ options }) => {
+  const mount = createMount<IncomingMessage>({
+    ...options,
+    closeTimeoutMs: 1,
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: async (_request, { signal }) => {
+          mount.close();
+          await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+          throw signal.reason;
+        },
+      }),
+  });
+  const server = createServer((request, response) => mount.serve(request, request, response, () => response.end()));
+  await using started = await startOnLoopback(server);
+  const response = await fetch(`${started.baseUrl}/${GreenhouseService.typeName}/GetReading`, {
+    method: "POST",
+    body: "{}",
+    headers: { "content-type": "application/json", "connect-timeout-ms": "5000" },
+  });
+  expect(await response.json()).toEqual({ code: "unavailable", message: "the server is shutting down" });
+});
+
+/** The number of timers that keep the process running. */
+function refedTimers(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+}
+
+test("close starts no timer that keeps the process running", () => {
+  const { close } = createMount<IncomingMessage>({ routes: () => {}, closeTimeoutMs: 1 });
+  const before = refedTimers();
+  close();
+  expect(refedTimers()).toBe(before);
+});
