@@ -20,6 +20,7 @@ interface Reply {
 interface Application extends Omit<FastifyLike, "addHook"> {
   register(plugin: unknown, options?: object): void;
   get(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
+  options(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
   inject(request: object): Promise<{ readonly statusCode: number; readonly body: string; json(): unknown }>;
   listen(options: object): Promise<string>;
   ready(): Promise<void>;
@@ -234,6 +235,19 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/a/b", "DELETE")).toBe('{"sensor":"a/b"}');
     const headers = { origin: "https://shop.example", "access-control-request-method": "PUT" };
     expect((await app.inject({ method: "OPTIONS", url: "/a", headers })).statusCode).toBe(204);
+  });
+
+  test("an OPTIONS route of the application below a prefix is kept", async () => {
+    const app = create();
+    app.register(
+      async (child: Application) => {
+        child.options("/*", page);
+        child.register(fastifyConnectPlugin, withTemplates(["/{sensor=**}"], "*"));
+      },
+      { prefix: "/api" },
+    );
+    expect(await bodyOf(app, "/api/a/b", "DELETE")).toBe('{"sensor":"a/b"}');
+    expect(await bodyOf(app, "/api/a/b", "OPTIONS")).toBe("a page");
   });
 
   test("the gateway's option `cors` responds to preflight requests", async () => {

@@ -1,0 +1,75 @@
+import { createServer } from "node:http";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { fastifyConnectPlugin, type FastifyLike } from "../src/fastify.ts";
+
+// The plugin in an object with Fastify's interface. The suite frameworks tests the plugin in Fastify.
+
+type Route = Parameters<FastifyLike["route"]>[0];
+
+/** An application with a prefix, whose only other route is for OPTIONS requests to one URL. */
+interface TestApplication extends FastifyLike {
+  readonly registered: Route[];
+  /** The messages in the log. */
+  readonly logged: string[];
+}
+
+function createApplication({ prefix = "", optionsUrl = "" }): TestApplication {
+  const registered: Route[] = [];
+  const logged: string[] = [];
+  return {
+    prefix,
+    registered,
+    logged,
+    log: {
+      error: (_fields, message) => void logged.push(message),
+      warn: (message) => void logged.push(message),
+    },
+    removeAllContentTypeParsers: () => undefined,
+    addContentTypeParser: () => undefined,
+    addHook: () => undefined,
+    hasRoute: ({ url }) => url === optionsUrl,
+    route: (route) => void registered.push(route),
+  };
+}
+
+const diskOnFire = new Error("disk on fire");
+
+function routes(router: ConnectRouter): void {
+  router.service(GreenhouseService, { getReading: () => Promise.reject(diskOnFire) });
+}
+
+test.each([
+  { name: "without a prefix", prefix: "", optionsUrl: "/*" },
+  { name: "with a prefix", prefix: "/api", optionsUrl: "/api/*" },
+])("a plugin $name registers no second OPTIONS route for a URL", async ({ prefix, optionsUrl }) => {
+  const app = createApplication({ prefix, optionsUrl });
+  const selector = `${GreenhouseService.typeName}.GetReading`;
+  const pattern = { case: "custom", value: { kind: "*", path: "/{sensor=**}" } } as const;
+  await fastifyConnectPlugin(app, { routes, rest: { rules: [{ selector, pattern }] } });
+  const route = app.registered.find(({ url }) => url === "/*");
+  expect(route?.method.toSorted()).toEqual(["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]);
+});
+
+test.each<{ name: string; isSet: boolean; expected: object }>([
+  { name: "the option onFault", isSet: true, expected: { faults: [diskOnFire], logged: [] } },
+  {
+    name: "the application's log by default",
+    isSet: false,
+    expected: { faults: [], logged: ["a handler or an interceptor failed"] },
+  },
+])("faults are reported to $name", async ({ isSet, expected }) => {
+  const app = createApplication({});
+  const faults: unknown[] = [];
+  const onFault = (error: unknown): void => void faults.push(error);
+  await fastifyConnectPlugin(app, { routes, ...(isSet && { onFault }) });
+  const server = createServer((raw, response) => {
+    const reply = { raw: response, getHeaders: () => ({}), callNotFound: () => response.end(), send: () => undefined };
+    app.registered[0]?.handler({ raw, log: app.log }, reply);
+  });
+  await using started = await startOnLoopback(server);
+  expect(await fetch(`${started.baseUrl}/sensors/7/reading`)).toMatchObject({ status: 500 });
+  expect({ faults, logged: app.logged }).toEqual(expected);
+});
