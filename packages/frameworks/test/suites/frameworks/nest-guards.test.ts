@@ -308,6 +308,31 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     await expect(startWith(RoleGuard, ScopedGuard)).rejects.toThrow(error);
   });
 
+  test("that is request-scoped in one of two modules prevents the start", async () => {
+    class SensorGuard extends RoleGuard {
+      readonly sensors: Sensors;
+      constructor(sensors: Sensors) {
+        super();
+        this.sensors = sensors;
+      }
+    }
+    class ScopedController {
+      readonly path = "pests";
+    }
+    class ScopedModule {
+      readonly sensors = 1;
+    }
+    const scope = require("@nestjs/common").Scope.REQUEST;
+    const parts = { controllers: [ScopedController], providers: [{ provide: Sensors, useClass: Sensors, scope }] };
+    const provider = createProvider();
+    nest.Inject(Sensors)(SensorGuard, undefined, 0);
+    nest.Controller()(ScopedController);
+    for (const type of [ScopedController, provider]) nest.UseGuards(SensorGuard)(type);
+    nest.Module(parts)(ScopedModule);
+    const app = await version.create({ imports: [SensorModule, ScopedModule] }, provider);
+    await expect(listen(app)).rejects.toThrow("singletons for RPCs: SensorGuard of Palmhouse. Remove their scope");
+  });
+
   test("from APP_GUARD with the scope REQUEST prevents the start", async () => {
     const provide = require("@nestjs/core").APP_GUARD;
     const providers = [{ provide, useClass: RoleGuard, scope: require("@nestjs/common").Scope.REQUEST }];
