@@ -191,6 +191,14 @@ describe("addGrpcJsService", () => {
       error: "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors",
     },
     {
+      name: "a definition with a unary method that is a stream in the service",
+      definition: {
+        ...loadGarden(),
+        AddTrees: { ...loadGarden()["AddTrees"], ...described, path: "/garden.v1.Garden/AddTrees" },
+      },
+      error: "/garden.v1.Garden/AddTrees is unary in the definition, and client_streaming in the descriptors",
+    },
+    {
       name: "a definition without descriptors",
       definition: { getTree: described },
       error: "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors",

@@ -1,0 +1,36 @@
+import { Duplex } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { Metadata } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { toGrpcJsHandler } from "../src/nice-grpc/index.ts";
+
+/** A call whose client reads nothing. */
+class UnreadCall extends Duplex {
+  readonly metadata = new Metadata();
+  constructor() {
+    super({ objectMode: true, writableHighWaterMark: 1 });
+  }
+  getPeer(): string {
+    return "127.0.0.1:1";
+  }
+  sendMetadata(): void {}
+  override _write(): void {}
+}
+
+test("a generator that waits for its reader closes when the call closes", async () => {
+  let isClosed = false;
+  const handler = toGrpcJsHandler({ requestStream: false, responseStream: true }, async function* () {
+    try {
+      for (;;) yield {};
+    } finally {
+      isClosed = true;
+    }
+  });
+  const call = new UnreadCall();
+  Reflect.apply(handler, undefined, [call]);
+  await setImmediate();
+  expect(call.writableNeedDrain).toBe(true);
+  call.destroy();
+  await setImmediate();
+  expect(isClosed).toBe(true);
+});
