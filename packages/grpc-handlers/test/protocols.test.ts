@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { setImmediate } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema, anyPack, DurationSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
@@ -186,6 +188,22 @@ describe.each([
 });
 
 const passOn: Interceptor = (next) => next;
+/** Passes on a stream's requests once the call is cancelled. */
+const delay =
+  (onCall: () => void, onResponse: () => void): Interceptor =>
+  (next) =>
+  async (request) => {
+    if (!request.stream) return await next(request);
+    const message = afterAbort(request.signal, request.message);
+    onCall();
+    return await next({ ...request, message }).finally(onResponse);
+  };
+
+async function* afterAbort<M>(signal: AbortSignal, requests: AsyncIterable<M>): AsyncGenerator<M> {
+  await once(signal, "abort");
+  yield* requests;
+}
+
 const refuseAll = (): never => {
   throw new ConnectError("who are you?", Code.Unauthenticated);
 };
@@ -250,6 +268,40 @@ describe("the gateway in front of grpc-js handlers", () => {
     expect(messages[0]?.["speciesName"]).toBe('["beds/1/a/b",null]');
     expect(trailer).toEqual({ "x-a": ["0"], "x-b": ["0"] });
     expect(order).toEqual(["b /garden.v1.Garden/GetTree", "a /garden.v1.Garden/GetTree"]);
+  });
+
+  test("runs no handler for a call that is cancelled during interceptors", async () => {
+    const called: string[] = [];
+    const arrived = Promise.withResolvers<void>();
+    const passedOn = Promise.withResolvers<void>();
+    const listTrees = (call: ServerWritableStream<Message, Message>): void => {
+      called.push(call.getPath());
+      call.end();
+    };
+    await using server = await startGarden(
+      { listTrees },
+      {},
+      { interceptors: [delay(arrived.resolve, passedOn.resolve)] },
+    );
+    const onStart = (cancel: () => void): void => void arrived.promise.then(cancel);
+    await callGarden(server.address.port, { method: "ListTrees", onStart });
+    await passedOn.promise;
+    await setImmediate();
+    expect(called).toEqual([]);
+  });
+
+  test("ends a stream whose handler writes after the end with UNKNOWN", async () => {
+    const handlers = {
+      listTrees: (call: ServerWritableStream<Message, Message>) => {
+        for (let sent = 0; sent < 40; sent += 1) call.write({});
+        call.end();
+        call.write({});
+      },
+    };
+    await using server = await startGarden(handlers);
+    const options = { deadline: Date.now() + 5000 };
+    const outcome = await callGarden(server.address.port, { method: "ListTrees", options });
+    expect(outcome).toMatchObject({ code: status.UNKNOWN });
   });
 
   test("sends the message of an error without a code with exposeErrorMessages", async () => {
