@@ -1,0 +1,15 @@
+import { Metadata } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { appendMetadata } from "../src/calls/metadata.ts";
+
+test.each(["grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encoding", "content-type"])(
+  "the metadata of a response cannot set the field %s",
+  (name) => {
+    const metadata = new Metadata();
+    metadata.set(name, name.endsWith("-bin") ? Buffer.from("7") : "7");
+    metadata.set("x-own", "1");
+    const headers = new Headers();
+    appendMetadata(headers, metadata);
+    expect([...headers]).toEqual([["x-own", "1"]]);
+  },
+);
