@@ -129,6 +129,12 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     outcome: { ...notFound, messages: [], trailer: { "x-why": ["frost"] } },
   },
   {
+    name: "an error's metadata can delay the client's retries",
+    shows: ["callback"],
+    handlers: unary((_call, callback) => callback({ ...notFound, metadata: fields(["grpc-retry-pushback-ms", "50"]) })),
+    outcome: { ...notFound, trailer: { "grpc-retry-pushback-ms": ["50"] } },
+  },
+  {
     name: "an error without details sends its message as details",
     shows: ["callback"],
     handlers: unary((_call, callback) => callback(Object.assign(new Error("frozen"), { code: status.ABORTED }))),
@@ -211,10 +217,7 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     name: "a method without a handler results in UNIMPLEMENTED",
     shows: [],
     handlers: {},
-    outcome: {
-      code: status.UNIMPLEMENTED,
-      details: "The server does not implement the method GetTree",
-    },
+    outcome: { code: status.UNIMPLEMENTED, details: "The server does not implement the method GetTree" },
     deviation: { details: "The server does not implement the method /garden.v1.Garden/GetTree" },
   },
 ];

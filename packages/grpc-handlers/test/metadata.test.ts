@@ -13,3 +13,11 @@ test.each(["grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encod
     expect([...headers]).toEqual([["x-own", "1"]]);
   },
 );
+
+test("the metadata of a response can set grpc-retry-pushback-ms", () => {
+  const metadata = new Metadata();
+  metadata.set("grpc-retry-pushback-ms", "50");
+  const headers = new Headers();
+  appendMetadata(headers, metadata);
+  expect([...headers]).toEqual([["grpc-retry-pushback-ms", "50"]]);
+});

@@ -43,10 +43,13 @@ function addField(metadata: Metadata, name: string, value: string): void {
   for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
 }
 
+/** The only field with the prefix "grpc-" that handlers set. Its value is a client's delay before a retry (gRFC A6). */
+const pushback = "grpc-retry-pushback-ms";
+
 /** Adds a response's metadata to the response's header or trailer. Omits fields that the protocols set themselves. */
 export function appendMetadata(headers: Headers, metadata: Metadata | null | undefined): void {
   for (const [name, values] of Object.entries(metadata?.toHttp2Headers() ?? {})) {
-    if (notAdded.has(name) || name.startsWith("grpc-")) continue;
+    if (notAdded.has(name) || (name.startsWith("grpc-") && name !== pushback)) continue;
     for (const value of [values].flat()) headers.append(name, String(value));
   }
 }
