@@ -5,7 +5,7 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createMissingStore, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 /** Opens a file's database, which imports 10,000 ids per batch. */
@@ -51,6 +51,18 @@ describe("importing plants", () => {
     const restored = importPlants(database, textOf(lines), { restore: true });
     await expect(restored).resolves.toEqual({ present, added: 4, deleted: 0 });
     expect(plantsIn(file)).toHaveLength(21_000);
+  });
+
+  test("skips a plant that is deleted between a batch's transactions", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createMissingStore(file);
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    const adding = running.add(Array.from({ length: 10_001 }, (_, i) => BigInt(i)));
+    // The first transaction has added 10,000 ids, and the second has not begun.
+    runSqlite(file, "INSERT INTO deletions VALUES (1, 10000, 0, '', '', 1)");
+    await expect(adding).resolves.toEqual({ added: 10_000, present: 0, deleted: 1 });
   });
 
   test("stops at an invalid line, keeps earlier batches, and can be repeated", async () => {

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { movePlants } from "../../../src/stores/records/move-plants.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { openLockedSqlite } from "../../../src/stores/sqlite/locked-store.ts";
+import { createMissingStore, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+test("a move leaves the target empty when its counts differ", async () => {
+  using folder = createTempFolder();
+  const [from, to] = [folder.file("from.db"), folder.file("to.db")];
+  openDatabase({ file: from, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  createMissingStore(to);
+  // SQLite does not count rows that a trigger adds as rows of the statement.
+  runSqlite(to, "CREATE TRIGGER extra AFTER INSERT ON plants WHEN new.id = 1 BEGIN INSERT INTO plants VALUES (9); END");
+  {
+    await using source = openLockedSqlite(from, undefined);
+    await using target = openLockedSqlite(to, undefined);
+    await expect(movePlants(source, target)).rejects.toThrow(
+      / has 4 plants, .* expected 3 plants, .*; nothing was moved$/,
+    );
+  }
+  expect(plantsIn(to)).toEqual([]);
+});
