@@ -1,0 +1,11 @@
+import { expect, onTestFinished, test } from "vitest";
+import { StoreHealth } from "../../../src/stores/contract/store-health.ts";
+
+test("a problem invalidates earlier commits as proof of a working store", () => {
+  const health = new StoreHealth({ findProblem: async () => undefined, watchIntervalMs: 60_000 });
+  // A permanent problem stops the timers.
+  onTestFinished(() => health.report({ text: "the file is damaged", isTemporary: false }));
+  health.recordCommit();
+  health.report({ text: "the disk is full", isTemporary: true });
+  expect(health.hasCommittedSince(0)).toBe(false);
+});
