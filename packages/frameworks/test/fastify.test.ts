@@ -60,7 +60,7 @@ test.each<{ name: string; isSet: boolean; expected: object }>([
     isSet: false,
     expected: { faults: [], logged: ["a handler or an interceptor failed"] },
   },
-])("faults are reported to $name", async ({ isSet, expected }) => {
+])("the plugin reports faults to $name only", async ({ isSet, expected }) => {
   const app = createApplication({});
   const faults: unknown[] = [];
   const onFault = (error: unknown): void => void faults.push(error);

@@ -9,7 +9,7 @@ import { createMount, type MountOptions } from "../src/mount.ts";
 test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   { name: "without a shutdown signal", options: {} },
   { name: "despite a shutdown signal", options: { shutdownSignal: new AbortController().signal } },
-])("close aborts calls in flight after its timeout, $name", async ({ options }) => {
+])("close $name aborts calls in flight after its timeout", async ({ options }) => {
   const mount = createMount<IncomingMessage>({
     ...options,
     closeTimeoutMs: 1,

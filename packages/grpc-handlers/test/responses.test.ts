@@ -17,7 +17,7 @@ async function read(sent: typeof messages): Promise<unknown[]> {
 test.each([
   { name: "no message", sent: [], error: "[internal] the handler sent no message" },
   { name: "several messages", sent: messages, error: "[internal] the handler sent several messages" },
-])("a client stream fails if its handler sends $name", async ({ sent, error }) => {
+])("sending $name fails a client stream", async ({ sent, error }) => {
   await expect(read(sent)).rejects.toThrow(error);
 });
 

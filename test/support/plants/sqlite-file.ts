@@ -7,9 +7,12 @@ export function createMissingStore(file: string): void {
   if (!existsSync(file)) openDatabase({ file, migrates: true }).close();
 }
 
+/** Milliseconds that the test's own connection waits for a lock, which a store holds while it recovers after a kill. */
+const timeout = 5_000;
+
 /** Reads a database file on the test's own connection. */
 export function readSqlite(file: string, sql: string): Record<string, SQLOutputValue>[] {
-  const db = new DatabaseSync(file, { readBigInts: true });
+  const db = new DatabaseSync(file, { readBigInts: true, timeout });
   try {
     return db.prepare(sql).all();
   } finally {
@@ -19,7 +22,7 @@ export function readSqlite(file: string, sql: string): Record<string, SQLOutputV
 
 /** Runs SQL on a database file on the test's own connection. */
 export function runSqlite(file: string, sql: string): void {
-  const db = new DatabaseSync(file);
+  const db = new DatabaseSync(file, { timeout });
   try {
     db.exec(sql);
   } finally {
@@ -51,7 +54,7 @@ export function ageRecords(file: string, days: number): void {
 
 /** Inserts plants into a file that a store has created. */
 export function addPlants(file: string, ids: readonly bigint[]): void {
-  const db = new DatabaseSync(file, { readBigInts: true });
+  const db = new DatabaseSync(file, { readBigInts: true, timeout });
   try {
     db.exec("BEGIN");
     const insert = db.prepare("INSERT INTO plants (id) VALUES (?)");

@@ -1,9 +1,9 @@
 import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { appendMetadata } from "../src/calls/metadata.ts";
+import { appendMetadata } from "../../src/calls/metadata.ts";
 
 test.each(["grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encoding", "content-type"])(
-  "the metadata of a response cannot set the field %s",
+  "the field %s cannot be set by response metadata",
   (name) => {
     const metadata = new Metadata();
     metadata.set(name, name.endsWith("-bin") ? Buffer.from("7") : "7");

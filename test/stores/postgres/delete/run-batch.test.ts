@@ -1,10 +1,10 @@
 import { expect, test, vi } from "vitest";
-import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
-import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
-import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
-import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { callersOf, failToDefer, runBatchAt } from "../../support/plants/run-batch.ts";
-import { schemaOf } from "../../support/plants/schema-of.ts";
+import type { Placement } from "../../../../src/stores/postgres/delete/placement.ts";
+import { singleServer } from "../../../../src/stores/postgres/delete/single-server.ts";
+import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../src/stores/postgres/server/session.ts";
+import { callersOf, failToDefer, runBatchAt } from "../../../support/plants/run-batch.ts";
+import { schemaOf } from "../../../support/plants/schema-of.ts";
 
 test("a lost attempt's deletion counts as deleted after a deadlock in the next attempt", async () => {
   const session = new Session(readServerUrl("postgres://tester@127.0.0.1/plants"));
