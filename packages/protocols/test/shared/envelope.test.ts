@@ -94,6 +94,16 @@ describe("EnvelopeReader", () => {
     await expect(messages.next()).rejects.toMatchObject({ code });
   });
 
+  test("refuses a length over the limit when large messages are read in parts", () => {
+    const readPrefix = (bytesInMessage: number): Buffer | Promise<Buffer> | undefined => {
+      const reader = new EnvelopeReader(100_000, messageOf, (part) => Buffer.from(part));
+      reader.add(envelopePrefix(bytesInMessage));
+      return reader.take();
+    };
+    expect(readPrefix(100_000)).toEqual(Buffer.from(envelopePrefix(100_000)));
+    expect(() => readPrefix(100_001)).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }));
+  });
+
   test.each([
     { name: "ends at the end of a message", octets: [0, 0, 0, 0, 1, 7] },
     { name: "ends within a prefix", octets: [0, 0, 0, 0, 1, 7, 0, 0] },

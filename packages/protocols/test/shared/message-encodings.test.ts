@@ -33,6 +33,13 @@ describe("negotiateEncodings", () => {
     expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
   });
 
+  test("chooses only from the compressions of the called RPC", () => {
+    const responses = [[gzip], [], [brotli]].map(
+      (enabled) => negotiateEncodings(enabled, null, "gzip, br", "grpc-accept-encoding").response?.name,
+    );
+    expect(responses).toEqual(["gzip", undefined, "br"]);
+  });
+
   test.each(["deflate", "GZIP", "gzip, br", "constructor"])(
     "refuses the encoding %j and lists the supported ones",
     (sent) => {

@@ -1,0 +1,36 @@
+import { brotliCompressSync, zstdCompressSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { brotli, zstd } from "../../src/compression/index.ts";
+import { collect } from "../../../testing/src/collect.ts";
+
+async function* disconnectAfter(start: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield start;
+  throw new Error("the client has disconnected");
+}
+
+async function* invalid(): AsyncGenerator<Uint8Array> {
+  yield Buffer.alloc(100, 0xff);
+}
+
+// The budget allows 16 windows in br, and 32 in zstd.
+test.each([
+  { name: "invalid br bodies", compression: brotli, open: invalid, error: "the body is not valid br" },
+  { name: "invalid zstd bodies", compression: zstd, open: invalid, error: "the body is not valid zstd" },
+  {
+    name: "incomplete br bodies",
+    compression: brotli,
+    open: () => disconnectAfter(brotliCompressSync(Buffer.alloc(10)).subarray(0, 3)),
+    error: "the client has disconnected",
+  },
+  {
+    name: "incomplete zstd bodies",
+    compression: zstd,
+    open: () => disconnectAfter(zstdCompressSync(Buffer.alloc(10)).subarray(0, 3)),
+    error: "the client has disconnected",
+  },
+])("$name release their decompression windows", async ({ compression, open, error }) => {
+  for (let bodies = 0; bodies < 33; bodies++) {
+    const decoded = compression.decodePieces(open(), 0, new AbortController().signal);
+    await expect(collect(decoded)).rejects.toThrow(error);
+  }
+});
