@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
@@ -149,6 +150,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
       // From now on, new calls' signals are already aborted, and no handler runs.
       expect((await errorOf(client.waterBed({}))).code).toBe(Code.Unavailable);
       expect(runs).toBe(1);
+    });
+
+    test("does not listen to the shutdown signal after the call", async () => {
+      const shutdown = new AbortController();
+      await using greenhouse = await start({ waterBed: () => ({}) }, { shutdownSignal: shutdown.signal });
+      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.completed(1);
+      expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
     });
   });
 
