@@ -26,6 +26,15 @@ describe("SendFlow", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
+  test("sends queued data when SETTINGS enlarges the stream window (§6.9.2)", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abcd")) });
+    using connection = await openFrames(engine.address);
+    // The change of the connection window visits the stream, whose own window is still 0.
+    connection.send(settingFrame(4, 0), whole(1), windowUpdateFrame(0, 1), settingFrame(4, 4), ping);
+    const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
+    expect(next).toMatchObject({ type: frameType.data, payload: Buffer.from("abcd") });
+  });
+
   test("sends one DATA frame per WINDOW_UPDATE while data is queued", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
     using connection = await openFrames(engine.address);

@@ -41,6 +41,12 @@ describe("BacklogBudget", () => {
       cut: "a",
       held: 68,
     },
+    {
+      name: "closes the second connection if the first client emptied a small backlog",
+      steps: "a 15, b 40, a -15, a 60, c 1",
+      cut: "b",
+      held: 61,
+    },
     { name: "closes no connection at the limit", steps: "a 50, b 40, c 10", cut: "", held: 100 },
     { name: "closes as many connections as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
     { name: "closes the growing connection if it is the only connection", steps: "a 101", cut: "a", held: 0 },
