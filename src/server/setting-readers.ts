@@ -5,7 +5,7 @@ import { isAddressOrNetwork } from "@plantstore/gateway";
 
 /** A setting. docs/reference/configuration.md has a row for each setting. */
 export interface Setting<T> {
-  /** The title of the setting group in `--help`. Set for the first setting of each group. */
+  /** The title of the setting's group in `--help`. Only the group's first setting has a title. */
   readonly title?: string;
   /** The environment variable. {@link flagOf} derives the flag from the variable. */
   readonly variable: string;
@@ -15,7 +15,7 @@ export interface Setting<T> {
   readonly fallback?: string;
   /** Set if messages must not contain the value. A function returns the part to show. "hidden" shows none. */
   readonly secret?: ((text: string) => string) | "hidden";
-  /** Parses the text. A problem continues the sentence "PORT must …". */
+  /** Parses the text. A problem has the form "be a port", and follows the setting's name and "must". */
   readonly read: (text: string) => ParseResult<T>;
 }
 
@@ -134,7 +134,7 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
 export interface AdminAddress {
   /** A host, or `unix:` and a socket's path. */
   readonly host: string;
-  /** The port. 0 for a free port, and for a socket. */
+  /** The port. 0 selects a free port. The port of a socket is always 0. */
   readonly port: number;
 }
 

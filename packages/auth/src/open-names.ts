@@ -1,4 +1,4 @@
-/** Returns the problem with a name in `open` that no service or RPC can have. The name would match nothing. */
+/** Returns a problem if no service or RPC can have this name in `open`, so that the name would match nothing. */
 export function openOptionProblem(name: unknown): string | undefined {
   if (typeof name === "string" && validName.test(name)) return undefined;
   const got = typeof name === "string" ? JSON.stringify(name) : typeof name;

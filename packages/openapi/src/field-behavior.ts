@@ -21,12 +21,12 @@ export function isRequired(field: DescField): boolean {
   return isRequiredField(field) || hasBehavior(field, FieldBehavior.REQUIRED);
 }
 
-/** Returns whether only responses set a field. */
+/** Returns whether a field is set only in responses (OUTPUT_ONLY). */
 export function isOutputOnly(field: DescField): boolean {
   return hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
 }
 
-/** Returns whether only requests set a field. */
+/** Returns whether a field is set only in requests (INPUT_ONLY). */
 export function isInputOnly(field: DescField): boolean {
   return hasBehavior(field, FieldBehavior.INPUT_ONLY);
 }

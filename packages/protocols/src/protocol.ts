@@ -220,8 +220,8 @@ export interface StreamWire extends Wire {
   /** Bytes that keep an idle call's connection open, or `undefined` if the protocol has none. */
   readonly heartbeat?: Uint8Array | undefined;
   /**
-   * Whether an error before the first message is reported when the response ends. If an error changes the HTTP status
-   * instead, the header section is delayed until the first message or error.
+   * Whether an error before the first message is reported at the end of the response. Otherwise, the HTTP status
+   * reports the error, so the header section is delayed until the first message or error.
    */
   readonly reportsErrorAtEnd: boolean;
   /** Whether a server stream sends its header section before a late first message. */

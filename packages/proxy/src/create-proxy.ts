@@ -276,7 +276,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
   const { server } = first;
-  // The listener keeps its first trusted proxies for the PROXY protocol, too.
+  // Kept at a reconfiguration, because the listener also keeps its first trusted proxies, for the PROXY protocol.
   const { trustedProxies } = server;
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
   const stop = (stopGateway: () => Promise<void>): Promise<void> => {

@@ -93,8 +93,8 @@ function printSegment(segment: TemplateSegment): string {
   return segment.kind === "literal" ? segment.text : segment.kind;
 }
 
-// The path must match the rule with the given values as parsed by google/api/http.proto. Some servers decode slashes,
-// colons or both before splitting a path. For these servers, it must match the same rule with the same values, or none.
+// Parsed as in google/api/http.proto, the path must match the given rule with the given values. Some servers decode
+// slashes, colons or both before splitting the path. The decoded path must match the same rule and values, or no rule.
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");

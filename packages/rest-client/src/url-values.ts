@@ -16,7 +16,7 @@ import { Refusal, refuseUnwritable } from "./refusal.ts";
  */
 export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
-/** Returns the writer for a field, or `undefined` without a text form, as for maps and most messages. */
+/** Returns a field's writer, or `undefined` if a URL cannot contain the field, such as a map and most messages. */
 export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 
 /** Creates the writers for fields. Values are written as in JSON, but without quotes, and bytes as base64url. */

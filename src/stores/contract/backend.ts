@@ -21,8 +21,8 @@ export interface Backend {
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
   /**
-   * The lanes for deletions. By default, a backend has only lane 0, with one batch at a time. Lanes may change. Lanes
-   * are readable only while the backend has no problem, or after its first batch.
+   * The lanes for deletions. By default, a backend has only lane 0, with one batch at a time. Read the lanes again for
+   * each use, because they may change, and only while the backend has no problem, or after its first batch.
    */
   readonly lanes?: Lanes;
 }

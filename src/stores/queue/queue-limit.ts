@@ -24,8 +24,8 @@ interface Committed {
  * on the previous batch's duration, so a batch is late if it takes twice the planned duration. Under overload, the
  * limit is what the store deletes in a batch's planned duration, because larger batches would not be more efficient.
  *
- * Before an overload is certain, the limit is the number of plants that the store deletes in half an interval. Until
- * long batches show the store's rate, the limit depends only on memory.
+ * Before an overload is certain, the limit is the number of plants that the store deletes in half a second. Until long
+ * batches show the store's rate, the limit depends only on memory.
  *
  * A long batch does not show whether the deletions or the commit took long. So the store then commits a probe, which is
  * a batch with a single deletion. Several slow probes in succession show that commits are slow, as on a newly promoted

@@ -33,8 +33,8 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
  * Opens a plant store in an SQLite file. A separate thread owns the file. Creates a missing store only if `migrates` or
  * `plantsWhenCreated` is set.
  *
- * After a crash, the whole file is checked. The store is returned when the check starts. During the check, the store
- * accepts deletions, but deletions wait until the check is finished.
+ * After a crash, the whole file is checked. The promise resolves without waiting for the check. During the check, the
+ * store accepts deletions, but deletions wait until the check is finished.
  *
  * After a file error, the store stops writing, reports a `problem` and refuses deletions. After a temporary error, such
  * as a full disk, the store resumes by itself.

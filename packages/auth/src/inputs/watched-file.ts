@@ -62,8 +62,8 @@ const repeatRejectionMsDefault = 600_000;
 const timestampGranularityMs = 2_000;
 
 /**
- * Reads a file and watches it. Returns the problems if its first content is rejected. Later problems are only logged,
- * so that a partially written file does not lock out all callers.
+ * Reads a file and watches it. If the file's first content is rejected, returns the problems. Problems with later
+ * contents are only logged, so that a partially written file does not lock out all callers.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   refuseUnknownOptions(file, fileToWatchNames, "watchFile");

@@ -29,10 +29,10 @@ const integerPattern = "0|-?[1-9][0-9]*";
 /** The pattern that the gateway's descriptions use for a parameter with one path segment. */
 const segmentPattern = "^[^/]+$";
 
-/** Maximum optional parameters that are visible. More parameters are collapsed. */
+/** Maximum number of optional parameters to show. If there are more, all optional parameters are collapsed. */
 const visibleMax = 6;
 
-/** Maximum visible rows in the body field. */
+/** Maximum number of visible rows in the body field. */
 const bodyRowsMax = 18;
 
 /** Creates the fields for an operation's parameters. Required parameters come first. */

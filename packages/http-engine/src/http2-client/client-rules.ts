@@ -52,8 +52,9 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     else stream.receiveHead(section, endStream);
   }
 
-  // §5.1: a server may send frames before our RST_STREAM arrives. They are not counted as a flood, because a window may
-  // contain many small messages, and more calls may be cancelled together than resets are remembered.
+  // §5.1: a server may send frames before our RST_STREAM arrives. Even many late frames are not a flood, because a
+  // receive window may contain many small messages. Late frames on any closed stream are accepted, because more calls
+  // may be cancelled together than the list of recent resets holds.
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
     this.onLateStreamFrame(streamId);
   }

@@ -26,7 +26,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     if (message?.gateway === "connection") share.receive(message.connection, socket);
     else if (message?.gateway === "bound")
       resolve({ address: message.address, start: (take) => share.start(take), leave: () => share.leave() });
-    // The listener stays until the last connection. Without it, node would receive connections that no code serves.
+    // Removed only after the last connection, because connections that arrive without a listener are never served.
     else if (message?.gateway === "left") process.off("message", receive);
   };
   process.on("message", receive);

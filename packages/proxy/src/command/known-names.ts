@@ -44,7 +44,7 @@ export async function requireKnownNames(
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** Reads the descriptor files, and checks the names in settings that no proxy serves yet. @throws SettingsProblem */
+/** Checks the names in settings against the descriptor files, which are read again. @throws SettingsProblem */
 export async function requireNamesInFiles(settings: ProxySettings): Promise<void> {
   await requireKnownNames(settings, await Promise.all(settings.upstreams.map(readSet)));
 }

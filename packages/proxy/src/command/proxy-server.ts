@@ -287,7 +287,7 @@ class ProxyServer {
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
-          // Without a proxy, nothing is awaited here. Otherwise the start would use the previous parts, which are
+          // Must not wait while no proxy is open. A proxy that opens meanwhile would use the previous parts, which are
           // closed below.
           await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts));
         } catch (error) {

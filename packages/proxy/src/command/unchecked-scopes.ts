@@ -98,8 +98,8 @@ function problemsOf(services: readonly DescService[], parts: CheckedScopes): rea
 }
 
 /**
- * Returns the RPCs whose scopes the settings do not require. Returns no RPCs without `authentication`, because callers
- * then have no scopes.
+ * Returns the RPCs that the settings restrict less than the option does. Returns no RPCs without `authentication`,
+ * because callers then have no scopes.
  */
 function findUncheckedRpcs(
   services: readonly DescService[],

@@ -29,7 +29,7 @@ function fileOf(place: Place): DescFile {
   return "file" in place ? place.file : place.parent.file;
 }
 
-// Returns field numbers in descriptor.proto, each followed by an index in the list.
+// Returns a path as in SourceCodeInfo.Location (descriptor.proto): pairs of a field number and a list index.
 function pathOf(place: Place): readonly number[] {
   switch (place.kind) {
     case "file":

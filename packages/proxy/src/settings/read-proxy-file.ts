@@ -15,7 +15,7 @@ export interface ReadSettings {
   readonly settings: ProxyConfiguration;
   /** Returns an error about the setting with a path. `problem` continues after the setting's name. */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
-  /** Returns the flag that set a setting, or a missing setting's parent. Undefined if no flag has set the value. */
+  /** Returns the flag that set the setting with a path or, if it is missing, its parent. Undefined without a flag. */
   readonly flagOf: (path: string) => string | undefined;
 }
 

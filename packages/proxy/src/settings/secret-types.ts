@@ -15,7 +15,7 @@ const source = {
   maxProperties: 1,
 };
 
-/** A secret, set as `{ file: PATH }` or `{ env: VARIABLE }`. Messages never contain the secret. */
+/** A secret, set as `{ file: PATH }` or `{ env: VARIABLE }`. Error messages never contain the secret. */
 export const secret: SettingType<string> = {
   label: "`{ file: PATH }` or `{ env: NAME }`",
   schema: source,
@@ -31,7 +31,7 @@ export const secret: SettingType<string> = {
   },
 };
 
-/** Text, or a {@link secret}. Messages never contain the text. */
+/** Text, or a {@link secret}. Error messages never contain the value. */
 export const textOrSecret: SettingType<string> = {
   label: "text, `{ file: PATH }` or `{ env: NAME }`",
   schema: { oneOf: [{ type: "string" }, source] },

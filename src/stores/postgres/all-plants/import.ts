@@ -77,7 +77,7 @@ async function addBatch(
   const { session } = target;
   // Sorts the ids, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
-  // Ids that attempts with an unknown outcome may have added. An id that a retry finds counts as added.
+  // Ids that attempts with an unknown outcome may have added. Counted as added even if a retry finds them present.
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));

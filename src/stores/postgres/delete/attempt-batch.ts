@@ -73,7 +73,7 @@ export async function attemptBatch(
     isInDoubt = true;
     const missing = isCareful ? [] : missingIn(batch, fates);
     const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
-    // Looks up keys after plants. If a plant was deleted for the same key, the key's record is then visible.
+    // Looks up plants before keys. If another call with a key deleted its plant, the key's record is then visible.
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
     const isDeleted = (one: Deletion): boolean => batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
     const notDeleted = batch.keyed.filter((one) => !isDeleted(one));

@@ -15,7 +15,7 @@ export function parseSettings(options: string): ReadonlyMap<string, string> {
   return settings;
 }
 
-/** Like {@link parseSettings}. @throws StoreOpenError unless all words are settings, switches or Neon endpoint names */
+/** Like {@link parseSettings}. @throws StoreOpenError if a word is not a setting, a switch or Neon's `endpoint=` */
 export function readSettings(options: string): ReadonlyMap<string, string> {
   const settings = splitWords(options.replaceAll(/(?<=^|\s)-c\s+/g, "-c"));
   const other = settings.find((word) => !/^(?:(?:-c|--)[^\s=-][^\s=]*=|-[abd-z]|endpoint=)/i.test(word));

@@ -69,7 +69,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
 
 function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array {
   if (bytes.byteLength !== keptBytes) {
-    // The size estimate is an eighth larger, so that the type's next large message probably fits.
+    // Adds an eighth to the size, so that the type's next large message probably fits.
     writer.largeBytes = Math.ceil(at * 1.125);
     if (at > 0.75 * bytes.byteLength) return bytes.subarray(0, at);
   }
