@@ -83,7 +83,7 @@ const calls: readonly Row[] = [
 
 const json = [["content-type", "application/json"]] as const;
 
-describe.each(transportNames)("over %s, a path with escapes", (transport) => {
+describe.each(transportNames)("paths over %s", (transport) => {
   const isMounted = transport.startsWith("a handler");
 
   async function ask(sent: HttpRequest): Promise<number | string> {
@@ -93,20 +93,18 @@ describe.each(transportNames)("over %s, a path with escapes", (transport) => {
     return sensor ?? bed ?? 200;
   }
 
-  test.each(rows)(
-    "GET $path returns $mounted if mounted and $standalone if not",
-    async ({ path, mounted, standalone }) => {
-      expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(isMounted ? mounted : standalone);
-    },
-  );
+  const expected = ({ path, mounted, standalone }: Row): { readonly path: string; readonly want: number | string } => ({
+    path,
+    want: isMounted ? mounted : standalone,
+  });
 
-  test.each(calls)(
-    "POST $path returns $mounted if mounted and $standalone if not",
-    async ({ path, mounted, standalone }) => {
-      const call = { httpMethod: "POST", path, header: json, body: Buffer.from("{}") };
-      expect(await ask(call)).toBe(isMounted ? mounted : standalone);
-    },
-  );
+  test.each(rows.map(expected))("GET $path gets $want", async ({ path, want }) => {
+    expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(want);
+  });
+
+  test.each(calls.map(expected))("POST $path gets $want", async ({ path, want }) => {
+    expect(await ask({ httpMethod: "POST", path, header: json, body: Buffer.from("{}") })).toBe(want);
+  });
 
   test("a wrong method gets 405 only if the path matches", async () => {
     const header = json;

@@ -37,7 +37,7 @@ test.each([
     later: hashed.replace("_", ".").replace("_", "."),
     kept: hashed,
   },
-])("a tool name that is already $name is changed", ({ earlier, later, kept }) => {
+])("a tool name that equals $name is changed", ({ earlier, later, kept }) => {
   const names = namesOf([earlier, later]);
   expect(names[0]).toBe(kept);
   expect(names[1]).not.toBe(kept);

@@ -68,7 +68,7 @@ test.each([
   ["access", "access"],
   ["data", "data"],
   ["APIs", "api"],
-])("toOpenApiPath() names a wildcard after the literal %s %s as parameter", (literal, want) => {
+])("toOpenApiPath() names the parameter of %s/* %s", (literal, want) => {
   expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 

@@ -267,9 +267,9 @@ test.each(["post", "CONNECT"])("an endpoint with the method %s is rejected by cr
 });
 
 test.each([
-  { name: "yields to a rule of its path", yieldsToRules: true, body: '{"rpc":"Query","sink":{}}' },
-  { name: "yields to no rule, because it has another path,", yieldsToRules: true, path: "/elsewhere", body: "page" },
-])("an endpoint that $name has $body as its response", async ({ yieldsToRules, path = "/page", body }) => {
+  { name: "yields when a rule has its path", yieldsToRules: true, body: '{"rpc":"Query","sink":{}}' },
+  { name: "responds when the rule has another path", yieldsToRules: true, path: "/elsewhere", body: "page" },
+])("an endpoint with yieldsToRules $name", async ({ yieldsToRules, path = "/page", body }) => {
   const { fetch } = createGateway({
     ...kitchenSinkOptions,
     rest: { rules: [{ selector: "kitchensink.v1.KitchenSink.Query", pattern: { case: "get", value: path } }] },

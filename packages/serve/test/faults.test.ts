@@ -222,14 +222,14 @@ describe("toError", () => {
     { name: "converts an error thrown by a handler", waterBed: throws("rain"), interceptors: [] },
     { name: "converts the error of a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
     {
-      name: "converts an error thrown by a handler after an interceptor",
+      name: "converts an error that a handler throws through an interceptor",
       waterBed: throws("rain"),
       interceptors: [passing],
     },
     { name: "converts an error thrown by an interceptor", waterBed: () => ({}), interceptors: [failing] },
-    { name: "converts an error thrown by the result of a handler", waterBed: () => unreadable, interceptors: [] },
+    { name: "converts the error of an unreadable response message", waterBed: () => unreadable, interceptors: [] },
     {
-      name: "converts an error thrown by the result of a handler after an interceptor",
+      name: "converts the error of an unreadable response message that passed an interceptor",
       waterBed: () => unreadable,
       interceptors: [passing],
     },
@@ -249,12 +249,12 @@ describe("toError", () => {
   test.each<{ name: string; watchReadings: () => AsyncIterable<object>; interceptors: readonly Interceptor[] }>([
     { name: "converts an error thrown by a stream", watchReadings: throws("rain"), interceptors: [] },
     {
-      name: "converts an error thrown by a message of a stream",
+      name: "converts the error of an unreadable stream message",
       watchReadings: () => yielding(unreadableReading),
       interceptors: [],
     },
     {
-      name: "converts an error thrown by a message of a stream after an interceptor",
+      name: "converts the error of an unreadable stream message that passed an interceptor",
       watchReadings: () => yielding(unreadableReading),
       interceptors: [passing],
     },

@@ -47,7 +47,7 @@ const oddErrors: readonly OddError[] = [
     want: { code: Code.NotFound, message: "not you" },
   },
   {
-    name: "a ConnectError with details of which one is a message",
+    name: "a ConnectError with one valid and four invalid details",
     create: () =>
       Object.assign(new ConnectError("not you", Code.NotFound), {
         details: [1, null, {}, { value: new Uint8Array(1) }, detail],

@@ -74,27 +74,31 @@ describe("requireConnectProtocolHeader", () => {
   });
 });
 
-describe("a router's options", () => {
+describe("router options", () => {
   const rows: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; want: readonly string[] }[] = [
-    { title: "defaults", want: ["connect", "grpc", "grpc-web", "GET"] },
-    { title: "no gRPC", of: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
-    { title: "no gRPC-Web", of: { grpcWeb: false }, want: ["connect", "grpc", "GET"] },
-    { title: "no Connect, and so no GET", of: { connect: false }, want: ["grpc", "grpc-web", "POST"] },
-    { title: "options of a service", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    { title: "serve all protocols by default", want: ["connect", "grpc", "grpc-web", "GET"] },
+    { title: "omit gRPC when grpc is false", of: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    { title: "omit gRPC-Web when grpcWeb is false", of: { grpcWeb: false }, want: ["connect", "grpc", "GET"] },
     {
-      title: "options of a service that override the router's",
+      title: "omit Connect and its GET when connect is false",
+      of: { connect: false },
+      want: ["grpc", "grpc-web", "POST"],
+    },
+    { title: "of a service omit gRPC when grpc is false", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    {
+      title: "of a service override the router's",
       of: { grpc: false },
       own: { grpc: true, connect: false },
       want: ["grpc", "grpc-web", "POST"],
     },
     {
-      title: "options of a service merged with the router's",
+      title: "of a service merge with the router's",
       of: { grpcWeb: false },
       own: { connect: false },
       want: ["grpc", "POST"],
     },
   ];
-  test.for(rows)("with $title select the served protocols", async ({ of = {}, own, want }) => {
+  test.for(rows)("$title", async ({ of = {}, own, want }) => {
     expect(await servedCalls(of, own)).toEqual(want);
   });
 
@@ -105,7 +109,7 @@ describe("a router's options", () => {
     { title: "an invalid limit of a service", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
     { title: "an invalid limit", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
   ];
-  test.for(refused)("with $title are rejected as in Connect", ({ of = {}, own, error }) => {
+  test.for(refused)("are rejected with $title, as in Connect", ({ of = {}, own, error }) => {
     const start = (): unknown =>
       createGateway({ ...of, routes: (router) => router.service(GreenhouseService, implementation, own) });
     expect(start).toThrow(ConnectError);

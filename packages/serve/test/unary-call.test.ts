@@ -213,8 +213,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
   });
 
-  describe("a handler that", () => {
-    test.each(copied)("copies the field $name: $value responds without it", async ({ name, value }) => {
+  describe("the response of a handler", () => {
+    test.each(copied)("arrives although the handler copies the field $name: $value", async ({ name, value }) => {
       const copy = ({ responseHeader, responseTrailer }: HandlerContext): void => {
         for (const fields of [responseHeader, responseTrailer]) fields.set(name, value);
       };
@@ -240,13 +240,13 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
 
     test.each([
-      { name: "throws a string", thrown: "secret" },
-      { name: "throws null", thrown: null },
-      { name: "throws undefined", thrown: undefined },
-      { name: "throws an Error", thrown: new Error("secret") },
-      { name: "throws an Error with lone surrogates", thrown: new Error("\ud800 secret") },
-      { name: "throws an object that cannot be read", thrown: unreadable() },
-    ])("$name results in an internal error without its message", async ({ thrown }) => {
+      { name: "a string", thrown: "secret" },
+      { name: "null", thrown: null },
+      { name: "undefined", thrown: undefined },
+      { name: "an Error", thrown: new Error("secret") },
+      { name: "an Error with lone surrogates", thrown: new Error("\ud800 secret") },
+      { name: "an object that cannot be read", thrown: unreadable() },
+    ])("is an internal error that hides the message of $name", async ({ thrown }) => {
       await using greenhouse = await start({
         waterBed: () => {
           throw thrown;
@@ -263,7 +263,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "a non-ASCII message", message: "jeden 🌱 ä%\n", want: "jeden 🌱 ä%\n" },
       { name: "lone surrogates", message: "a\ud800b", want: "a\ufffdb" },
       { name: "an empty message", message: "", want: "" },
-    ])("throws a ConnectError with $name sends it", async ({ message, want }) => {
+    ])("has the text of a thrown ConnectError with $name", async ({ message, want }) => {
       await using greenhouse = await start({
         waterBed: () => {
           throw new ConnectError(message, Code.ResourceExhausted, { "x-tank": "empty" }, [
@@ -276,7 +276,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
 
-    test("throws a ConnectError with details sends them", async () => {
+    test("has the details of a thrown ConnectError", async () => {
       await using greenhouse = await start({
         waterBed: () => {
           const details = [{ desc: ReadingSchema, value: { sensor: "tank", degreesCelsius: 4.5 } }];
@@ -287,13 +287,13 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank", degreesCelsius: 4.5 }]);
     });
 
-    test("never returns gets DEADLINE_EXCEEDED at the deadline of the client", async () => {
+    test("is DEADLINE_EXCEEDED at the client's deadline when it never returns", async () => {
       await using greenhouse = await start({ waterBed: () => new Promise(() => {}) });
       await passDeadline(greenhouseClient(calling, greenhouse.address), () => true);
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
     });
 
-    test("never returns gets the server's DEADLINE_EXCEEDED without a client deadline", async () => {
+    test("is DEADLINE_EXCEEDED at the default deadline when it never returns", async () => {
       await using greenhouse = await start(
         { waterBed: () => new Promise(() => {}) },
         { limits: { defaultTimeoutMs: 30 } },
@@ -303,10 +303,10 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
 
     test.each([
-      { name: "a shorter one of the client", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
-      { name: "a longer one of the client", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
-      { name: "the server's if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
-    ])("gets $name as its only deadline", async ({ timeoutMs, want }) => {
+      { name: "the client's shorter timeout", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
+      { name: "the client's longer timeout", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
+      { name: "the default timeout if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
+    ])("is limited only by $name", async ({ timeoutMs, want }) => {
       await using greenhouse = await start(
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
         { limits: { defaultTimeoutMs: 60_000 } },
@@ -316,7 +316,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(note).toMatch(want);
     });
 
-    test("returns after the deadline changes nothing", async () => {
+    test("is dropped when it returns after the deadline", async () => {
       const late = Promise.withResolvers<Record<string, never>>();
       await using greenhouse = await start({ waterBed: () => late.promise, getReading: () => ({ sensor: "s" }) });
       const client = greenhouseClient(calling, greenhouse.address);
@@ -327,7 +327,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(greenhouse.completedRequests).toHaveLength(2);
     });
 
-    test("returns a message that cannot be serialized results in an internal error", async () => {
+    test("is an internal error when its message cannot be serialized", async () => {
       await using greenhouse = await start({ waterBed: () => ({ liters: 2 ** 40 }) });
       expect((await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).code).toBe(Code.Internal);
     });

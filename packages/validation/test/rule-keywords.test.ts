@@ -94,9 +94,12 @@ test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: R
     { type: { case: "map", value: { minPairs: 0n } } },
     { minProperties: 1 },
   ],
-  ["a field with presence", "maybeInt64", {}, {}],
-])("the rule required excludes the zero value of %s in the schema", (_, name, rules, value) => {
+])("the schema of %s excludes the zero value if the field is required", (_, name, rules, value) => {
   expect(keywordsOfField(name, { required: true, ...rules })?.value).toEqual(value);
+});
+
+test("the schema of a required field with presence accepts the zero value", () => {
+  expect(keywordsOfField("maybeInt64", { required: true })?.value).toEqual({});
 });
 
 test.each<{

@@ -62,17 +62,21 @@ const moves: readonly {
   readonly move: (one: Deletion) => void;
   readonly to: (isInDoubt: boolean) => DeletionState | undefined;
 }[] = [
-  { name: "sent", move: (one) => one.send(), to: (isInDoubt) => (isInDoubt ? "in-doubt" : "sent") },
-  { name: "deferred", move: (one) => one.defer(), to: (isInDoubt) => (isInDoubt ? "deferred-in-doubt" : "deferred") },
+  { name: "is sent", move: (one) => one.send(), to: (isInDoubt) => (isInDoubt ? "in-doubt" : "sent") },
   {
-    name: "in doubt with another token",
+    name: "is deferred",
+    move: (one) => one.defer(),
+    to: (isInDoubt) => (isInDoubt ? "deferred-in-doubt" : "deferred"),
+  },
+  {
+    name: "gets another token",
     move: (one) => one.doubt("another token"),
     to: (isInDoubt) => (isInDoubt ? undefined : "in-doubt"),
   },
 ];
 
-describe.each(states)("a deletion that is %s", (state) => {
-  test.each(moves)("becomes $name only if the transition table allows it", ({ move, to }) => {
+describe.each(states)("a deletion in the state %s", (state) => {
+  test.each(moves)("$name only if the transition table allows it", ({ move, to }) => {
     const { deletion } = deletionIn(state);
     const before = deletion.token;
     const next = to(before !== undefined);
@@ -83,7 +87,7 @@ describe.each(states)("a deletion that is %s", (state) => {
     if (before !== undefined) expect(deletion.token).toBe(before);
   });
 
-  test.each(Object.values(oneOfEach))("ends as $kind only once, and only if the table allows it", (ending) => {
+  test.each(Object.values(oneOfEach))("ends as $kind at most once, if the transition table allows it", (ending) => {
     const { endings: allowed, becomeUnknown = [] } = transitions[state];
     const { deletion, got } = deletionIn(state);
     const before = got.length;

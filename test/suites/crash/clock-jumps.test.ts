@@ -80,7 +80,7 @@ describe("a server with a clock that jumps", () => {
     { offset: "+4000d", brief: "unauthenticated" },
     { offset: "-400d", brief: "not_found" },
     { offset: "+0", brief: "not_found" },
-  ])("at $offset keeps deadlines and rate limits (the brief token: $brief)", async ({ offset, brief }) => {
+  ])("keeps deadlines and rate limits at $offset; a one-day token gets $brief", async ({ offset, brief }) => {
     jump(offset);
     expect(await codeOf(tokens.brief)).toBe(brief);
     for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");

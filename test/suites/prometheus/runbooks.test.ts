@@ -28,7 +28,7 @@ plantstore-proxy --config proxy.yaml > proxy.log 2>&1 &
 PROXY=$!
 until grep -q serves proxy.log; do sleep 0.1; done`;
 
-describe("the runbooks", () => {
+describe("runbooks", () => {
   let production: Production;
   /** Replaces the documented metrics port with the proxy's. */
   const ofProxy = (commands: string): string => commands.replaceAll("9464", String(production.proxyPort));
@@ -69,7 +69,7 @@ describe("the runbooks", () => {
       alert: "GatewayDescriptorsRefused",
       prints: [/reload_successful\{.*\} 1$[^]*serves plantstore\.v1[^]*The proxy would serve:/m, /^$/],
     },
-  ])("for $alert print a healthy server's values", async ({ alert, prints }) => {
+  ])("the commands for $alert print the expected output for a healthy server", async ({ alert, prints }) => {
     const commands = blocksOf(alert)
       .map((block) => (alert.startsWith("Gateway") ? ofProxy(block) : block))
       .map((block) => block.replaceAll("npx @plantstore/proxy", "plantstore-proxy"));
@@ -78,7 +78,7 @@ describe("the runbooks", () => {
       expect(await production.read(block)).toMatch(prints[index] ?? /^$/);
   });
 
-  test("for PlantstoreReloadRefused print the reason, and load the corrected file", async () => {
+  test("the commands for PlantstoreReloadRefused print the reason, and load the corrected file", async () => {
     const [find = "", reload] = blocksOf("PlantstoreReloadRefused");
     await production.run("cp tokens kept\necho invalid > tokens");
     await expect.poll(() => production.read(find)).toContain('"problems":[');
@@ -87,7 +87,7 @@ describe("the runbooks", () => {
     expect(await production.read(call("$TOKEN", 2))).toBe("");
   });
 
-  test("for adding a machine start a server with the same plants", async () => {
+  test("the commands for adding a machine start a server with the same plants", async () => {
     const [start = ""] = blocksOf("Add a machine");
     await production.run(`mkdir second && cp plantstore.env tokens *.pem second && cd second
 sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_ADDRESS=9465/' plantstore.env`);
@@ -98,7 +98,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     expect(await production.read(call("$TOKEN", 3))).toContain('"error":5');
   });
 
-  test("for PlantstoreSlow end idle transactions only in the plant store's database", async () => {
+  test("the commands for PlantstoreSlow end idle transactions only in the plant store's database", async () => {
     const [show = "", end = ""] = blocksOf("PlantstoreSlow");
     const { read, postgres } = production;
     const port = (await read("echo $PGPORT")).trim();
@@ -117,7 +117,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     await open?.end();
   });
 
-  test("for GatewayReloadRefused print the reason, and load the corrected configuration", async () => {
+  test("the commands for GatewayReloadRefused print the reason, and load the corrected configuration", async () => {
     const [find = "", show, reload] = blocksOf("GatewayReloadRefused");
     const { run, read } = production;
     const metric = ofProxy("curl --silent http://127.0.0.1:9464/metrics | grep '^gateway_file_reload_successful'");
@@ -131,7 +131,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     expect(await read(show)).toMatch(/notAfter=/);
   });
 
-  test("for rotating tokens keep the old token valid until it is revoked", async () => {
+  test("the commands for rotating tokens keep the old token valid until it is revoked", async () => {
     const [create, revoke] = blocksOf("Rotate tokens");
     const { run, read } = production;
     await run(`NEXT=$(${create})`);
@@ -144,7 +144,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
   });
 
   // The last test, because curl does not trust the next certificate's issuer.
-  test("for rotating certificates replace the server's and the proxy's certificate", async () => {
+  test("the commands for rotating certificates replace the server's and the proxy's certificate", async () => {
     const [certificates, reload, show = ""] = blocksOf("Rotate certificates");
     const { run, read, folder: directory } = production;
     const [proxy = ""] = /(?<=https:\/\/)\S+(?= serves)/.exec(await read("cat proxy.log")) ?? [];

@@ -69,24 +69,21 @@ function nested([name, ...inner]: readonly string[], value: JsonValue): JsonValu
   return name === undefined ? value : { [name]: nested(inner, value) };
 }
 
-describe.each(styles)("by $style, a parameter of the OpenAPI document", ({ served }) => {
+describe.each(styles)("query parameters of the OpenAPI document with $style", ({ served }) => {
   const parameters = queryOf(served).map((parameter) => {
     const names = parameter["x-field"] ?? parameter.name.split(".");
     return { parameter, name: parameter.name, names };
   });
 
-  test.each(parameters)(
-    "given $name, sets the field that is $names in the response",
-    async ({ parameter, name, names }) => {
-      const isEntry = parameter.style === "deepObject";
-      const value = parameter.schema["type"] === "array" ? ["7"] : "7";
-      const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
-      const json = nested(isEntry ? [...names, "k"] : names, value);
-      expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
-    },
-  );
+  test.each(parameters)("include $name, which sets the response's field $names", async ({ parameter, name, names }) => {
+    const isEntry = parameter.style === "deepObject";
+    const value = parameter.schema["type"] === "array" ? ["7"] : "7";
+    const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
+    const json = nested(isEntry ? [...names, "k"] : names, value);
+    expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
+  });
 
-  test("exists once for each field that a query can set", () => {
+  test("exist once for each field that a query can set", () => {
     const names = parameters.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     // The special and each message's exchanged names, then the seven names that only the request has.
@@ -123,11 +120,11 @@ test("a parameter name full of brackets is refused quickly", async () => {
   expect(await ask(withMaps, "GET", `/names?${"[".repeat(8_000)}]=x`)).toMatchObject({ status: 400 });
 });
 
-describe.each(styles.slice(0, 2))("by $style, a body member of the OpenAPI document", ({ served }) => {
+describe.each(styles.slice(0, 2))("body members of the OpenAPI document with $style", ({ served }) => {
   const members = Object.entries(served.document.components?.schemas?.["Inner"]?.["properties"] ?? {});
   const names = members.map(([name]) => ({ name }));
 
-  test.each(names)("given $name, has the same name in responses", async ({ name }) => {
+  test.each(names)("keep the name $name in responses", async ({ name }) => {
     const properties = served.document.components?.schemas?.["Request"]?.["properties"];
     const [inner = ""] = Object.keys(properties ?? {}).filter((each) => each.startsWith("in"));
     for (const body of [{ [name]: "7" }, { [inner]: { [name]: "7" } }]) {
@@ -139,11 +136,11 @@ describe.each(styles.slice(0, 2))("by $style, a body member of the OpenAPI docum
     });
   });
 
-  test("exists for each field", () => {
+  test("exist for each field", () => {
     expect(names).toHaveLength(specialNames.length + 4);
   });
 
-  test("has an example that is accepted", async () => {
+  test("have an example that the server accepts", async () => {
     const schema = served.document.components?.schemas?.["Inner"];
     const [example] = Array.isArray(schema?.["examples"]) ? schema["examples"] : [];
     expect(await ask(served, "POST", "/names/8/inner", example)).toMatchObject({ status: 200 });

@@ -288,7 +288,7 @@ async function send(
   return { httpStatus: response.httpStatus, text: response.body.toString(), option: error && optionOf(error) };
 }
 
-test.each(refusals)("the error for $row names $option, which accepts the request $request", async (refusal) => {
+test.each(refusals)("$row in $request fails unless the option $option allows it", async (refusal) => {
   const refused = await send(refusal, refusal.refuses ?? {});
   expect(refused.text).toContain(`; to accept it, set the server option ${refusal.option}"`);
   const accepted = await send(refusal, refusal.accepts);

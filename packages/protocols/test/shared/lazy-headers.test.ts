@@ -22,7 +22,7 @@ describe("LazyHeaders", () => {
     ]),
   ];
   test.each<{ name: string; read: (headers: Headers) => readonly (readonly string[])[] }>([
-    { name: "spread", read: (headers) => [...headers] },
+    { name: "a spread", read: (headers) => [...headers] },
     { name: "entries()", read: (headers) => [...headers.entries()] },
     { name: "keys() and values()", read: (headers) => zip([...headers.keys()], [...headers.values()]) },
     { name: "forEach()", read: forEachEntry },
@@ -33,7 +33,7 @@ describe("LazyHeaders", () => {
       name: "a spread after getSetCookie()",
       read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
     },
-  ])("the method $name returns all fields", ({ read }) => {
+  ])("passes all fields to $name", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 

@@ -35,7 +35,7 @@ function areReady({ upstreams: all }: ServingParts): readonly boolean[] {
 const upstreams = `upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*")}`;
 const watched = `${upstreams}authentication: { tokenHashesFile: ${hashes} }\n`;
 
-test("a change of docs keeps the admission", async () => {
+test("a reload that changes docs keeps the admission", async () => {
   const old = await open(watched);
   const next = await open(`${watched}docs: false\n`, old);
   expect(next.admission).toBe(old.admission);
@@ -49,7 +49,7 @@ test.each([
   { name: "rateLimit", text: `${watched}rateLimit: { perAddress: 7 }\n`, watches: 1 },
   { name: "mcp", text: `${watched}mcp: { tools: ["*"] }\n`, watches: 1 },
   { name: "authentication", text: upstreams, watches: 0 },
-])("a change of $name opens another admission", async ({ text, watches }) => {
+])("a reload that changes $name replaces the admission", async ({ text, watches }) => {
   const old = await open(watched);
   const next = await open(text, old);
   expect(next.admission).not.toBe(old.admission);

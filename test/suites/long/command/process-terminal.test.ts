@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startNode } from "../../../../packages/testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 
-test("a terminal on a pipe waits for a slow reader without buffering", async () => {
+test("terminal writes to a pipe wait without buffering when the reader is slow", async () => {
   using folder = createTempFolder();
   const module = new URL("../../../../src/command/process-terminal.ts", import.meta.url).href;
   const program = `

@@ -67,7 +67,7 @@ function addressOf(baseUrl: string): Address {
   return { address: hostname, port: Number(port) };
 }
 
-describe.each(Object.entries(folders))("a guard on /beds, %s major version", (_version, folder) => {
+describe.each(Object.entries(folders))("guards on /beds, %s major version", (_version, folder) => {
   const require = requireFrom(folder);
   const express: Express = require("express");
   const fastify: () => Fastify = require("fastify");
@@ -79,7 +79,7 @@ describe.each(Object.entries(folders))("a guard on /beds, %s major version", (_v
   }
 
   test.each([...rows, absolute])(
-    "as Express middleware leads to status $express for $name in a request",
+    "$name gets $express when Express middleware guards /beds",
     async ({ path, express: wanted }) => {
       const app = express();
       app.use("/beds", (_request, response) => response.sendStatus(403));
@@ -88,7 +88,7 @@ describe.each(Object.entries(folders))("a guard on /beds, %s major version", (_v
     },
   );
 
-  test("as Express middleware receives decoded path variables", async () => {
+  test("an Express middleware guard receives decoded path variables", async () => {
     const app = express();
     app.use("/beds/:bed", ({ params }, response, next) => {
       if (params["bed"] === "7:water") response.sendStatus(403);
@@ -100,16 +100,13 @@ describe.each(Object.entries(folders))("a guard on /beds, %s major version", (_v
     expect(await post(address, "/beds/8:water")).toBe(200);
   });
 
-  test.each(rows)(
-    "as a Fastify hook leads to status $fastify for $name in a request",
-    async ({ path, fastify: wanted }) => {
-      const app = fastify();
-      onTestFinished(() => app.close());
-      app.addHook("onRequest", async ({ url }, reply) =>
-        url.startsWith("/beds/") ? reply.code(403).send("no") : undefined,
-      );
-      app.register(fastifyConnectPlugin, gatewayOptions);
-      expect(await post(addressOf(await app.listen({ host: "127.0.0.1", port: 0 })), path)).toBe(wanted);
-    },
-  );
+  test.each(rows)("$name gets $fastify when a Fastify hook guards /beds", async ({ path, fastify: wanted }) => {
+    const app = fastify();
+    onTestFinished(() => app.close());
+    app.addHook("onRequest", async ({ url }, reply) =>
+      url.startsWith("/beds/") ? reply.code(403).send("no") : undefined,
+    );
+    app.register(fastifyConnectPlugin, gatewayOptions);
+    expect(await post(addressOf(await app.listen({ host: "127.0.0.1", port: 0 })), path)).toBe(wanted);
+  });
 });

@@ -100,13 +100,13 @@ const requests: readonly Row[] = [
   ["a null", query, { choice: { case: "choiceNull", value: 0 } }, "GET /v1/query?choiceNull=NULL_VALUE"],
   ["a JSON name", query, { oddName: "x" }, "GET /v1/query?customName=x"],
   [
-    "the body * without the path's fields",
+    "path fields that the body * omits",
     replace,
     { fInt64: 7n, fString: "x", labels: { a: "b" } },
     'PUT /v1/sinks/7 {"fString":"x","labels":{"a":"b"}}',
   ],
   [
-    "the body * without a nested field of the path",
+    "a nested path field that the body * omits",
     replace,
     { nested: { text: "n", number: 3n } },
     'PUT /v1/nested/n/sinks {"nested":{"number":"3"}}',

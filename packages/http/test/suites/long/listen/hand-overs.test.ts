@@ -127,9 +127,9 @@ describe.each([
   { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n" },
 ])("a connection with $name after a call", ({ sent }) => {
   test.each<{ name: string; apply: (client: Socket, opened: Gateway) => unknown }>([
-    { name: "a reset", apply: (client) => client.resetAndDestroy() },
-    { name: "the deadline of a drain", apply: (_client, opened) => opened.drain(1) },
-  ])("is closed by $name during the call", async ({ apply }) => {
+    { name: "the client resets it", apply: (client) => client.resetAndDestroy() },
+    { name: "a drain reaches its deadline", apply: (_client, opened) => opened.drain(1) },
+  ])("is closed during the call when $name", async ({ apply }) => {
     const { port, opened } = await listen({}, longMs);
     const { client, server } = await open(port);
     await send(client, server, slowCall + sent);

@@ -114,7 +114,7 @@ const retryCases: readonly RetryCase[] = [
     attempts: 4,
   },
   {
-    name: "a failure that follows a pushback of 0",
+    name: "a pushback of 0 and then a failure",
     steps: [failWithPushback("0"), unavailable, ok],
     retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
     want: "ok",
@@ -238,7 +238,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 }
 
 test.each(retryCases)(
-  "a call with $name returns $want (in $attempts attempts)",
+  "a call with $name returns $want after $attempts attempts",
   async ({ steps, retry = policy, options, want, attempts }) => {
     await using server = await startSteps(steps);
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });

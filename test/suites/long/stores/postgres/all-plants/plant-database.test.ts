@@ -111,19 +111,24 @@ describe("importing into PostgreSQL", () => {
 
   test.each([
     {
-      name: "is in doubt after a lost COMMIT with restore",
+      name: "reports an unknown outcome when a COMMIT with restore is lost",
       how: "lost",
       commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())",
       restore: true,
     },
     {
-      name: "is not in doubt after a lost COMMIT without restore",
+      name: "reports only the cause when a COMMIT without restore is lost",
       how: "lost",
       commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())",
       restore: false,
     },
-    { name: "is not in doubt after a refused COMMIT", how: "refused", commitSql: "RAISE 'kept'", restore: true },
-  ])("$name, and reports the cause", async ({ how, commitSql, restore }) => {
+    {
+      name: "reports only the cause when a COMMIT is refused",
+      how: "refused",
+      commitSql: "RAISE 'kept'",
+      restore: true,
+    },
+  ])("$name", async ({ how, commitSql, restore }) => {
     const url = await server.createPlants();
     await runSql(
       url,

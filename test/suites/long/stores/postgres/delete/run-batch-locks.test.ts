@@ -88,7 +88,7 @@ describe("a batch with plants locked by another transaction", () => {
     await session.close();
   });
 
-  test("waits for a locked table, and does not treat plants as locked", async () => {
+  test("waits for a locked table instead of deferring deletions", async () => {
     const url = await createPlantsUpTo(server, 2);
     const other = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
     const session = new Session(readServerUrl(url), lockTimeouts);
