@@ -2,9 +2,10 @@ import { createServer, type IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { countRefTimers } from "../../testing/src/ref-timers.ts";
 import { createMount, type MountOptions } from "../src/mount.ts";
 
-// The suite long tests the effect of each option.
+// The long suite tests the effect of each option.
 
 test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   { name: "without a shutdown signal", options: {} },
@@ -32,14 +33,9 @@ test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   expect(await response.json()).toEqual({ code: "unavailable", message: "the server is shutting down" });
 });
 
-/** The number of timers that keep the process running. */
-function refedTimers(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
-}
-
 test("close starts no timer that keeps the process running", () => {
   const { close } = createMount<IncomingMessage>({ routes: () => {}, closeTimeoutMs: 1 });
-  const before = refedTimers();
+  const before = countRefTimers();
   close();
-  expect(refedTimers()).toBe(before);
+  expect(countRefTimers()).toBe(before);
 });

@@ -10,6 +10,7 @@ import { createCertificate } from "../../../../packages/testing/src/http/certifi
 import type { Field, HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
 import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../packages/testing/src/deadline.ts";
+import { countRefTimers } from "../../../../packages/testing/src/ref-timers.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../../../../packages/testing/src/telemetry/otlp-receiver.ts";
 import { bearer } from "../../../support/server/plant-server.ts";
@@ -177,17 +178,12 @@ test("a server exports metrics at intervals, and once more when it stops", async
   // The export timeout of 30 s does not keep the process alive. Timers of closing connections may remain a little
   // longer.
   const untilMs = performance.now() + 10_000;
-  while (timers() > timersOfOthers && performance.now() < untilMs) await nextTurn();
-  expect(timers()).toBeLessThanOrEqual(timersOfOthers);
+  while (countRefTimers() > timersOfOthers && performance.now() < untilMs) await nextTurn();
+  expect(countRefTimers()).toBeLessThanOrEqual(timersOfOthers);
 });
 
 /** Timers of test files that ran earlier in this process. */
-const timersOfOthers = timers();
-
-/** Returns how many timers keep the process alive. */
-function timers(): number {
-  return process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
-}
+const timersOfOthers = countRefTimers();
 
 test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   { name: "refuses exports", answer: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },

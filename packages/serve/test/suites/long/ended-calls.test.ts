@@ -8,6 +8,7 @@ import type { GatewayOptions } from "../../../../gateway/src/index.ts";
 import type { StreamCompression } from "../../../../protocols/src/index.ts";
 import { brotli } from "../../../../protocols/src/compression/index.ts";
 import { within } from "../../../../testing/src/deadline.ts";
+import { countRefTimers } from "../../../../testing/src/ref-timers.ts";
 import { fieldValue, type Field, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { reasonOf } from "../../../../testing/src/gateway/call-end.ts";
@@ -330,11 +331,11 @@ test.each(callings)("by $name, ended calls leave neither listeners nor timers", 
     }
   };
   await callAll();
-  const before = countTimers();
+  const before = countRefTimers();
   const rounds = 10;
   for (let round = 0; round < rounds; round++) await callAll();
   await greenhouse.completed((rounds + 1) * 4);
-  expect(countTimers() - before).toBeLessThan(rounds);
+  expect(countRefTimers() - before).toBeLessThan(rounds);
   expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
 });
 
@@ -344,19 +345,15 @@ function refuse(): never {
 
 test("errors that are compressed leave no timers", async () => {
   await using greenhouse = await startGreenhouse({ waterBed: refuse }, { compressMinBytes: 0 });
-  const before = countTimers();
+  const before = countRefTimers();
   const calls = Array.from({ length: 10 }, async () => {
     const { header } = await exchangeHttp1(greenhouse.address, call(["accept-encoding", "gzip"]));
     expect(fieldValue(header, "content-encoding")).toBe("gzip");
   });
   await Promise.all(calls);
   await greenhouse.completed(calls.length);
-  expect(countTimers() - before).toBeLessThan(calls.length);
+  expect(countRefTimers() - before).toBeLessThan(calls.length);
 });
-
-function countTimers(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
-}
 
 async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(bytes);

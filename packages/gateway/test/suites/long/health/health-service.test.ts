@@ -25,6 +25,7 @@ import {
   openFrames,
 } from "../../../../../testing/src/http/http2-frames.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
+import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 
 interface Served {
   readonly health: Client<typeof Health>;
@@ -77,10 +78,6 @@ async function watchOn(address: Address, watchers: number): Promise<FrameConnect
     "the first responses",
   );
   return connection;
-}
-
-function openTimers(): number {
-  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
 /** Watches until the first response, and returns its status, or the error's code. */
@@ -189,11 +186,11 @@ test.concurrent("a watcher gets a status for each change and no duplicates", asy
 
 test.concurrent("1,000 watchers across connections share one timer", async ({ expect }) => {
   await using served = await serve();
-  const timersBefore = openTimers();
+  const timersBefore = countRefTimers();
   const connections = await Promise.all([200, 200, 200, 200, 199].map((count) => watchOn(served.address, count)));
   expect(await firstStatusOf(served)).toBe(Status.SERVING);
   using last = await watchOn(served.address, 1);
-  expect(openTimers() - timersBefore).toBeLessThan(100);
+  expect(countRefTimers() - timersBefore).toBeLessThan(100);
   expect(await firstStatusOf(served)).toBe(Code.ResourceExhausted);
   last.socket.resetAndDestroy();
   await expect.poll(() => firstStatusOf(served)).toBe(Status.SERVING);

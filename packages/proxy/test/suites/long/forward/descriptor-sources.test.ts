@@ -21,6 +21,7 @@ import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
+import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
@@ -238,23 +239,18 @@ test("a descriptor file that disappears and returns is reported twice", async ()
   await expect.poll(() => reports.at(-1)).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
 });
 
-/** Returns how many timers keep this process alive. */
-function countRefedTimers(): number {
-  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
-}
-
 test("a descriptor file is read when it is completely written", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   const descriptors = descriptorSetOf(file_greenhouse_v1_greenhouse);
   writeFileSync(file, descriptors);
   const reports: ReloadReport[] = [];
-  const timers = countRefedTimers();
+  const timers = countRefTimers();
   const proxy = await createProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 50 }],
     onReload: (report) => void reports.push(report),
   });
-  expect(countRefedTimers()).toBe(timers);
+  expect(countRefTimers()).toBe(timers);
   const written = AbortSignal.timeout(500);
   writeFileSync(file, "none");
   // The file changes between any two checks.
