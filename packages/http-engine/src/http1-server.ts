@@ -24,7 +24,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     timeoutCheckIntervalMs,
     budget,
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
-      const target = readTarget(head, limits);
+      const target = checkHead(head, limits);
       if (typeof target !== "string") return refuse(new SocketHttp1Exchange(head, "/", connection, refuse), target);
       serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
     },
@@ -42,7 +42,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
   return new TrackedHttpServer(connections, connect, () => clock.stop());
 }
 
-function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
+function checkHead({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
   if (problem !== undefined) return problem;
   const { common, httpVersion } = section;
   return checkRequestHead(httpMethod, target, common.host, httpVersion === "1.1", common.listBytes, limits);

@@ -3,7 +3,8 @@ import type { Limits } from "./limits.ts";
 
 /**
  * Enforces {@link Limits.headerBytes} and {@link Limits.urlBytes}, and checks target and authority (RFC 9112 §3.2, RFC
- * 9113 §8.3.1). The target `*` is valid only with OPTIONS. Each HTTP implementation calls this function for each request.
+ * 9113 §8.3.1). The target `*` is valid only with OPTIONS. Each HTTP implementation must call this function for each
+ * request.
  *
  * @param authority - Host or :authority; `null` if absent
  * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes})

@@ -170,7 +170,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     const { limits, serve, refuse, report } = this.#options;
     try {
       const common = new CommonHeaderFields(request.rawHeaders);
-      const target = this.#isOtherProtocol ? versionNotSupported() : readTarget(request, common, limits);
+      const target = this.#isOtherProtocol ? versionNotSupported() : checkHead(request, common, limits);
       const path = typeof target === "string" ? target : "/";
       const exchange = new NodeHttp1Exchange(request, response, path, common, this);
       this.#request = request;
@@ -234,7 +234,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 }
 
-function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits: Limits): string | HttpProblem {
+function checkHead(request: IncomingMessage, common: CommonHeaderFields, limits: Limits): string | HttpProblem {
   const { expect } = common;
   const httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
   const unmetExpectation = expect === null ? undefined : expectationProblem(expect, httpVersion);

@@ -4,7 +4,7 @@ import { authorityOf, checkRequestHead } from "../../src/exchange/check-request-
 
 const limits = { ...defaultLimits, urlBytes: 40 };
 
-function read(target: string, authority: string | null = "localhost", required = true, httpMethod = "GET"): unknown {
+function check(target: string, authority: string | null = "localhost", required = true, httpMethod = "GET"): unknown {
   return checkRequestHead(httpMethod, target, authority, required, 0, limits);
 }
 
@@ -18,7 +18,7 @@ describe("checkRequestHead", () => {
     { target: "http://localhost", want: "/" },
     { target: "http://localhost?x=1", want: "/?x=1" },
   ])("accepts $target as a target", ({ target, want }) => {
-    expect(read(target)).toBe(want);
+    expect(check(target)).toBe(want);
   });
 
   test.each([
@@ -31,22 +31,20 @@ describe("checkRequestHead", () => {
     { name: "an absolute form without a host", target: "http:///x" },
     { name: "an absolute form with an invalid host", target: "http://a,b c/x" },
   ])("refuses $name with status 400", ({ target }) => {
-    expect(read(target)).toMatchObject({ httpStatus: 400 });
+    expect(check(target)).toMatchObject({ httpStatus: 400 });
   });
 
   test.each([
     { verb: "accepts", httpMethod: "OPTIONS", want: "*" },
-    { verb: "refuses", httpMethod: "GET", want: { httpStatus: 400 } },
-    { verb: "refuses", httpMethod: "DELETE", want: { httpStatus: 400 } },
+    { verb: "refuses", httpMethod: "GET", want: expect.objectContaining({ httpStatus: 400 }) },
+    { verb: "refuses", httpMethod: "DELETE", want: expect.objectContaining({ httpStatus: 400 }) },
   ])("$verb $httpMethod with the target *", ({ httpMethod, want }) => {
-    const result = read("*", "localhost", true, httpMethod);
-    if (typeof want === "string") expect(result).toBe(want);
-    else expect(result).toMatchObject(want);
+    expect(check("*", "localhost", true, httpMethod)).toEqual(want);
   });
 
   test("refuses a target above the length limit", () => {
-    expect(read(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
-    expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414 });
+    expect(check(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
+    expect(check(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414 });
   });
 
   test.each([
@@ -70,7 +68,7 @@ describe("the authority of a request", () => {
     "host:",
     "%6Frders",
   ])("%s is accepted", (authority) => {
-    expect(read("/", authority)).toBe("/");
+    expect(check("/", authority)).toBe("/");
   });
 
   test.each([
@@ -93,12 +91,12 @@ describe("the authority of a request", () => {
     "?",
     "#",
   ])("%j is refused, also when it is checked again", (authority) => {
-    for (const _ of [1, 2]) expect(read("/", authority)).toMatchObject({ httpStatus: 400 });
+    for (const _ of [1, 2]) expect(check("/", authority)).toMatchObject({ httpStatus: 400 });
   });
 
   test("is required in HTTP/1.1 and HTTP/2, but not in HTTP/1.0", () => {
-    expect(read("/", null, true)).toMatchObject({ httpStatus: 400 });
-    expect(read("/", null, false)).toBe("/");
+    expect(check("/", null, true)).toMatchObject({ httpStatus: 400 });
+    expect(check("/", null, false)).toBe("/");
   });
 });
 
