@@ -1,5 +1,5 @@
-// A module that is preloaded with `--import`. Instruments each function in the gateway, the HTTP engine and the proxy. An
-// instrumented function reports its module when it is called.
+// A module that is preloaded with `--import`. Instruments each function in the gateway, the HTTP engine and the proxy.
+// An instrumented function reports its module when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";

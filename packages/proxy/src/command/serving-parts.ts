@@ -1,5 +1,5 @@
-import type { CommandOutput } from "@plantstore/command-line";
 import { isDeepStrictEqual } from "node:util";
+import type { CommandOutput } from "@plantstore/command-line";
 import { isAddressOrNetwork } from "@plantstore/gateway";
 import { messageOf } from "@plantstore/http";
 import type { ServerPart } from "@plantstore/gateway/health";

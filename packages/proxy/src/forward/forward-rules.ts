@@ -204,7 +204,10 @@ function withFieldCache(choose: (fields: HeaderFields, added: AddedFields) => st
   };
 }
 
-/** Caches the client fields, so that all calls from one address to one host share one object. */
+/**
+ * Caches the client fields, so that all calls from one address to one host share one object. The maps are nested,
+ * because a joined key would have to be built for each call.
+ */
 function cacheClientFields(
   clientName: string | undefined,
   hostName: string | undefined,

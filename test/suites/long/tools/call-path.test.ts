@@ -17,7 +17,7 @@ const calls = [
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];
 const recording = runProgram(process.execPath, args);
 
-test.each(calls)("a warm $format call enters at most $entriesMax modules", async ({ format, entriesMax, own }) => {
+test.each(calls)("a warm $format call has at most $entriesMax module entries", async ({ format, entriesMax, own }) => {
   const { stdout, stderr } = await recording;
   expect(stderr).toBe("");
   const paths = new Map(stdout.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1)]));
