@@ -188,8 +188,9 @@ describe.each([
 });
 
 const passOn: Interceptor = (next) => next;
-/** Passes on a stream's requests once the call is cancelled. */
-const delay =
+
+/** Returns an interceptor that delays a stream's requests until the call is cancelled. */
+const delayUntilCancelled =
   (onCall: () => void, onResponse: () => void): Interceptor =>
   (next) =>
   async (request) => {
@@ -270,7 +271,7 @@ describe("the gateway in front of grpc-js handlers", () => {
     expect(order).toEqual(["b /garden.v1.Garden/GetTree", "a /garden.v1.Garden/GetTree"]);
   });
 
-  test("runs no handler for a call that is cancelled during interceptors", async () => {
+  test("does not run a handler if its call is cancelled during interceptors", async () => {
     const called: string[] = [];
     const arrived = Promise.withResolvers<void>();
     const passedOn = Promise.withResolvers<void>();
@@ -281,7 +282,7 @@ describe("the gateway in front of grpc-js handlers", () => {
     await using server = await startGarden(
       { listTrees },
       {},
-      { interceptors: [delay(arrived.resolve, passedOn.resolve)] },
+      { interceptors: [delayUntilCancelled(arrived.resolve, passedOn.resolve)] },
     );
     const onStart = (cancel: () => void): void => void arrived.promise.then(cancel);
     await callGarden(server.address.port, { method: "ListTrees", onStart });
@@ -290,9 +291,10 @@ describe("the gateway in front of grpc-js handlers", () => {
     expect(called).toEqual([]);
   });
 
-  test("ends a stream whose handler writes after the end with UNKNOWN", async () => {
+  test("ends a stream with UNKNOWN if its handler writes after the end", async () => {
     const handlers = {
       listTrees: (call: ServerWritableStream<Message, Message>) => {
+        // Some of 40 messages are pending at the end.
         for (let sent = 0; sent < 40; sent += 1) call.write({});
         call.end();
         call.write({});

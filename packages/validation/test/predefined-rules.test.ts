@@ -18,9 +18,9 @@ import { notesWith, withPredefined } from "../../testing/src/gateway/notes.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { openValidation } from "../src/index.ts";
 
-// The rule `notes.short`, an extension of string rules that CEL evaluates.
+// The predefined rule `notes.short`, an extension of string rules that CEL evaluates.
 
-/** Returns the definition for `notes.Notes`, whose request has a string field for each rule. */
+/** Returns a registry with `notes.short`, and with `notes.Notes`, whose request has a string field for each rule. */
 function registryWith(...rules: readonly MessageInitShape<typeof FieldRulesSchema>[]): Registry {
   const file = create(FileDescriptorProtoSchema, withPredefined(notesWith(...rules)));
   return createFileRegistry(file, () => file_buf_validate_validate);

@@ -6,6 +6,7 @@ test("a problem invalidates earlier commits as proof of a working store", () => 
   // A permanent problem stops the timers.
   onTestFinished(() => health.report({ text: "the file is damaged", isTemporary: false }));
   health.recordCommit();
+  expect(health.hasCommittedSince(0)).toBe(true);
   health.report({ text: "the disk is full", isTemporary: true });
   expect(health.hasCommittedSince(0)).toBe(false);
 });

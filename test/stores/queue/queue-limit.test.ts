@@ -294,9 +294,9 @@ describe("a probe", () => {
 });
 
 test.each([
-  { name: "twice the commit duration keeps", durationMs: 3, expected: 50 },
-  { name: "more than twice the commit duration raises", durationMs: 3.1, expected: 72 },
-])("a probe that takes $name the limit", ({ durationMs, expected }) => {
+  { effect: "keeps", durationMs: 3, expected: 50 },
+  { effect: "raises", durationMs: 3.1, expected: 72 },
+])("a probe of $durationMs ms $effect the limit after a commit of 1.5 ms", ({ durationMs, expected }) => {
   const { limit, commit } = createOverloaded();
   limit.planBatch();
   expect(commit(1, durationMs, 2_100)).toBe(expected);

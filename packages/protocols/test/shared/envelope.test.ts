@@ -94,7 +94,7 @@ describe("EnvelopeReader", () => {
     await expect(messages.next()).rejects.toMatchObject({ code });
   });
 
-  test("refuses a length over the limit when large messages are read in parts", () => {
+  test("refuses a message over the limit that is read in parts", () => {
     const readPrefix = (bytesInMessage: number): Buffer | Promise<Buffer> | undefined => {
       const reader = new EnvelopeReader(100_000, messageOf, (part) => Buffer.from(part));
       reader.add(envelopePrefix(bytesInMessage));

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { DescriptorReader, type ReadDescriptors } from "../../src/forward/descriptor-reader.ts";
 
-test("the read after a late result reads the descriptors again", async () => {
+test("a late result is returned by the next read only", async () => {
   const resolvers: ((set: Uint8Array) => void)[] = [];
   const late = Promise.withResolvers<void>();
   const reader = new DescriptorReader(

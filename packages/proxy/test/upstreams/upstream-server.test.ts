@@ -40,10 +40,11 @@ test("a server that recovers gets calls before its next SETTINGS again", async (
   expect(await wateringOf(client)).toBe("ok");
 });
 
+// The lookups are counted after each loss, and include the first lookup of the name.
 test.each([
-  { loss: "first and last", lost: [0, 1], lookups: [2, 3] },
-  { loss: "last, but not additional,", lost: [1, 0], lookups: [1, 2] },
-])("losing a server's $loss connection resolves its name again", async ({ lost, lookups }) => {
+  { order: "first, then last", lost: [0, 1], lookups: [2, 3] },
+  { order: "additional, then last", lost: [1, 0], lookups: [1, 2] },
+])("losing a server's $order connection leads to $lookups lookups", async ({ lost, lookups }) => {
   const requests: (readonly [ScriptedConnection, streamId: number])[] = [];
   await using server = await startScriptedServer({
     request: (connection, id) => {

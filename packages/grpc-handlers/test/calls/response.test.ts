@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { toEnvelope } from "../../protocols/src/index.ts";
-import { SingleResponse } from "../src/calls/response.ts";
+import { toEnvelope } from "../../../protocols/src/index.ts";
+import { SingleResponse } from "../../src/calls/response.ts";
 
 const messages = ["a", "b"].map((text) => toEnvelope(Buffer.from(text)));
 

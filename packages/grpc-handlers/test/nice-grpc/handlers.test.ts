@@ -2,7 +2,7 @@ import { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { toGrpcJsHandler } from "../src/nice-grpc/index.ts";
+import { toGrpcJsHandler } from "../../src/nice-grpc/index.ts";
 
 /** A call whose client reads nothing. */
 class UnreadCall extends Duplex {
