@@ -29,3 +29,17 @@ test.each([
 ])("the peer address '$address' results in $want as X-Forwarded-For", ({ address, want }) => {
   expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
 });
+
+test.each([
+  { name: "addresses", requestAt: (at: number) => requestFrom(`192.0.${at >> 8}.${at & 255}`) },
+  { name: "hosts", requestAt: (at: number) => ({ ...requestFrom("192.0.2.9"), origin: `http://${at}.example` }) },
+])("at most a thousand $name have cached fields", ({ requestAt }) => {
+  const rules = compileForwardRules("request");
+  const of = (at: number): unknown => rules.added(requestAt(at));
+  const [first, ...others] = Array.from({ length: 1_000 }, (_, at) => of(at));
+  expect(others.includes(first)).toBe(false);
+  expect(of(0)).toBe(first);
+  const [next] = [of(1_000), of(1_001)];
+  expect(of(1_000)).toBe(next);
+  expect(of(0)).not.toBe(first);
+});
