@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { setImmediate } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema, anyPack, DurationSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
@@ -19,6 +18,7 @@ import {
 } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
+import { someTurns } from "../../testing/src/some-turns.ts";
 import { loadGarden, startGarden, type TestGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
 
@@ -287,7 +287,7 @@ describe("the gateway in front of grpc-js handlers", () => {
     const onStart = (cancel: () => void): void => void arrived.promise.then(cancel);
     await callGarden(server.address.port, { method: "ListTrees", onStart });
     await passedOn.promise;
-    await setImmediate();
+    await someTurns();
     expect(called).toEqual([]);
   });
 
