@@ -98,11 +98,11 @@ describe.each(transportNames)("paths over %s", (transport) => {
     want: isMounted ? mounted : standalone,
   });
 
-  test.each(rows.map(expected))("GET $path gets $want", async ({ path, want }) => {
+  test.each(rows.map(expected))("GET $path has $want as its result", async ({ path, want }) => {
     expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(want);
   });
 
-  test.each(calls.map(expected))("POST $path gets $want", async ({ path, want }) => {
+  test.each(calls.map(expected))("POST $path has $want as its result", async ({ path, want }) => {
     expect(await ask({ httpMethod: "POST", path, header: json, body: Buffer.from("{}") })).toBe(want);
   });
 

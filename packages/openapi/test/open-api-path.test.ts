@@ -68,7 +68,7 @@ test.each([
   ["access", "access"],
   ["data", "data"],
   ["APIs", "api"],
-])("toOpenApiPath() names the parameter of %s/* %s", (literal, want) => {
+])("the parameter of %s/* is named %s by toOpenApiPath()", (literal, want) => {
   expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 

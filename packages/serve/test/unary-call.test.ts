@@ -246,7 +246,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "an Error", thrown: new Error("secret") },
       { name: "an Error with lone surrogates", thrown: new Error("\ud800 secret") },
       { name: "an object that cannot be read", thrown: unreadable() },
-    ])("is an internal error that hides the message of $name", async ({ thrown }) => {
+    ])("hides the message of $name in an internal error", async ({ thrown }) => {
       await using greenhouse = await start({
         waterBed: () => {
           throw thrown;
@@ -306,7 +306,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "the client's shorter timeout", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
       { name: "the client's longer timeout", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
       { name: "the default timeout if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
-    ])("is limited only by $name", async ({ timeoutMs, want }) => {
+    ])("has $name as its only limit", async ({ timeoutMs, want }) => {
       await using greenhouse = await start(
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
         { limits: { defaultTimeoutMs: 60_000 } },

@@ -80,13 +80,16 @@ describe("a server with a clock that jumps", () => {
     { offset: "+4000d", brief: "unauthenticated" },
     { offset: "-400d", brief: "not_found" },
     { offset: "+0", brief: "not_found" },
-  ])("keeps deadlines and rate limits at $offset; a one-day token gets $brief", async ({ offset, brief }) => {
-    jump(offset);
-    expect(await codeOf(tokens.brief)).toBe(brief);
-    for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
-    const ready = await fetch(`${baseUrl}/readyz`, { headers: { connection: "close" } });
-    expect(ready.status).toBe(200);
-  });
+  ])(
+    "keeps deadlines and rate limits at $offset, and returns $brief for a one-day token",
+    async ({ offset, brief }) => {
+      jump(offset);
+      expect(await codeOf(tokens.brief)).toBe(brief);
+      for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
+      const ready = await fetch(`${baseUrl}/readyz`, { headers: { connection: "close" } });
+      expect(ready.status).toBe(200);
+    },
+  );
 
   test("drains as usual when the clock jumps during the drain", async () => {
     // A drain waits for a connection without requests, but not for long.

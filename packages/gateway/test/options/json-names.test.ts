@@ -75,7 +75,7 @@ describe.each(styles)("query parameters of the OpenAPI document with $style", ({
     return { parameter, name: parameter.name, names };
   });
 
-  test.each(parameters)("include $name, which sets the response's field $names", async ({ parameter, name, names }) => {
+  test.each(parameters)("include $name, which sets $names in the response", async ({ parameter, name, names }) => {
     const isEntry = parameter.style === "deepObject";
     const value = parameter.schema["type"] === "array" ? ["7"] : "7";
     const key = encodeURIComponent(isEntry ? `${name}[k]` : name);

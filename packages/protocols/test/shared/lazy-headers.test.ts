@@ -33,7 +33,7 @@ describe("LazyHeaders", () => {
       name: "a spread after getSetCookie()",
       read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
     },
-  ])("passes all fields to $name", ({ read }) => {
+  ])("passes $name all fields", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 

@@ -60,7 +60,7 @@ test.each([
   ["a missing expectation", { ...good, expect: {} }, "expect must be"],
   ["an invalid status", { ...good, expect: { refused: ["9xx"] } }, "expect must be"],
   ["an invalid alternative", { ...good, or: [{ rpc: "A" }] }, "or must be"],
-])("parseCase rejects %s", (_, line, says) => {
+])("%s is rejected by parseCase", (_, line, says) => {
   const text = typeof line === "string" ? line : JSON.stringify(line);
   expect(() => parseCase(text, "g", "g:1")).toThrow(`g:1: ${says}`);
 });

@@ -182,7 +182,7 @@ test.each<{ what: string; respond: (stream: ServerHttp2Stream) => void; says: st
     },
     says: "truncated after",
   },
-])("a case fails when the HTTP/2 server $what", async ({ respond, says, timeoutMs = waitLimitMs }) => {
+])("if the HTTP/2 server $what, the case fails", async ({ respond, says, timeoutMs = waitLimitMs }) => {
   const server = createHttp2Server();
   server.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => undefined);

@@ -129,7 +129,7 @@ describe.each([
   test.each<{ name: string; apply: (client: Socket, opened: Gateway) => unknown }>([
     { name: "the client resets it", apply: (client) => client.resetAndDestroy() },
     { name: "a drain reaches its deadline", apply: (_client, opened) => opened.drain(1) },
-  ])("is closed during the call when $name", async ({ apply }) => {
+  ])("when $name, is closed during the call", async ({ apply }) => {
     const { port, opened } = await listen({}, longMs);
     const { client, server } = await open(port);
     await send(client, server, slowCall + sent);
