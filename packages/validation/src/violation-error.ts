@@ -21,15 +21,13 @@ const elementsMax = 100;
  * Whether a protocol's clients get google.rpc.BadRequest too. RPC clients get only `buf.validate.Violations`, as
  * `@connectrpc/validate` sends them.
  */
-const sendsBadRequest: ReadonlyMap<string, boolean> = new Map(
-  Object.entries({
-    connect: false,
-    grpc: false,
-    "grpc-web": false,
-    mcp: true,
-    rest: true,
-  } satisfies Record<ProtocolName, boolean>),
-);
+const sendsBadRequest: Readonly<Record<string, boolean>> = {
+  connect: false,
+  grpc: false,
+  "grpc-web": false,
+  mcp: true,
+  rest: true,
+} satisfies Record<ProtocolName, boolean>;
 
 /** Creates the error for an invalid message. `first` holds the first violation, and `all` finds all of them. */
 export function violationError(
@@ -53,7 +51,7 @@ export function violationError(
   const error = problem("ERR_RULES_VIOLATED", `${subject}: ${toShortLine(text)}${more}`);
   const [value, desc] = violationsToProto(listed);
   error.details.push({ desc, value });
-  if (sendsBadRequest.get(protocolName) !== false) {
+  if (sendsBadRequest[protocolName] !== false) {
     error.details.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations: texts }) });
   }
   return error;
