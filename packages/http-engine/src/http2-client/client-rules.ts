@@ -30,7 +30,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
 
   opened(stream: ClientStream): void {
     const { guard, streams } = this.parts;
-    streams.open.set(stream.id, stream);
+    streams.open.add(stream);
     streams.lastStreamId = stream.id;
     guard.openedStreams++;
   }

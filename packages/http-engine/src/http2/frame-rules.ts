@@ -9,10 +9,11 @@ import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow, SendingStream } from "./send-flow.ts";
 import type { PeerSettings } from "./settings.ts";
+import type { IdentifiedStream } from "./open-streams.ts";
 import type { StreamTable } from "./stream-table.ts";
 
 /** The stream members that {@link FrameRules} use. */
-export interface RuledStream extends SendingStream {
+export interface RuledStream extends SendingStream, IdentifiedStream {
   /** Whether the peer has sent END_STREAM. */
   readonly remoteEnded: boolean;
   /**
@@ -26,7 +27,7 @@ export interface RuledStream extends SendingStream {
 }
 
 /** The parts of a connection that {@link FrameRules} use. */
-export interface ConnectionParts<Stream> {
+export interface ConnectionParts<Stream extends IdentifiedStream> {
   readonly limits: Http2Limits;
   readonly output: Output;
   readonly backlog: Backlog;

@@ -127,7 +127,7 @@ export class Http2Connection
     const { contentLength, expectsContinue } = head;
     const nowMs = this.deadlines.lastReceivedAtMs;
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
-    this.streams.open.set(streamId, stream);
+    this.streams.open.add(stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, listBytes);
     // Each request has a separate resource. On Node 22, a store that a handler sets with `enterWith` stays in the
     // resource in which the handler was called.

@@ -1,4 +1,5 @@
 import { afterTurn, ErrorCode } from "@plantstore/http";
+import type { IdentifiedStream } from "./open-streams.ts";
 import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
@@ -22,7 +23,7 @@ export interface Handshake {
 }
 
 /** The deadlines that apply to clients and servers. Checks at intervals are cheaper than a timer for each deadline. */
-export class Http2Deadlines<Stream> {
+export class Http2Deadlines<Stream extends IdentifiedStream> {
   protected readonly parts: ConnectionParts<Stream>;
   readonly #handshake: Handshake;
   readonly #callbacks: DeadlineCallbacks;

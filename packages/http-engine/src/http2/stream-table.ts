@@ -1,3 +1,5 @@
+import { type IdentifiedStream, OpenStreams } from "./open-streams.ts";
+
 /** The reason why a stream is not open (RFC 9113 §5.1). */
 export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
@@ -5,9 +7,8 @@ export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 const rememberedResets = 1024;
 
 /** The open streams on a connection, and the reasons why other streams are not open (RFC 9113 §5.1, §5.1.1). */
-export class StreamTable<Stream> {
-  /** The open streams, by identifier. */
-  readonly open: Map<number, Stream> = new Map();
+export class StreamTable<Stream extends IdentifiedStream> {
+  readonly open: OpenStreams<Stream> = new OpenStreams();
   /** Highest stream identifier that the client has opened, which closes all idle streams with lower ones (§5.1.1). */
   lastStreamId = 0;
   /** Identifiers of streams that we have reset, because frames may still arrive. The oldest identifiers are removed. */

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
+import type { IdentifiedStream } from "../../src/http2/open-streams.ts";
 import { StreamTable } from "../../src/http2/stream-table.ts";
 
 test("absenceOf remembers the last 1,024 streams that the server has reset", () => {
-  const table = new StreamTable();
+  const table = new StreamTable<IdentifiedStream>();
   for (let streamId = 1; streamId <= 2 * 1025; streamId += 2) {
     table.lastStreamId = streamId;
     table.rememberReset(streamId);

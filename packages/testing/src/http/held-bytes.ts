@@ -9,7 +9,7 @@ export async function heldBytes(): Promise<number> {
   collectGarbage();
   // External memory is released one event loop turn later, at the next garbage collection.
   await new Promise(setImmediate);
-  collect({ type: "minor" });
+  scavenge();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
@@ -17,4 +17,9 @@ export async function heldBytes(): Promise<number> {
 /** Runs a full garbage collection. */
 export function collectGarbage(): void {
   collect();
+}
+
+/** Runs a garbage collection of the young generation. */
+export function scavenge(): void {
+  collect({ type: "minor" });
 }

@@ -1,0 +1,89 @@
+/** A stream on a connection. */
+export interface IdentifiedStream {
+  /** The stream identifier (RFC 9113 §5.1.1). */
+  readonly id: number;
+}
+
+/** Slots of a new table. 32 slots are enough for 16 concurrent streams, and take 128 to 256 bytes per connection. */
+const slotsMin = 32;
+
+/**
+ * The open streams on a connection, by identifier, in a hash table with linear probing. At least half of the slots are
+ * free. Most identifiers of concurrent requests are consecutive, so that most lookups read one slot.
+ *
+ * A Map would cost more than its operations. V8 allocates a new table after some additions and deletions, and links each
+ * replaced table to its successor. If a full garbage collection has promoted one table, scavenges keep all its
+ * successors and their streams alive, and promote them.
+ */
+export class OpenStreams<Stream extends IdentifiedStream> {
+  #slots: (Stream | undefined)[] = newSlots(slotsMin);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(id: number): Stream | undefined {
+    return this.#slots[this.#find(id)];
+  }
+
+  /** Adds a stream whose identifier is not in the table. */
+  add(stream: Stream): void {
+    if (2 * (this.#size + 1) > this.#slots.length) this.#grow();
+    this.#slots[this.#find(stream.id)] = stream;
+    this.#size++;
+  }
+
+  delete(id: number): void {
+    let free = this.#find(id);
+    if (this.#slots[free] === undefined) return;
+    this.#size--;
+    // Moves streams that probing would not find behind the free slot.
+    for (let at = this.#next(free); ; at = this.#next(at)) {
+      const stream = this.#slots[at];
+      if (stream === undefined) break;
+      if (this.#distance(this.#slotOf(stream.id), at) < this.#distance(free, at)) continue;
+      this.#slots[free] = stream;
+      free = at;
+    }
+    this.#slots[free] = undefined;
+  }
+
+  /** Yields the streams in the order of their identifiers. Streams that are deleted meanwhile are left out. */
+  *values(): Generator<Stream, void> {
+    const streams = this.#slots.filter((stream) => stream !== undefined).toSorted((a, b) => a.id - b.id);
+    for (const stream of streams) if (this.get(stream.id) === stream) yield stream;
+  }
+
+  /** Returns the stream's slot, or the free slot for it. */
+  #find(id: number): number {
+    let at = this.#slotOf(id);
+    for (let stream = this.#slots[at]; stream !== undefined && stream.id !== id; stream = this.#slots[at])
+      at = this.#next(at);
+    return at;
+  }
+
+  /** Returns the first slot for an identifier. All streams of clients have odd identifiers (RFC 9113 §5.1.1). */
+  #slotOf(id: number): number {
+    return (id >>> 1) & (this.#slots.length - 1);
+  }
+
+  #next(slot: number): number {
+    return (slot + 1) & (this.#slots.length - 1);
+  }
+
+  /** Returns how many slots after `from` the slot `to` is. */
+  #distance(from: number, to: number): number {
+    return (to - from) & (this.#slots.length - 1);
+  }
+
+  #grow(): void {
+    const streams = this.#slots;
+    this.#slots = newSlots(2 * streams.length);
+    for (const stream of streams) if (stream !== undefined) this.#slots[this.#find(stream.id)] = stream;
+  }
+}
+
+function newSlots<Stream>(length: number): (Stream | undefined)[] {
+  return Array.from<Stream | undefined>({ length }).fill(undefined);
+}

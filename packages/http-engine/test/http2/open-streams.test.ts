@@ -1,0 +1,70 @@
+import { getHeapSpaceStatistics } from "node:v8";
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { collectGarbage, scavenge } from "../../../testing/src/http/held-bytes.ts";
+import { type IdentifiedStream, OpenStreams } from "../../src/http2/open-streams.ts";
+
+// Identifiers that differ by 64 share their first slot in a table of 32 slots.
+const ids = fc
+  .oneof(
+    fc.integer({ min: 0, max: 80 }),
+    fc.integer({ min: 0, max: 40 }).map((n) => 64 * n),
+  )
+  .map((n) => 2 * n + 1);
+
+test("OpenStreams finds the same streams as a Map after any additions and deletions", () => {
+  fc.assert(
+    fc.property(fc.array(ids, { maxLength: 200 }), (toggled) => {
+      const streams = new OpenStreams<IdentifiedStream>();
+      const expected = new Map<number, IdentifiedStream>();
+      for (const id of toggled) {
+        const stream = { id };
+        if (expected.delete(id)) streams.delete(id);
+        else streams.add(stream);
+        if (streams.get(id) === stream) expected.set(id, stream);
+        expect(streams.size).toBe(expected.size);
+        for (const each of toggled) expect(streams.get(each)).toBe(expected.get(each));
+      }
+      expect([...streams.values()]).toStrictEqual([...expected.values()].toSorted((a, b) => a.id - b.id));
+    }),
+  );
+});
+
+test("OpenStreams ignores the deletion of an unknown identifier", () => {
+  const streams = new OpenStreams<IdentifiedStream>();
+  streams.add({ id: 1 });
+  streams.delete(65);
+  expect([streams.size, streams.get(1)]).toStrictEqual([1, { id: 1 }]);
+});
+
+test("values() leaves out streams that the loop deletes", () => {
+  const streams = new OpenStreams<IdentifiedStream>();
+  for (const id of [7, 3, 5, 1]) streams.add({ id });
+  const seen: number[] = [];
+  for (const { id } of streams.values()) {
+    seen.push(id);
+    streams.delete(id + 2);
+  }
+  expect(seen).toStrictEqual([1, 5]);
+});
+
+test("scavenges do not promote streams that were deleted before", () => {
+  const streams = new OpenStreams<IdentifiedStream & { readonly state: readonly number[] }>();
+  const open = (id: number): void => streams.add({ id, state: Array.from({ length: 128 }, () => id) });
+  open(1);
+  collectGarbage();
+  const before = oldSpaceBytes();
+  for (let id = 3; id < 2000; id += 2) {
+    open(id);
+    streams.delete(id - 2);
+  }
+  // An object that survives two scavenges is promoted.
+  scavenge();
+  scavenge();
+  // The deleted streams take more than 1,000,000 bytes.
+  expect(oldSpaceBytes() - before).toBeLessThan(200_000);
+});
+
+function oldSpaceBytes(): number {
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")?.space_used_size ?? Number.NaN;
+}
