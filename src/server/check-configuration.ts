@@ -4,6 +4,7 @@ import { findCollectorProblems } from "./check-collectors.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import type { OperatorLog } from "@plantstore/auth/inputs";
+import { validityProblem } from "@plantstore/command-line";
 import { checkPlantStore } from "../stores/index.ts";
 import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";
 import { openVerifier } from "./plant-tokens.ts";
@@ -24,8 +25,8 @@ export interface CheckedConfiguration {
  * certificate, the store and the OpenTelemetry SDK. The check changes nothing, and a server may use the store during
  * the check.
  *
- * @throws ConfigurationError if listening would fail, a file is invalid, the certificate has expired, or the required
- * SDK is not installed; StoreOpenError if the store cannot be used
+ * @throws ConfigurationError if listening would fail, a file is invalid, the certificate is not valid now, or the
+ * required SDK is not installed; StoreOpenError if the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
   const warnings: string[] = [];
@@ -57,7 +58,6 @@ function problemsOfSdk(): readonly string[] {
 async function checkCertificate(configuration: Configuration, log: OperatorLog): Promise<void> {
   const certificate = await openCertificate(configuration, log);
   certificate?.close();
-  const { validToDate } = certificate?.current ?? {};
-  if (validToDate === undefined || validToDate.getTime() > Date.now()) return;
-  throw new ConfigurationError([`the certificate of TLS_CERT_FILE expired at ${validToDate.toISOString()}`]);
+  const problem = certificate && validityProblem(certificate.current);
+  if (problem !== undefined) throw new ConfigurationError([`the certificate of TLS_CERT_FILE ${problem}`]);
 }

@@ -280,16 +280,27 @@ test("check fails when the certificate and key are invalid", async () => {
   });
 });
 
-test("check fails when the certificate has expired", async () => {
+test.each([
+  {
+    name: "has expired",
+    dates: [new Date("2020-03-01T00:00:00Z")],
+    problem: "expired at 2020-03-01T00:00:00.000Z",
+  },
+  {
+    name: "is not valid yet",
+    dates: [undefined, new Date("2098-01-01T00:00:00Z")],
+    problem: "is not valid before 2098-01-01T00:00:00.000Z",
+  },
+])("check with a certificate that $name fails", async ({ dates, problem }) => {
   using folder = createTempFolder();
-  const { cert, key } = createCertificate("plants", new Date("2020-03-01T00:00:00Z"));
+  const { cert, key } = createCertificate("plants", ...dates);
   writeFileSync(folder.file("cert.pem"), cert);
   writeFileSync(folder.file("key.pem"), key);
   const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
   const { exitCode, err } = await check(folder, files);
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 78,
-    err: expect.stringContaining("the certificate of TLS_CERT_FILE expired at 2020-03-01T00:00:00.000Z"),
+    err: expect.stringContaining(`the certificate of TLS_CERT_FILE ${problem}`),
   });
 });
 
