@@ -38,8 +38,13 @@ export interface Forwarder {
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
   /** Encodes a message for a caller whose format is not binary. */
   encode(message: Message): Envelope;
-  /** Decodes a message for a caller whose format is not binary. @throws ConnectError if the message is not valid */
-  decode(message: Envelope): Message;
+  /**
+   * Decodes a message for an interceptor, or for a caller whose format is not binary. Fields of the message may be views
+   * into the bytes.
+   *
+   * @throws ConnectError if the message is not valid
+   */
+  decode(bytes: Uint8Array): Message;
 }
 
 /** A forwarded call's caller. */
@@ -87,8 +92,7 @@ export class Forwarding {
     this.check = check;
     this.intercept = intercept;
     this.decodes = forwarder.decodes === true;
-    // Interceptors may keep a message whose fields are views into its bytes.
-    this.memory = intercept === undefined && !this.decodes ? forwarder.memory : "own";
-    this.takesParts = this.memory === "shared" && check === undefined;
+    this.memory = this.decodes ? "own" : forwarder.memory;
+    this.takesParts = this.memory === "shared" && intercept === undefined && check === undefined;
   }
 }

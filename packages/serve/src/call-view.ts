@@ -34,7 +34,7 @@ export class CallView implements HandlerContext {
   readonly header: Headers;
   readonly contextValues: ContextValues;
   /** The received message or message stream, or a message with an empty type name before the body is read. */
-  message: Message | AsyncIterable<Message> = unread;
+  declare message: Message | AsyncIterable<Message>;
   readonly protocolName: string;
   readonly requestHeader: Headers;
   readonly responseHeader: LazyHeaders;
@@ -45,12 +45,14 @@ export class CallView implements HandlerContext {
   /** The call itself. `call` is an own property, so that spread copies of a request also have the call. */
   readonly call: ViewedCall;
 
+  /** @param message - the property with the message, for calls that decode messages when they are read */
   constructor(
     call: ViewedCall,
     { httpMethod, url }: Exchange,
     { registered: method, kind }: Rpc,
     wire: Wire,
     timeoutMs: number | undefined,
+    message?: PropertyDescriptor,
   ) {
     const { contextValues, protocol } = call.request;
     this.stream = kind === "stream";
@@ -58,6 +60,9 @@ export class CallView implements HandlerContext {
     this.method = method;
     this.requestMethod = httpMethod;
     this.url = url;
+    // A property that is redefined later would make the view a dictionary, which is slow.
+    if (message === undefined) this.message = unread;
+    else Object.defineProperty(this, "message", message);
     this.header = wire.requestHeader;
     this.contextValues = contextValues;
     this.protocolName = protocol;
@@ -71,7 +76,8 @@ export class CallView implements HandlerContext {
   }
 }
 
-const unread: Message = { $typeName: "" };
+/** The message of a view before the body is read. */
+export const unread: Message = { $typeName: "" };
 
 // All views share this property descriptor, so that V8 uses one shape for all views.
 const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {

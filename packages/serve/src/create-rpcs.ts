@@ -34,7 +34,7 @@ import {
   type ReadJsonOptions,
 } from "@plantstore/protobuf";
 import type { CallView } from "./call-view.ts";
-import { forwarderOf, type InterceptedCall } from "./forward.ts";
+import type { InterceptedCall } from "./forward.ts";
 import {
   createMethodCodecs,
   Forwarding,
@@ -50,6 +50,7 @@ import {
   type UnaryRpc,
 } from "@plantstore/protocols";
 import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "@plantstore/http";
+import { forwarderOf } from "./register-forwarder.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { checkRequests, type Validation } from "./validation.ts";
@@ -254,9 +255,13 @@ function createForwarding(
   const forwarder = forwarderOf(impl);
   if (forwarder === undefined || interceptors.length === 0)
     return forwarder && new Forwarding(forwarder, check, undefined);
-  const terminal: AnyFn = async (request) => {
-    const context = contextOf(request);
-    return (request as typeof request & { readonly call: InterceptedCall }).call.forward(request, context);
+  const terminal: AnyFn = (request) => {
+    try {
+      const context = contextOf(request);
+      return (request as typeof request & { readonly call: InterceptedCall }).call.forward(request, context);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   };
   const intercept = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal);
   return new Forwarding(forwarder, check, intercept);

@@ -9,13 +9,10 @@
  * A message for interceptors is decoded when an interceptor reads the message. A message or stream that no interceptor
  * reads is forwarded unchanged.
  */
-import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import type {
   ConnectError,
-  ConnectRouter,
-  ConnectRouterOptions,
   HandlerContext,
-  MethodImpl,
   StreamRequest,
   StreamResponse as InterceptedStream,
   UnaryRequest,
@@ -29,7 +26,6 @@ import {
   type Codec,
   Envelope,
   type ForwardedMessage,
-  type Forwarder,
   type Forwarding,
   type ForwardReply,
   type Intercept,
@@ -39,7 +35,7 @@ import {
   type StreamWire,
   type UnaryWire,
 } from "@plantstore/protocols";
-import { CallView, type ViewedCall } from "./call-view.ts";
+import { CallView, unread, type ViewedCall } from "./call-view.ts";
 import { ForwardedResponse, type ForwardedResponseParts } from "./forwarded-response.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedRequest, serverOf } from "./request.ts";
@@ -51,30 +47,6 @@ import { explainUnwritable } from "./wrong-value.ts";
 export interface InterceptedCall extends ViewedCall {
   /** Forwards the request that the last interceptor passes on. */
   forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
-}
-
-const forwarderKey = Symbol("forwarder");
-
-/** Registers an RPC with the forwarder for the RPC's calls. @param options - the options for decoding messages */
-export function registerForwarder(
-  router: ConnectRouter,
-  method: DescMethod,
-  forwarder: Forwarder,
-  options?: Pick<ConnectRouterOptions, "binaryOptions">,
-): void {
-  // Only Connect's own router calls the handler.
-  const handler = Object.assign(
-    () => {
-      throw new TypeError("a handler was called with the context of another server");
-    },
-    { [forwarderKey]: forwarder },
-  );
-  router.rpc(method, handler as MethodImpl<DescMethod>, options);
-}
-
-/** Returns the forwarder for a handler's calls, or `undefined` if the gateway calls the handler. */
-export function forwarderOf(handler: object): Forwarder | undefined {
-  return (handler as { readonly [forwarderKey]?: Forwarder })[forwarderKey];
 }
 
 /** Opens a forwarded call and starts its deadline. */
@@ -100,8 +72,8 @@ class ForwardedCall
   readonly #forwarding: Forwarding;
   readonly #deadlineMs: number | undefined;
   #view: CallView | undefined;
-  /** The request of a unary call with interceptors, which is an envelope until an interceptor reads the message. */
-  #received: Message | Envelope | undefined;
+  /** The request for interceptors: a stream, or a message that is an envelope until an interceptor reads it. */
+  #received: Message | Envelope | AsyncIterable<Message> = unread;
   /** A streaming client's messages that are forwarded as bytes. */
   #envelopes: AsyncIterable<ForwardedMessage> | undefined;
   /** A streaming client's messages that are decoded. */
@@ -126,7 +98,9 @@ class ForwardedCall
 
   /** The call's view, which is created on first use. Without interceptors, only hooks use the view. */
   get view(): CallView {
-    return (this.#view ??= new CallView(this, exchangeOf(this.request), this.rpc, this.wire, this.timeoutMs()));
+    if (this.#view !== undefined) return this.#view;
+    const { request, rpc, wire } = this;
+    return (this.#view = new CallView(this, exchangeOf(request), rpc, wire, this.timeoutMs(), requestMessage));
   }
 
   get headers(): Caller["headers"] {
@@ -199,52 +173,65 @@ class ForwardedCall
   #interceptMessage(intercept: Intercept, message: Message | Envelope): void {
     if (this.rpc.kind === "stream") return this.#interceptStream(intercept, oneMessage(message));
     this.#received = message;
-    Object.defineProperty(this.view, "message", requestMessage);
     this.#intercept(intercept);
   }
 
   #interceptStream(intercept: Intercept, messages: AsyncIterable<Message | ForwardedMessage>): void {
-    this.view.message = new ConvertedMessages(messages, (message) => this.#toRequest(message as Message | Envelope));
+    this.#received = new ConvertedMessages(messages, (message) => this.#toRequest(message as Message | Envelope));
     this.#intercept(intercept);
   }
 
   #intercept(intercept: Intercept): void {
-    // An interceptor in JavaScript may throw, or return a value of any type.
-    const respond = async (): Promise<void> => {
-      const response = await intercept(this.view as CallView & (UnaryRequest | StreamRequest));
+    const respond = (response: UnaryResponse | InterceptedStream): void => {
       if (this.#response === undefined) return this.#respond(response as UnaryResponse);
       const { header, trailer, message } = response as InterceptedStream;
       this.#response.respond(header, trailer, sourceOf(message));
     };
-    respond().catch((error: unknown) => this.reject(error));
+    const fail = (error: unknown): void => this.reject(error);
+    // An interceptor in JavaScript may throw, or return a value of any type.
+    try {
+      const returned = intercept(this.view as CallView & (UnaryRequest | StreamRequest));
+      Promise.resolve(returned).then(respond).catch(fail);
+    } catch (error) {
+      fail(error);
+    }
   }
 
-  /** Returns the decoded request for interceptors. */
-  readRequest(): Message | undefined {
-    return (this.#received &&= this.#toRequest(this.#received));
+  /** Returns the request for interceptors, decoded. */
+  readRequest(): Message | AsyncIterable<Message> {
+    if (this.#received instanceof Envelope) this.#received = this.#toRequest(this.#received);
+    return this.#received;
   }
 
-  replaceRequest(message: Message): void {
+  replaceRequest(message: Message | AsyncIterable<Message>): void {
     this.#received = message;
   }
 
-  async forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept> {
+  forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept> {
     const caller = context === this.view ? this : this.#callerIn(context);
     return request.stream
-      ? await this.#forwardStream(request, context, caller)
-      : await this.#forwardMessage(request, caller);
+      ? this.#forwardStream(request, context, caller)
+      : new Promise((resolve, reject) => this.#forwardMessage(request, caller, resolve, reject));
   }
 
-  async #forwardMessage(request: UnaryRequest, caller: Caller): Promise<UnaryResponse> {
-    const { forwarder } = this.#forwarding;
+  #forwardMessage(
+    request: UnaryRequest,
+    caller: Caller,
+    resolve: (response: UnaryResponse) => void,
+    reject: (error: unknown) => void,
+  ): void {
     const message = caller === this ? (this.#received as Message | Envelope) : request.message;
-    const forwarded = this.#toForwarded(message);
-    const envelope = await new Promise<Envelope>((resolve, reject) => {
-      // `resolveParts` is never called for a caller with `takesParts: false`.
-      forwarder.unary(caller, forwarded, { resolve, resolveParts: () => undefined, reject });
-    });
-    const response = this.#binary === undefined ? forwarder.decode(envelope) : envelope;
-    return new ForwardedResponse(this, request, response, (received) => forwarder.decode(received));
+    const respond = (envelope: Envelope): void => {
+      try {
+        const response = this.#binary === undefined ? this.#toResponse(envelope) : envelope;
+        resolve(new ForwardedResponse(this, request, response, (received) => this.#toResponse(received)));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    // `resolveParts` is never called for a caller with `takesParts: false`.
+    const reply = { resolve: respond, resolveParts: () => undefined, reject };
+    this.#forwarding.forwarder.unary(caller, this.#toForwarded(message), reply);
   }
 
   async #forwardStream(request: StreamRequest, context: HandlerContext, caller: Caller): Promise<InterceptedStream> {
@@ -264,7 +251,7 @@ class ForwardedCall
       method: request.method,
       header: context.responseHeader,
       trailer: context.responseTrailer,
-      message: new ConvertedMessages(responses, (response) => forwarder.decode(response as Envelope)),
+      message: new ConvertedMessages(responses, (response) => this.#toResponse(response as Envelope)),
     };
   }
 
@@ -276,8 +263,17 @@ class ForwardedCall
     return { request, headers: context, signal: context.signal, takesParts: false, timeoutMs, begin };
   }
 
+  /** Returns a decoded request. Interceptors may keep the message, so it has a copy of bytes in shared memory. */
   #toRequest(message: Message | Envelope): Message {
-    return message instanceof Envelope ? (this.rpc.codecs.get("proto") as Codec).decode(message.bytes) : message;
+    if (!(message instanceof Envelope)) return message;
+    const { bytes } = message;
+    const own = this.#forwarding.intercept === undefined ? bytes : new Uint8Array(bytes);
+    return (this.rpc.codecs.get("proto") as Codec).decode(own);
+  }
+
+  /** Returns a decoded response for interceptors, which may keep the message, like a request. */
+  #toResponse(envelope: Envelope): Message {
+    return this.#forwarding.forwarder.decode(new Uint8Array(envelope.bytes));
   }
 
   #sendAll(messages: AsyncIterable<ForwardedMessage>): void {
@@ -307,7 +303,7 @@ class ForwardedCall
     if (request.isDone) return;
     let message: Message | Envelope;
     try {
-      message = this.#binary === undefined ? this.#forwarding.forwarder.decode(envelope) : envelope;
+      message = this.#binary === undefined ? this.#forwarding.forwarder.decode(envelope.bytes) : envelope;
     } catch (error) {
       return this.reject(error);
     }
@@ -345,7 +341,7 @@ class ForwardedCall
 
   toMessage(message: ForwardedMessage): Message | ForwardedMessage {
     const isDecoded = this.#binary === undefined && message instanceof Envelope;
-    return isDecoded ? this.#forwarding.forwarder.decode(message) : message;
+    return isDecoded ? this.#forwarding.forwarder.decode(message.bytes) : message;
   }
 
   encode(message: Message | ForwardedMessage): Uint8Array | Promise<Uint8Array> {
@@ -375,7 +371,7 @@ const requestMessage: PropertyDescriptor & ThisType<{ readonly call: ForwardedCa
   get() {
     return this.call.readRequest();
   },
-  set(message: Message) {
+  set(message: Message | AsyncIterable<Message>) {
     this.call.replaceRequest(message);
   },
 };

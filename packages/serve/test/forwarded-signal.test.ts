@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../gateway/src/index.ts";
 import type { Caller, ForwardReply } from "../../protocols/src/index.ts";
-import { registerForwarder } from "../src/forward.ts";
+import { registerForwarder } from "../src/register-forwarder.ts";
 
 // The signal of a forwarded call. An interceptor may send a call several times, and each attempt listens to it.
 

@@ -40,7 +40,7 @@ export class HandlerForwarder implements Forwarder {
   }
 
   /** @throws ConnectError `Internal` if the message does not match the descriptor */
-  decode({ bytes }: Envelope): Message {
+  decode(bytes: Uint8Array): Message {
     try {
       return this.#read(bytes);
     } catch (error) {

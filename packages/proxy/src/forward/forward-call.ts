@@ -5,7 +5,6 @@ import type { BodyMemory, HeaderFields } from "@plantstore/http";
 import { type HiddenParts, createBinaryReader, createBinaryWriter, problem } from "@plantstore/protobuf";
 import {
   type CallInit,
-  type CallSettings,
   cannotEncode,
   ClientMethod,
   type Retries,
@@ -42,16 +41,9 @@ export interface ForwardTarget {
 
 /** An RPC that sends and receives messages as encoded bytes. */
 export class ForwardedMethod extends ClientMethod<ForwardedMessage> {
-  readonly #memory: BodyMemory;
-
-  /** @param memory - "shared" only if no application gets the message bytes */
-  constructor(desc: DescMethod, settings: CallSettings, memory: BodyMemory) {
-    super(desc, settings);
-    this.#memory = memory;
-  }
-
+  /** Applications do not get the bytes, because messages for interceptors are decoded from a copy. */
   override get memory(): BodyMemory {
-    return this.#memory;
+    return "shared";
   }
 
   override get openPart(): (part: Uint8Array) => ForwardedMessage {
@@ -117,7 +109,7 @@ export class UpstreamForwarder implements Forwarder {
   }
 
   /** @throws ConnectError `Internal` if the message does not match the descriptors */
-  decode({ bytes }: Envelope): Message {
+  decode(bytes: Uint8Array): Message {
     try {
       const message = this.#read(bytes);
       const { hidden, isRestricted, method } = this.#target;

@@ -318,10 +318,10 @@ export class ProxiedUpstream {
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
     requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);
     requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs, 1);
-    const { interceptors = [], observe } = this.#call;
+    const { observe } = this.#call;
     return new UpstreamForwarder({
       upstream: this.connections,
-      method: new ForwardedMethod(method, this.#settings, interceptors.length === 0 ? "shared" : "own"),
+      method: new ForwardedMethod(method, this.#settings),
       binaryOptions,
       ...hiding,
       retries: this.#retriesOf(own.retry ?? this.options.retry),

@@ -1,0 +1,51 @@
+import { createClient, type Interceptor } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, test } from "vitest";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+
+/** Starts a proxy with an interceptor in front of a server that echoes messages. */
+async function startIntercepted(interceptor: Interceptor) {
+  const upstream = await startKitchenSink();
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  const proxy = await startProxy(address, [KitchenSink.file], { interceptors: [interceptor] });
+  return {
+    client: createClient(KitchenSink, createGrpcTransport({ baseUrl: proxy.baseUrl })),
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("the bytes that interceptors read share no buffer with another call's message", async () => {
+  const buffers: number[] = [];
+  const read = (message: object): void => {
+    if ("fBytes" in message && message.fBytes instanceof Uint8Array) buffers.push(message.fBytes.buffer.byteLength);
+  };
+  const interceptor: Interceptor = (next) => async (request) => {
+    read(request.message);
+    const response = await next(request);
+    read(response.message);
+    return response;
+  };
+  await using sink = await startIntercepted(interceptor);
+  const fBytes = new Uint8Array(64).fill(7);
+  expect((await sink.client.responseNested({ fBytes })).fBytes).toStrictEqual(fBytes);
+  // The field takes 64 bytes, and its tag and length 2 bytes. A shared block would have 8 KiB.
+  expect(buffers).toStrictEqual([66, 66]);
+});
+
+test("next() returns a rejected promise for a request that an interceptor created", async () => {
+  let rejected: unknown;
+  const interceptor: Interceptor = (next) => async (request) => {
+    await next(Object.assign({ ...request }, { call: undefined })).catch((error: unknown) => {
+      rejected = error;
+    });
+    return await next(request);
+  };
+  await using sink = await startIntercepted(interceptor);
+  await sink.client.responseNested({});
+  expect(rejected).toMatchObject({ rawMessage: expect.stringMatching(/must pass on the request that it received/) });
+});
