@@ -22,6 +22,8 @@ export interface ReadLimits {
 interface Reading {
   readonly read: Promise<Uint8Array | Error>;
   readonly described: Promise<ReadDescriptors | Error>;
+  /** Whether a caller's time limit has passed, so that the result is kept for the next {@link DescriptorReader.read}. */
+  isLate: boolean;
 }
 
 /** Reads and describes an upstream's descriptor set. A slow read delays the other upstreams only for a limited time. */
@@ -34,7 +36,7 @@ export class DescriptorReader {
   /** The result from a read that exceeded its time limit. The next {@link read} returns the result. */
   #lateResult: ReadDescriptors | Error | undefined;
 
-  /** @param onLate - called when a read finishes after its time limit */
+  /** @param onLate - called once when a read finishes after a caller's time limit */
   constructor(
     read: (signal: AbortSignal) => Promise<Uint8Array>,
     describe: (set: Uint8Array) => Promise<ReadDescriptors>,
@@ -55,10 +57,8 @@ export class DescriptorReader {
     const read = await Promise.race([reading.read, isLate]);
     const result = read && (await Promise.race([reading.described, limits.describe.then(() => undefined)]));
     if (result !== undefined) return result;
-    void reading.described.then((lateResult) => {
-      this.#lateResult = lateResult;
-      this.#onLate();
-    });
+    if (!reading.isLate) void reading.described.then((lateResult) => this.#keep(lateResult));
+    reading.isLate = true;
     return new ConnectError(`reading the descriptors timed out after ${limits.ms} ms`, Code.DeadlineExceeded);
   }
 
@@ -70,7 +70,12 @@ export class DescriptorReader {
       .finally(() => {
         this.#reading = undefined;
       });
-    return { read, described };
+    return { read, described, isLate: false };
+  }
+
+  #keep(lateResult: ReadDescriptors | Error): void {
+    this.#lateResult = lateResult;
+    this.#onLate();
   }
 }
 

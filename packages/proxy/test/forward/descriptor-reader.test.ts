@@ -2,6 +2,22 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { DescriptorReader, type ReadDescriptors } from "../../src/forward/descriptor-reader.ts";
 
+test("several callers that wait too long for one read get one late result", async () => {
+  const source = Promise.withResolvers<Uint8Array>();
+  let lateResults = 0;
+  const reader = new DescriptorReader(
+    () => source.promise,
+    async (set) => ({ set, descriptors: undefined }),
+    () => void (lateResults += 1),
+  );
+  const { signal } = new AbortController();
+  const limits = { read: Promise.resolve(), describe: new Promise<never>(() => undefined), ms: 1 };
+  await Promise.all([reader.read(signal, limits), reader.read(signal, limits)]);
+  source.resolve(Uint8Array.of(1));
+  expect(await reader.read(signal, { ...limits, read: limits.describe })).toMatchObject({ set: Uint8Array.of(1) });
+  expect(lateResults).toBe(1);
+});
+
 test("a late result is returned by the next read only", async () => {
   const resolvers: ((set: Uint8Array) => void)[] = [];
   const late = Promise.withResolvers<void>();
