@@ -214,7 +214,7 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])(
 
 test.each(files)("%s does not compare protocols by name", (file) => {
   // A `Record<ProtocolName, …>` makes the compiler report each decision that a new protocol requires.
-  const comparisons = /rotocol(?:\.name|Name)? [!=]== "(?:connect|grpc|grpc-web|mcp|rest)"|\.has\(protocol/g;
+  const comparisons = /(?:rotocol(?:\.name|Name)? [!=]==|case) "(?:connect|grpc|grpc-web|mcp|rest)"|\.has\(protocol/g;
   expect(readFileSync(sourcePath(file), "utf8").match(comparisons) ?? []).toEqual([]);
 });
 
