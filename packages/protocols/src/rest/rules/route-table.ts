@@ -41,6 +41,8 @@ interface Capture {
  * Routes are in an array, and the map of literals is only created for the first literal child.
  */
 interface Node<Binding> {
+  /** The node's literal as {@link printTemplateLiteral} prints it, or `""` for wildcards and the root. */
+  readonly printed: string;
   literals: Map<string, Node<Binding>> | undefined;
   /** The child for `*`. */
   anySegment: Node<Binding> | undefined;
@@ -161,7 +163,7 @@ function findRoute<Binding>(
     route = pickRoute(node, walk, httpMethod);
   } else {
     const literal = node.literals?.get(segment);
-    if (literal !== undefined && (!walk.literalsAsSent || walk.raw[index] === printTemplateLiteral(segment))) {
+    if (literal !== undefined && (!walk.literalsAsSent || walk.raw[index] === literal.printed)) {
       route = findRoute(literal, walk, index + 1, httpMethod);
     }
     // The wildcard "*" does not match an empty segment. For example, "/orders/" has no id.
@@ -236,13 +238,13 @@ function captureVariables<Binding>(
   });
 }
 
-function createNode<Binding>(): Node<Binding> {
-  return { literals: undefined, anySegment: undefined, anySegments: undefined, heightMax: 0, routes: [] };
+function createNode<Binding>(printed = ""): Node<Binding> {
+  return { printed, literals: undefined, anySegment: undefined, anySegments: undefined, heightMax: 0, routes: [] };
 }
 
 function literalChild<Binding>(node: Node<Binding>, text: string): Node<Binding> {
   node.literals ??= new Map();
-  const child = node.literals.get(text) ?? createNode();
+  const child = node.literals.get(text) ?? createNode(printTemplateLiteral(text));
   node.literals.set(text, child);
   return child;
 }
