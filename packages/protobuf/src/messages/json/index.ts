@@ -13,7 +13,14 @@
  * Writing: message → objects, by generated code (compiled-writer) or by closures (message-forms), with the same value
  * forms (json-forms, json-elements) → text, by `JSON.stringify`.
  */
-export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
+export {
+  type BodyRules,
+  createJsonFieldReader,
+  type JsonFieldReader,
+  type JsonReadResult,
+  readJson,
+  readPartialJson,
+} from "./read-json.ts";
 export { readJsonExactly, toText } from "./read-exact.ts";
 export {
   ignoredJsonOptions,

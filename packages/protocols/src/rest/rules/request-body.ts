@@ -6,6 +6,7 @@ import {
   createJsonFieldReader,
   type FieldNotes,
   hasCustomJsonRepresentation,
+  type JsonReadResult,
   type ReadJsonOptions,
   readPartialJson,
   type UnknownNames,
@@ -17,7 +18,7 @@ import type { RestBody } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * Reads a body with a valid content type. A reader has one of the two functions, or neither if the rule has no body.
+ * Reads a body with a valid content type. A reader has one of the three functions, or none if the rule has no body.
  * The body never overrides the path. If the body is bytes, the path sets fields after the message was created. A JSON
  * body is checked against the fields that the path sets.
  */
@@ -25,6 +26,8 @@ export interface BodyReader {
   /** Whether the body is a google.api.HttpBody, which has bytes of any type. */
   readonly isRaw: boolean;
   readonly createMessage?: (request: RestBody) => Message;
+  /** Reads the message from a JSON body if the path sets no fields. Throws like {@link setFields}. */
+  readonly readMessage?: (body: Uint8Array, notes: FieldNotes | undefined) => JsonReadResult<DescMessage>;
   /**
    * Sets the JSON body's fields in a message, after the path has set fields. Returns the ignored names.
    *
@@ -57,11 +60,7 @@ export function createBodyReader(
   if (rules.bound.size === 0) {
     return {
       isRaw: false,
-      setFields(message, bytes, notes) {
-        const { message: read, ignored } = readPartialJson(input, bytes, options, rules, undefined, notes);
-        Object.assign(message, read);
-        return ignored;
-      },
+      readMessage: (bytes, notes) => readPartialJson(input, bytes, options, rules, undefined, notes),
     };
   }
   if (hasCustomJsonRepresentation(input))

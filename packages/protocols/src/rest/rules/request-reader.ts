@@ -71,7 +71,7 @@ export function createRequestReader(
   const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
   // In a stream, the path sets fields only in the first message, so later messages cannot be compared with the path.
   const rules = { bound, sameAsBound: hasRequestStream ? undefined : sameValueAsPath };
-  const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
+  const { isRaw, createMessage, readMessage: readBody, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);
   const isUnary = methodKind === "unary";
   const bodyFormat = bodyFormatOf(input, pattern, { isRaw, hasRequestStream, isUnary }, options);
@@ -81,16 +81,15 @@ export function createRequestReader(
   const checksRequired = hasRequiredFields(input);
   const wrap = createFieldWrapper(input, body);
   const readBytes = (contentType: string | null, bytes: Uint8Array, decode?: DecodeProtobuf): Message | undefined =>
-    decode !== undefined && isProtobuf(bodyFormat, contentType)
-      ? decode(wrap(bytes))
-      : createMessage?.({ contentType, body: bytes });
+    decode && isProtobuf(bodyFormat, contentType) ? decode(wrap(bytes)) : createMessage?.({ contentType, body: bytes });
 
   const readMessage: ReadMessage = (contentType, bytes, url, decodeProtobuf) => {
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
     const fromBytes = bytes && readBytes(contentType, bytes, decodeProtobuf);
-    const message = fromBytes ?? create(input);
+    const fromJson = bytes && !fromBytes ? readBody?.(bytes, notes) : undefined;
+    const message = fromBytes ?? fromJson?.message ?? create(input);
     if (url !== undefined) variables.set(message, url.captures);
-    const unknownInBody = bytes && fromBytes === undefined ? setFields?.(message, bytes, notes) : undefined;
+    const unknownInBody = fromJson?.ignored ?? (bytes && !fromBytes ? setFields?.(message, bytes, notes) : undefined);
     const unknownInQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
     if (checksRequired) requireFields(input, message);
