@@ -87,6 +87,9 @@ function scanText(text: string, canonical: boolean): TextScan | undefined {
         backslash = text.indexOf("\\", backslash + 2);
       }
       if (at < 0 || (isEscaped && isName(text, at))) return undefined;
+    } else if (unit <= 0x3a && unit !== 0x2e) {
+      // Most characters between strings are digits, signs, commas, colons and white space, which have no problems.
+      continue;
     } else if (unit === 0x7b || unit === 0x5b) {
       if (++depth > jsonDepthMax) return undefined;
     } else if (unit === 0x7d || unit === 0x5d) depth--;
