@@ -175,6 +175,7 @@ const bodyCases: readonly TestCase[] = [
     "a trailer that ends in a bare line feed": inChunks("0\r\nx: y\n\r\n"),
     "a trailer section that ends in a bare line feed": inChunks("0\r\n\n"),
     "a trailer section over the limit": inChunks(`0\r\nx: ${"y".repeat(17_000)}\r\n\r\n`),
+    "an incomplete trailer section over the limit": inChunks(`0\r\nx: ${"y".repeat(17_000)}`),
     "Transfer-Encoding and Content-Length": withFields("content-length: 5\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
     "a transfer encoding with a control character": withFields("transfer-encoding: \x0bchunked", "0\r\n\r\n"),
     "the same length twice": withFields("content-length: 0\r\ncontent-length: 0"),
@@ -286,6 +287,7 @@ const differentOnNode: readonly string[] = [
   "a chunk with an extension without a value",
   "several chunk extensions over the limit in total",
   "a trailer section over the limit",
+  "an incomplete trailer section over the limit",
 ];
 const testCases = heldRows([...targetCases, ...hostCases, ...bodyCases, ...fieldCases], differentOnNode);
 
