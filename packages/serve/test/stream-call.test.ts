@@ -1,7 +1,8 @@
 import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
-import { reasonOf } from "../../testing/src/gateway/call-end.ts";
+import { describe, expect, test, vi } from "vitest";
+import { errorOf, reasonOf } from "../../testing/src/gateway/call-end.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { callings, greenhouseClient, nextEvent, startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
@@ -517,4 +518,31 @@ test("bidirectional streams over HTTP/1.1 end when the request is malformed", as
   connection.write("no chunk\r\n");
   expect(await within(reason.promise, "the signal")).toMatchObject({ code: Code.InvalidArgument });
   expect((await greenhouse.completed(1)).error?.code).toBe(Code.InvalidArgument);
+});
+
+test("a stream whose deadline passes in its request gate reaches no interceptor", async () => {
+  const passed = Promise.withResolvers<void>();
+  const intercepted = vi.fn();
+  await using greenhouse = await startGreenhouse(
+    {},
+    {
+      requestGate: async ({ signal }) => {
+        await reasonOf(signal);
+        passed.resolve();
+      },
+      interceptors: [
+        (next) => (request) => {
+          intercepted();
+          return next(request);
+        },
+      ],
+    },
+  );
+  const [calling = expect.unreachable()] = callings;
+  const headers = { "connect-timeout-ms": "5", "grpc-timeout": "5m" };
+  const call = greenhouseClient(calling, greenhouse.address).recordReadings(sending("a"), { headers });
+  expect((await errorOf(call)).code).toBe(Code.DeadlineExceeded);
+  await within(passed.promise, "the gate");
+  await nextTurn();
+  expect(intercepted).not.toHaveBeenCalled();
 });
