@@ -1,7 +1,8 @@
-import { Code, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
+import { Retries } from "../../src/client/retries.ts";
 import { frameFlag, headersFrame, resetFrame } from "../../../testing/src/http/http2-frames.ts";
 import { outcomeOf, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
@@ -54,4 +55,14 @@ test("a call that is cancelled before its retry is not sent again", async () => 
   controller.abort();
   await expect(call).rejects.toMatchObject({ code: Code.Canceled });
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a pushback allows no retry once the retry budget is used up", () => {
+  const retries = new Retries({ ...retry, budget: { maxTokens: 4, tokenRatio: 1 } });
+  const method = GreenhouseService.method.waterBed;
+  const error = new ConnectError("", Code.Unavailable);
+  const decide = (): number | undefined =>
+    retries.failed({ method, error, pushback: "7", attempts: 1, attemptsSincePushback: 1 });
+  // A retry requires more than two of the four tokens.
+  expect([decide(), decide()]).toEqual([7, undefined]);
 });

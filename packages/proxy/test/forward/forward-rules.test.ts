@@ -43,3 +43,15 @@ test.each([
   expect(of(1_000)).toBe(next);
   expect(of(0)).not.toBe(first);
 });
+
+test("calls with the same header get their own fields from `set`", () => {
+  let calls = 0;
+  const set = (): Record<string, string> => ({ "x-call": String((calls += 1)) });
+  const rules = compileForwardRules("request", { deny: ["x-forwarded-*"], set });
+  const header = ["x-a", "1"];
+  const forwarded = [1, 2].map(() => rules.of(header, rules.added(requestFrom("192.0.2.9"))).fields);
+  expect(forwarded).toEqual([
+    ["x-a", "1", "x-call", "1"],
+    ["x-a", "1", "x-call", "2"],
+  ]);
+});

@@ -1,5 +1,7 @@
+import { createServer } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openGreenhouse, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
@@ -24,4 +26,24 @@ test("a server whose address returns is connected to without its earlier backoff
   expect(await callAt("127.0.0.2")).toContain("cannot connect");
   await using _ = await startScriptedServer(respondWatered, { host: "127.0.0.1", port });
   expect(await callAt("127.0.0.1")).toBe("ok");
+});
+
+test("an attempt to connect to a removed address is cancelled", async () => {
+  await using server = await startOnLoopback(createServer((socket) => socket.resume()));
+  let host = "127.0.0.1";
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${server.address.port}`,
+    // The server accepts connections, and never responds to a TLS handshake.
+    tls: {},
+    limits: { connectTimeoutMs: 600_000 },
+    resolveEveryMs: 1,
+    lookup: async () => [{ address: host }],
+  });
+  const first = wateringOf(client);
+  await expect.poll(() => server.sockets.size, { interval: 1 }).toBe(1);
+  host = "127.0.0.2";
+  vi.advanceTimersByTime(2);
+  expect(await wateringOf(client)).toContain("(127.0.0.2)");
+  expect(await first).toContain("(127.0.0.2)");
+  await expect.poll(() => server.sockets.size, { interval: 1 }).toBe(0);
 });
