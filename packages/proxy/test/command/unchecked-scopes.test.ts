@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import type { Admit } from "../../../gateway/src/index.ts";
+import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
 import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { openAdmission } from "../../src/command/admission.ts";
@@ -10,7 +11,15 @@ import { readProxyFile } from "../../src/settings/index.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
-test("a call fails if reloaded descriptors add scopes that the settings lack", async () => {
+/** An `admit` that accepts every call of RPCs whose scopes the settings require. Dispose of it with `using`. */
+interface ScopedAdmit extends Disposable {
+  readonly admit: Admit;
+  /** Replaces the services, as when descriptors are reloaded. */
+  serve(...services: readonly DescService[]): void;
+}
+
+/** Returns an `admit` whose settings require no scopes. */
+async function admitWithoutScopes(): Promise<ScopedAdmit> {
   vi.stubEnv("PROXY_TEST_TOKEN", "a-token-of-a-shop-2026");
   const text = [
     'upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: reflection }]',
@@ -25,11 +34,26 @@ test("a call fails if reloaded descriptors add scopes that the settings lack", a
     { settings, admission },
     () => served,
   );
-  const call = (): unknown => admit(Object.assign(requestFrom("192.0.2.9"), { procedure: waterBedProcedure }));
+  return { admit, serve: (...services) => (served = services), [Symbol.dispose]: () => admission.close() };
+}
+
+const problem = `authentication.scopes does not require the scopes of ${waterBedProcedure}`;
+
+test("a call fails if reloaded descriptors add scopes that the settings lack", async () => {
+  using scoped = await admitWithoutScopes();
+  const call = (): unknown => scoped.admit(Object.assign(requestFrom("192.0.2.9"), { procedure: waterBedProcedure }));
   expect(call).not.toThrow();
-  served = [scopedGreenhouse({ GetReading: [], WaterBed: [] })];
+  scoped.serve(scopedGreenhouse({ GetReading: [], WaterBed: [] }));
   expect(call).not.toThrow();
-  served = [scopedGreenhouse({ GetReading: [], WaterBed: ["water"] })];
-  expect(call).toThrow(`authentication.scopes does not require the scopes of ${waterBedProcedure}`);
-  admission.close();
+  scoped.serve(scopedGreenhouse({ GetReading: [], WaterBed: ["water"] }));
+  expect(call).toThrow(problem);
+});
+
+test("an MCP tool call fails if the settings lack its RPC's scopes", async () => {
+  using scoped = await admitWithoutScopes();
+  scoped.serve(scopedGreenhouse({ GetReading: [], WaterBed: ["water"] }));
+  // The procedure is undefined, because only the body names the tool.
+  const authorize = await scoped.admit(requestFrom("192.0.2.9"));
+  expect(() => authorize?.(getReadingProcedure)).not.toThrow();
+  expect(() => authorize?.(waterBedProcedure)).toThrow(problem);
 });
