@@ -211,7 +211,10 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     const { exitCode, stdout } = await check(now, "--against", old, "--rules", rules, "--service", "c3.*");
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 0 may; 0 accepted.")]);
     const omitted = await check(now, "--against", old, "--omit", "c3.S.Call", "--service", "c3.*");
-    expect(omitted).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("0 changes break clients, 0 may") });
+    const unchanged = { exitCode: 0, stdout: expect.stringContaining("0 changes break clients, 0 may") };
+    expect(omitted).toMatchObject(unchanged);
+    const hidden = await check(old, "--against", old, "--visibility", "OTHER", "--service", "c2.*");
+    expect(hidden).toMatchObject(unchanged);
   });
 });
 
