@@ -104,6 +104,18 @@ describe("EnvelopeReader", () => {
     expect(() => readPrefix(100_001)).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }));
   });
 
+  test("refuses a stream that ends within a message read in parts", () => {
+    const reader = new EnvelopeReader(100_000, messageOf, (part) => Buffer.from(part));
+    reader.add(envelopePrefix(100_000));
+    expect(reader.take()).toEqual(Buffer.from(envelopePrefix(100_000)));
+    reader.add(new Uint8Array(99_999));
+    expect(reader.take()).toHaveLength(99_999);
+    expect(() => reader.end()).toThrow(expect.objectContaining({ code: Code.InvalidArgument }));
+    reader.add(new Uint8Array(1));
+    expect(reader.take()).toHaveLength(1);
+    expect(() => reader.end()).not.toThrow();
+  });
+
   test.each([
     { name: "ends at the end of a message", octets: [0, 0, 0, 0, 1, 7] },
     { name: "ends within a prefix", octets: [0, 0, 0, 0, 1, 7, 0, 0] },
