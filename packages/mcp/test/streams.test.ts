@@ -105,6 +105,15 @@ const cases: readonly Case[] = [
     code: Code.ResourceExhausted,
   },
   {
+    name: "RESOURCE_EXHAUSTED if only the UTF-8 bytes exceed the limit",
+    arguments: { sensor: "wide", count: 1 },
+    response: result({
+      ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
+      isError: true,
+    }),
+    code: Code.ResourceExhausted,
+  },
+  {
     name: "the error of a stream that fails before its first message",
     arguments: { sensor: "broken", count: 0 },
     response: result({ ...content("ABORTED: broken"), isError: true }),
@@ -129,6 +138,12 @@ const servers: readonly { name: string; version: HttpVersion; create: typeof cre
   { name: "node:http2", version: "2", create: createGateway },
 ];
 
+/** Sensors whose messages are over the limit of 1000 bytes. */
+const longNames = new Map([
+  ["large", "x".repeat(1000)],
+  ["wide", "€".repeat(400)],
+]);
+
 let begun = Promise.withResolvers<HandlerContext>();
 
 async function* watchReadings(
@@ -138,7 +153,8 @@ async function* watchReadings(
   begun.resolve(context);
   for (let at = 0; at !== count; at += 1) {
     if (sensor === "slow") await new Promise((resolve) => setTimeout(resolve, 5));
-    yield sensor === "large" ? { sensor: "x".repeat(1000) } : reading(at + 1);
+    const longName = longNames.get(sensor);
+    yield longName === undefined ? reading(at + 1) : { sensor: longName };
   }
   if (sensor === "broken") throw new ConnectError("broken", Code.Aborted);
   if (sensor === "idle") await new Promise(() => {});

@@ -1,4 +1,4 @@
-import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescField, type DescService } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
@@ -442,6 +442,18 @@ describe("a field with field_behavior (AIP-203)", () => {
   test("is required if the gateway writes zero values", () => {
     const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
     expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
+  });
+
+  test("is optional with OUTPUT_ONLY, even if a validation rule requires it", () => {
+    const validation = {
+      keywordsOf: () => undefined,
+      isRequired: ({ name }: DescField) => name.startsWith("b") || name === "theme",
+      exampleOf: () => undefined,
+      accepts: () => true,
+    };
+    const jsonOptions = { alwaysEmitImplicit: true };
+    const { components } = createOpenApi([Shelves], { info, jsonOptions, validation });
+    expect(components?.schemas?.["Shelf"]?.["required"]).toEqual(["theme", "widthMm", "place"]);
   });
 
   test("makes the body required if it is the body", () => {
