@@ -8,6 +8,7 @@ import {
   Metadata,
   type MethodDefinition,
   type sendUnaryData,
+  type ServerDuplexStream,
   ServerInterceptingCall,
   type ServerInterceptor,
   type ServerReadableStream,
@@ -205,6 +206,15 @@ async function* afterAbort<M>(signal: AbortSignal, requests: AsyncIterable<M>): 
   yield* requests;
 }
 
+/** Reads all requests, then responds with their ids. */
+async function respondWithIds(call: ServerDuplexStream<Message, Message>): Promise<void> {
+  const requests: AsyncIterable<Message> = call;
+  let ids = "";
+  for await (const { treeId } of requests) ids += String(treeId);
+  call.write({ speciesName: ids });
+  call.end();
+}
+
 const refuseAll = (): never => {
   throw new ConnectError("who are you?", Code.Unauthenticated);
 };
@@ -304,6 +314,17 @@ describe("the gateway in front of grpc-js handlers", () => {
     const options = { deadline: Date.now() + 5000 };
     const outcome = await callGarden(server.address.port, { method: "ListTrees", options });
     expect(outcome).toMatchObject({ code: status.UNKNOWN });
+  });
+
+  test("sends messages that a handler writes after its for await loop", async () => {
+    const tradeTrees = (call: ServerDuplexStream<Message, Message>): void => void respondWithIds(call);
+    await using server = await startGarden({ tradeTrees });
+    const options = { deadline: Date.now() + 5000 };
+    const call = { method: "TradeTrees", requests: [{ treeId: 1 }, { treeId: 2 }], options } as const;
+    expect(await callGarden(server.address.port, call)).toMatchObject({
+      code: status.OK,
+      messages: [{ speciesName: "12" }],
+    });
   });
 
   test("sends the message of an error without a code with exposeErrorMessages", async () => {

@@ -1,6 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { appendMetadata } from "../../src/calls/metadata.ts";
+import { appendMetadata, toMetadata } from "../../src/calls/metadata.ts";
 
 test.each(["grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encoding", "content-type"])(
   "the field %s cannot be set by response metadata",
@@ -20,4 +20,9 @@ test("the metadata of a response can set grpc-retry-pushback-ms", () => {
   const headers = new Headers();
   appendMetadata(headers, metadata);
   expect([...headers]).toEqual([["grpc-retry-pushback-ms", "50"]]);
+});
+
+test("comma-separated values in a binary request field become separate metadata values", () => {
+  const metadata = toMetadata(new Headers({ "x-key-bin": "AP8B, Yg" }));
+  expect(metadata.get("x-key-bin")).toEqual([Buffer.from([0, 255, 1]), Buffer.from("b")]);
 });

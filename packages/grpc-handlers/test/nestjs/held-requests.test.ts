@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { holdRequests } from "../../src/nestjs/held-requests.ts";
+import { someTurns } from "../../../testing/src/some-turns.ts";
+
+// Nest's request stream and the call are objects with their interfaces. The suite frameworks tests streams in Nest.
+
+function subscribe(requests: object): void {
+  Object(requests).drainBuffer();
+}
+
+test("a call resumes after Nest has passed on its buffered requests", async () => {
+  const order: string[] = [];
+  const requests = { drainBuffer: () => void setImmediate(() => order.push("buffered requests")) };
+  const call = { pause: () => order.push("pause"), resume: () => order.push("resume") };
+  holdRequests(subscribe)(requests, {}, call);
+  await someTurns();
+  expect(order).toEqual(["pause", "buffered requests", "resume"]);
+});
