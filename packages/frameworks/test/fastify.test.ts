@@ -53,6 +53,16 @@ test.each([
   expect(route?.method.toSorted()).toEqual(["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]);
 });
 
+test("the plugin serves its paths below Fastify's prefix and requestPathPrefix", async () => {
+  const app = createApplication({ prefix: "/api" });
+  await fastifyConnectPlugin(app, { routes, requestPathPrefix: "/b" });
+  const urls = app.registered.map(({ url }) => url);
+  expect({ urls, logged: app.logged }).toEqual({
+    urls: expect.arrayContaining([`/b/${GreenhouseService.typeName}/GetReading`]),
+    logged: [],
+  });
+});
+
 test.each<{ name: string; isSet: boolean; expected: object }>([
   { name: "the option onFault", isSet: true, expected: { faults: [diskOnFire], logged: [] } },
   {

@@ -1,15 +1,17 @@
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
+import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { enhancersOf, type NestApplication } from "../src/nest-enhancers.ts";
 import { createGuardChecks } from "../src/nest-guards.ts";
-import { ConnectGateway, ConnectModule } from "../src/nestjs.ts";
+import { ConnectGateway, ConnectModule, type ConnectModuleOptions } from "../src/nestjs.ts";
 
 // Guards in objects with Nest's interfaces. The suite frameworks tests guards in Nest.
 
 type NestModule = ReturnType<NestApplication["container"]["getInternalCoreModuleRef"]>;
 type Wrapper = NonNullable<ReturnType<NestModule["injectables"]["get"]>>;
+type RpcHandler = (request: object, context: HandlerContext) => object;
 type Middleware = Parameters<Parameters<ConnectGateway["mount"]>[0]["use"]>[0];
 
 const metadata = new Map<unknown, ReadonlyMap<unknown, unknown>>();
@@ -112,20 +114,77 @@ function createGateway({ providers }: ReturnType<typeof ConnectModule.forRoot>, 
   return gateway;
 }
 
-test("a guard runs after the function that the option admit returns", async () => {
-  const order: string[] = [];
-  const rpcs = Object.fromEntries(GreenhouseService.methods.map(({ localName }) => [localName, () => ({})]));
+interface Mounted {
+  readonly gateway: ConnectGateway;
+  readonly server: Server;
+}
+
+/** Mounts a gateway with a guard. All its RPCs run a handler. */
+function mountGateway(
+  options: Partial<ConnectModuleOptions>,
+  { canActivate = () => true, handler = () => ({}) }: { canActivate?: () => boolean; handler?: RpcHandler },
+): Mounted {
+  const rpcs = Object.fromEntries(GreenhouseService.methods.map(({ localName }) => [localName, handler]));
   const services = [{ service: GreenhouseService, provider: Greenhouse }];
-  const module = ConnectModule.forRoot({ services, admit: () => () => void order.push("admit") });
+  const module = ConnectModule.forRoot({ ...options, services });
   const gateway = createGateway(module, Object.assign(new Greenhouse(), rpcs));
-  const canActivate = (): boolean => order.push("guard") > 0;
   const { configuration, container } = createApplication(new RoleGuard(), [], canActivate);
   const middlewares: Middleware[] = [];
   const use = (each: Middleware): void => void middlewares.push(each);
   gateway.mount(Object.assign({ use, container }, configuration));
   gateway.onApplicationBootstrap();
   const server = createServer((request, response) => middlewares[0]?.(request, response, () => response.end()));
+  return { gateway, server };
+}
+
+test("a guard runs after the function that the option admit returns", async () => {
+  const order: string[] = [];
+  const admit = () => () => void order.push("admit");
+  const { server } = mountGateway({ admit }, { canActivate: () => order.push("guard") > 0 });
   await using started = await startOnLoopback(server);
   expect(await fetch(`${started.baseUrl}/sensors/7/reading`)).toMatchObject({ status: 200 });
   expect(order).toEqual(["admit", "guard"]);
+});
+
+/** An exception with the members of Nest's `HttpException`. */
+class HttpException extends Error {
+  readonly #status: number;
+  constructor(message: string, httpStatus: number) {
+    super(message);
+    this.#status = httpStatus;
+  }
+  getStatus(): number {
+    return this.#status;
+  }
+}
+
+test.each([
+  { httpStatus: 403, message: "no role", faults: [] },
+  { httpStatus: 500, message: "internal error", faults: ["no role"] },
+])(
+  'a guard\'s HttpException with status $httpStatus sends "$message" to the client',
+  async ({ httpStatus, message, faults }) => {
+    const reported: unknown[] = [];
+    const onFault = (error: unknown): void => void reported.push(Object(error).message);
+    const canActivate = (): never => {
+      throw new HttpException("no role", httpStatus);
+    };
+    const { server } = mountGateway({ onFault }, { canActivate });
+    await using started = await startOnLoopback(server);
+    const response = await fetch(`${started.baseUrl}/sensors/7/reading`);
+    expect([response.status, await response.json()]).toEqual([httpStatus, expect.objectContaining({ message })]);
+    expect(reported).toEqual(faults);
+  },
+);
+
+test("Nest's hook beforeApplicationShutdown aborts calls after closeTimeoutMs", async () => {
+  const handler: RpcHandler = async (_request, { signal }) => {
+    gateway.beforeApplicationShutdown();
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    throw signal.reason;
+  };
+  const { gateway, server } = mountGateway({ closeTimeoutMs: 1 }, { handler });
+  await using started = await startOnLoopback(server);
+  const response = await fetch(`${started.baseUrl}/sensors/7/reading`);
+  expect(await response.json()).toMatchObject({ message: "the server is shutting down" });
 });
