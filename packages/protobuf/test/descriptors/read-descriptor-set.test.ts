@@ -249,6 +249,16 @@ describe("readDescriptorSet()", () => {
       says: "A.B is defined more than once",
     },
     {
+      name: "a nested enum without values",
+      files: [one({ name: "A", enumType: [{ name: "E" }] })],
+      says: "A.E has no values",
+    },
+    {
+      name: "a nested enum with the name of a nested message",
+      files: [one({ name: "A", nestedType: [{ name: "B" }], enumType: [{ name: "B", value: [{ name: "V" }] }] })],
+      says: "A.B is defined more than once",
+    },
+    {
       name: "a file name that two different files have",
       files: [b, { ...b, messageType: [{ name: "C" }] }],
       says: "file b.proto is defined more than once with different contents",
