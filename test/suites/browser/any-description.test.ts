@@ -194,6 +194,24 @@ describe("a stream on the page", () => {
     expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
   });
 
+  test("counts no end event whose lines arrive in separate chunks", async () => {
+    await page.addInitScript(() => {
+      const fetchWhole = globalThis.fetch;
+      globalThis.fetch = async (...request) => {
+        const response = await fetchWhole(...request);
+        const lines = new TransformStream<string, string>({
+          transform: (text, controller) => text.match(/.*\n?/g)?.forEach((line) => controller.enqueue(line)),
+        });
+        const body = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(lines);
+        return new Response(body?.pipeThrough(new TextEncoderStream()) ?? null, response);
+      };
+    });
+    await send("watchReadings", { sensor: "palm", count: "3", "Response format": "text/event-stream" });
+    await page.locator(".details pre", { hasText: "event: end" }).waitFor();
+    await page.getByRole("button", { name: "Send GET", disabled: false }).waitFor();
+    expect(await page.locator(".outcome").innerText()).toContain("3 messages");
+  });
+
   test("is cancelled by the button Stop", async () => {
     await open("operations/watchReadings");
     await page.getByLabel(/^sensor/).fill("palm");

@@ -213,6 +213,20 @@ test("a selected server receives only the token entered for it", async () => {
   expect(await page.locator(".command").innerText()).toContain(`'${otherUrl}/plants/1'`);
 });
 
+test("a server gets no token entered for another path of its origin", async () => {
+  await using visited = await visit();
+  const { page } = visited;
+  await page.route("**/openapi.json", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), servers: [{ url: "/other" }] } });
+  });
+  await page.reload();
+  await authorize(page, tokens.good);
+  await page.getByText(`is sent with every request to ${baseUrl} `).waitFor();
+  await page.getByLabel("Server", { exact: true }).selectOption(new URL("/other", baseUrl).href);
+  await page.getByText("No token yet.").waitFor();
+});
+
 test("the button Forget removes the token of the selected server", async () => {
   await using other = await startPlantServer({ corsOrigins: "*" });
   const otherUrl = `http://127.0.0.1:${other.address.port}`;
