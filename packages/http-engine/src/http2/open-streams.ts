@@ -9,10 +9,11 @@ const slotsMin = 32;
 
 /**
  * The open streams on a connection, by identifier, in a hash table with linear probing. At least half of the slots are
- * free. Most identifiers of concurrent requests are consecutive, so that most lookups read one slot.
+ * free. Most identifiers of concurrent requests are consecutive, so that most lookups read one slot. If a client
+ * chooses colliding identifiers, a lookup reads at most one slot more than there are open streams.
  *
- * A Map would cost more than its operations. V8 allocates a new table after some additions and deletions, and links each
- * replaced table to its successor. If a full garbage collection has promoted one table, scavenges keep all its
+ * A Map would also cost garbage collections. V8 allocates a new table after some additions and deletions, and links
+ * each replaced table to its successor. If a full garbage collection has promoted one table, scavenges keep all its
  * successors and their streams alive, and promote them.
  */
 export class OpenStreams<Stream extends IdentifiedStream> {
@@ -38,7 +39,7 @@ export class OpenStreams<Stream extends IdentifiedStream> {
     let free = this.#find(id);
     if (this.#slots[free] === undefined) return;
     this.#size--;
-    // Moves streams that probing would not find behind the free slot.
+    // Moves a later stream into the free slot if probing for the stream would stop at the free slot.
     for (let at = this.#next(free); ; at = this.#next(at)) {
       const stream = this.#slots[at];
       if (stream === undefined) break;
@@ -85,5 +86,5 @@ export class OpenStreams<Stream extends IdentifiedStream> {
 }
 
 function newSlots<Stream>(length: number): (Stream | undefined)[] {
-  return Array.from<Stream | undefined>({ length }).fill(undefined);
+  return Array.from<Stream | undefined>({ length });
 }
