@@ -22,7 +22,7 @@ export interface ReadLimits {
 interface Reading {
   readonly read: Promise<Uint8Array | Error>;
   readonly described: Promise<ReadDescriptors | Error>;
-  /** Whether a caller's time limit has passed, so that the result is kept for the next {@link DescriptorReader.read}. */
+  /** Whether a caller's time limit has passed. The result is then kept for the next {@link DescriptorReader.read}. */
   isLate: boolean;
 }
 
@@ -53,8 +53,8 @@ export class DescriptorReader {
     this.#lateResult = undefined;
     if (earlierResult !== undefined) return earlierResult;
     const reading = (this.#reading ??= this.#start(signal));
-    const isLate = limits.read.then(() => undefined);
-    const read = await Promise.race([reading.read, isLate]);
+    const timeout = limits.read.then(() => undefined);
+    const read = await Promise.race([reading.read, timeout]);
     const result = read && (await Promise.race([reading.described, limits.describe.then(() => undefined)]));
     if (result !== undefined) return result;
     if (!reading.isLate) void reading.described.then((lateResult) => this.#keep(lateResult));
