@@ -39,8 +39,8 @@ export interface Forwarder {
   /** Encodes a message for a caller whose format is not binary. */
   encode(message: Message): Envelope;
   /**
-   * Decodes a message for an interceptor, or for a caller whose format is not binary. Fields of the message may be views
-   * into the bytes.
+   * Decodes a message for an interceptor, or for a caller whose format is not binary. Fields of the message may be
+   * views into the bytes.
    *
    * @throws ConnectError if the message is not valid
    */

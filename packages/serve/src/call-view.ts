@@ -45,14 +45,14 @@ export class CallView implements HandlerContext {
   /** The call itself. `call` is an own property, so that spread copies of a request also have the call. */
   readonly call: ViewedCall;
 
-  /** @param message - the property with the message, for calls that decode messages when they are read */
+  /** @param messageProperty - the property `message`, for calls that decode a message when the message is read */
   constructor(
     call: ViewedCall,
     { httpMethod, url }: Exchange,
     { registered: method, kind }: Rpc,
     wire: Wire,
     timeoutMs: number | undefined,
-    message?: PropertyDescriptor,
+    messageProperty?: PropertyDescriptor,
   ) {
     const { contextValues, protocol } = call.request;
     this.stream = kind === "stream";
@@ -60,9 +60,9 @@ export class CallView implements HandlerContext {
     this.method = method;
     this.requestMethod = httpMethod;
     this.url = url;
-    // A property that is redefined later would make the view a dictionary, which is slow.
-    if (message === undefined) this.message = unread;
-    else Object.defineProperty(this, "message", message);
+    // If the property were redefined later, V8 would turn the view into a dictionary, which is slow.
+    if (messageProperty === undefined) this.message = unread;
+    else Object.defineProperty(this, "message", messageProperty);
     this.header = wire.requestHeader;
     this.contextValues = contextValues;
     this.protocolName = protocol;

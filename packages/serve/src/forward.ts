@@ -263,7 +263,7 @@ class ForwardedCall
     return { request, headers: context, signal: context.signal, takesParts: false, timeoutMs, begin };
   }
 
-  /** Returns a decoded request. Interceptors may keep the message, so it has a copy of bytes in shared memory. */
+  /** Returns a decoded request. With interceptors, decodes a copy of the bytes, because they may keep the message. */
   #toRequest(message: Message | Envelope): Message {
     if (!(message instanceof Envelope)) return message;
     const { bytes } = message;
@@ -271,7 +271,7 @@ class ForwardedCall
     return (this.rpc.codecs.get("proto") as Codec).decode(own);
   }
 
-  /** Returns a decoded response for interceptors, which may keep the message, like a request. */
+  /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
   #toResponse(envelope: Envelope): Message {
     return this.#forwarding.forwarder.decode(new Uint8Array(envelope.bytes));
   }
