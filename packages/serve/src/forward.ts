@@ -263,12 +263,10 @@ class ForwardedCall
     return { request, headers: context, signal: context.signal, takesParts: false, timeoutMs, begin };
   }
 
-  /** Returns a decoded request. With interceptors, decodes a copy of the bytes, because they may keep the message. */
+  /** Returns a request decoded from a copy of its bytes, because interceptors and the check may keep the message. */
   #toRequest(message: Message | Envelope): Message {
     if (!(message instanceof Envelope)) return message;
-    const { bytes } = message;
-    const own = this.#forwarding.intercept === undefined ? bytes : new Uint8Array(bytes);
-    return (this.rpc.codecs.get("proto") as Codec).decode(own);
+    return (this.rpc.codecs.get("proto") as Codec).decode(new Uint8Array(message.bytes));
   }
 
   /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */

@@ -7,10 +7,13 @@ export interface IdentifiedStream {
 /** Slots of a new table. 32 slots are enough for 16 concurrent streams, and take 128 to 256 bytes per connection. */
 const slotsMin = 32;
 
+/** 2^32 divided by the golden ratio. */
+const goldenRatio = 0x9e37_79b1;
+
 /**
  * The open streams on a connection, by identifier, in a hash table with linear probing. At least half of the slots are
- * free. Most identifiers of concurrent requests are consecutive, so that most lookups read one slot. If a client
- * chooses colliding identifiers, a lookup reads at most one slot more than there are open streams.
+ * free, so that most lookups read one or two slots. If a client chooses colliding identifiers, a lookup reads at most
+ * one slot more than there are open streams.
  *
  * A Map would also cost garbage collections. V8 allocates a new table after some additions and deletions, and links
  * each replaced table to its successor. If a full garbage collection has promoted one table, scavenges keep all its
@@ -18,6 +21,8 @@ const slotsMin = 32;
  */
 export class OpenStreams<Stream extends IdentifiedStream> {
   #slots: (Stream | undefined)[] = newSlots(slotsMin);
+  /** How many bits of a 32-bit hash do not select a slot. */
+  #unusedBits = 32 - Math.log2(slotsMin);
   #size = 0;
 
   get size(): number {
@@ -64,9 +69,12 @@ export class OpenStreams<Stream extends IdentifiedStream> {
     return at;
   }
 
-  /** Returns the first slot for an identifier. All streams of clients have odd identifiers (RFC 9113 §5.1.1). */
+  /**
+   * Returns the first slot for an identifier (Fibonacci hashing). With the lowest bits as the hash, new streams would be
+   * in the slots of older streams with consecutive identifiers, and the lookup would read all these slots.
+   */
   #slotOf(id: number): number {
-    return (id >>> 1) & (this.#slots.length - 1);
+    return Math.imul(id, goldenRatio) >>> this.#unusedBits;
   }
 
   #next(slot: number): number {
@@ -81,6 +89,8 @@ export class OpenStreams<Stream extends IdentifiedStream> {
   #grow(): void {
     const streams = this.#slots;
     this.#slots = newSlots(2 * streams.length);
+    // equivalent mutant: without the additional bit, the lookup is only slower.
+    this.#unusedBits--;
     for (const stream of streams) if (stream !== undefined) this.#slots[this.#find(stream.id)] = stream;
   }
 }
