@@ -45,6 +45,8 @@ globalThis.areInputsBounded ??= (installGlobalPlugin(endInTime), true);
 configureGlobal({
   seed: testSeed,
   timeout: inputLimitMs,
+  // Without this option, arrays and strings have about ten elements, whatever maximum a test sets.
+  defaultSizeToMaxWhenMaxSpecified: true,
   reporter: (details) => {
     const message = defaultReportMessage(details);
     if (message !== undefined) throw new Error(message, { cause: details.errorInstance });
