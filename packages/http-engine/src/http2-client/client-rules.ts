@@ -35,10 +35,9 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     guard.openedStreams++;
   }
 
-  protected handleSection(block: HeaderBlock<ResponseSection>): void {
-    const { limits, streams } = this.parts;
+  protected handleSection(stream: ClientStream | undefined, block: HeaderBlock<ResponseSection>): void {
+    const { limits } = this.parts;
     this.sections++;
-    const stream = streams.open.get(block.streamId);
     if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;
     const endStream = (flags & FrameFlag.endStream) !== 0;

@@ -66,8 +66,8 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.#blocks = new HeaderBlocks(parts.limits);
   }
 
-  /** §6.2, §8.1: handles a complete header or trailer section. */
-  protected abstract handleSection(block: HeaderBlock<Head>): void;
+  /** §6.2, §8.1: handles a complete header or trailer section. @param stream - `undefined` unless the stream is open */
+  protected abstract handleSection(stream: Stream | undefined, block: HeaderBlock<Head>): void;
 
   /** §6.8: handles a well-formed GOAWAY. */
   protected abstract handleGoAway(lastStreamId: number, code: number): void;
@@ -105,7 +105,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
       case FrameType.headers:
       case FrameType.continuation: {
         const block = this.#blocks.addFrame(frame);
-        if (block !== undefined) this.handleSection(block);
+        if (block !== undefined) this.handleSection(this.parts.streams.open.get(block.streamId), block);
         return;
       }
       case FrameType.priority:

@@ -23,11 +23,8 @@ export class OpenStreams<Stream extends IdentifiedStream> {
   #slots: (Stream | undefined)[] = newSlots(slotsMin);
   /** How many bits of a 32-bit hash do not select a slot. */
   #unusedBits = 32 - Math.log2(slotsMin);
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  /** Number of streams. Only this class sets it. */
+  size = 0;
 
   get(id: number): Stream | undefined {
     return this.#slots[this.#find(id)];
@@ -35,15 +32,15 @@ export class OpenStreams<Stream extends IdentifiedStream> {
 
   /** Adds a stream whose identifier is not in the table. */
   add(stream: Stream): void {
-    if (2 * (this.#size + 1) > this.#slots.length) this.#grow();
+    if (2 * (this.size + 1) > this.#slots.length) this.#grow();
     this.#slots[this.#find(stream.id)] = stream;
-    this.#size++;
+    this.size++;
   }
 
   delete(id: number): void {
     let free = this.#find(id);
     if (this.#slots[free] === undefined) return;
-    this.#size--;
+    this.size--;
     // Moves a later stream into the free slot if probing for the stream would stop at the free slot.
     for (let at = this.#next(free); ; at = this.#next(at)) {
       const stream = this.#slots[at];

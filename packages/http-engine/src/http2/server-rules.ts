@@ -24,9 +24,8 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   }
 
   /** §6.2, §8.1: handles a request's header section or, on an open stream, the trailer section. */
-  protected handleSection(block: HeaderBlock<Http2RequestHead>): void {
+  protected handleSection(stream: Http2Stream | undefined, block: HeaderBlock<Http2RequestHead>): void {
     const { streams } = this.parts;
-    const stream = streams.open.get(block.streamId);
     if (stream !== undefined) return this.#handleTrailer(stream, block);
     // §5.1.1: client-initiated streams have odd identifiers, each higher than the previous one.
     if (block.streamId % 2 === 0) throw protocolError("a client-initiated stream identifier must be odd");
