@@ -6,9 +6,9 @@ import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
 /** Options for {@link limitRates}. */
 export interface CallRates {
-  /** Maximum calls per second by each principal, from all addresses; a burst may have as many. Unlimited by default. */
+  /** Maximum calls per second by each principal from all addresses, also in a burst. Unlimited by default. */
   readonly perPrincipal?: number | undefined;
-  /** Maximum calls per second from each IPv4 address or IPv6 /64; a burst may have as many. Unlimited by default. */
+  /** Maximum calls per second from each IPv4 address or IPv6 /64, also in a burst. Unlimited by default. */
   readonly perAddress?: number | undefined;
 }
 

@@ -29,7 +29,7 @@ export function parsePlainTokens(given: string | readonly string[]): ParseResult
 function plainTokenProblem(token: string): string | undefined {
   if (token.length === 0) return "is empty";
   if (token.length > tokenLimitChars) return `is longer than ${tokenLimitChars} characters`;
-  // The header's parser rejects a token that no client could send.
+  // A token that `readBearerToken` rejects would be rejected in each request.
   if (readBearerToken(`Bearer ${token}`).kind !== "token") {
     return 'contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
   }

@@ -75,7 +75,7 @@ async function replace(
   if (newText.kind === "problems") return newText;
   const tokens = parseTokenHashes(newText.value);
   if (tokens.kind === "problems") return tokens;
-  // Equivalent mutant: if this came after the content is written, the new file would be removed.
+  // Equivalent mutant: with the check after the write, `editFile` removes the new file.
   if (Buffer.byteLength(newText.value) > tokenHashesFileLimitBytes) {
     return notParsed(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }

@@ -19,7 +19,7 @@ export function createTokenText(prefix: string): string {
   return `${text}${checksumOf(text)}`;
 }
 
-/** Returns whether a string with a static token's prefix and length has a wrong checksum: it was never issued. */
+/** Returns whether a string with a static token's prefix and length has a wrong checksum, and so was never issued. */
 export function isMistyped(text: string, prefix: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + randomDigits + checksumDigits) return false;
   return checksumOf(text.slice(0, -checksumDigits)) !== text.slice(-checksumDigits);

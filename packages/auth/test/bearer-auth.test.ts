@@ -105,7 +105,7 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "missing" },
   },
   {
-    name: "another scheme gets a challenge without an error",
+    name: "a credential of another scheme gets a challenge without an error",
     given: { authorization: "Basic dTpw" },
     want: missing,
     cause: { kind: "other-scheme" },
@@ -117,7 +117,7 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "malformed" },
   },
   {
-    name: "two valid credentials in one header field get invalid_request",
+    name: "two valid tokens in one Authorization field get invalid_request",
     given: { authorization: "Bearer good, Bearer good" },
     want: malformed,
     cause: { kind: "malformed" },
@@ -209,7 +209,7 @@ describe.each([
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
-  test("sets a caller without the required scope in the context values", async () => {
+  test("adds the principal to the context values even without the required scope", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
     await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
@@ -217,14 +217,14 @@ describe.each([
 });
 
 test.each([
-  { name: "an open service has no security requirement", method: Health.method.check, want: [] },
+  { name: "an open service has no requirement", method: Health.method.check, want: [] },
   {
-    name: "an RPC that requires a scope has a requirement with this scope",
+    name: "an RPC that requires a scope has a requirement with that scope",
     method: OrderService.method.deleteOrder,
     want: [{ oauth: ["orders:delete"] }],
   },
   {
-    name: "an RPC without a required scope accepts any token",
+    name: "an RPC without a required scope has a requirement without scopes",
     method: LibraryService.method.getBook,
     want: [{ oauth: [] }],
   },
@@ -291,7 +291,7 @@ describe("admit", () => {
   });
 
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
-    "$name, with resource_metadata in the challenge (RFC 9728 §5.1)",
+    "$name, and its challenge contains resource_metadata (RFC 9728 §5.1)",
     async ({ given, want }) => {
       const { admit } = createBearerAuth(synchronous, { ...options, resourceMetadata: "https://orders.example/meta" });
       const { metadata } = await refusedWith(admit, toRequest(given));

@@ -46,7 +46,7 @@ describe("formatChallenge", () => {
     { name: "a tab", given: "a\tb" },
     { name: "a letter outside ASCII", given: "Gärtnerei" },
     { name: "DEL", given: "a\u007f" },
-  ])("with $name in the realm throws a RangeError", ({ given }) => {
+  ])("rejects $name in the realm with a RangeError", ({ given }) => {
     expect(() => formatChallenge({ realm: given })).toThrow(RangeError);
   });
 });

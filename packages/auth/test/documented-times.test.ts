@@ -21,10 +21,11 @@ test.each([
   `${usableMs / 3_600_000} hours after the last successful fetch`,
   `none within ${coolDownMs / 1000} seconds of the last`,
   `several tokens, and more than ${tokenLimitChars / 1024} KiB are malformed`,
-  `is cached for ${activeTtlMs / 1000} seconds or until \`exp\`, \`active: false\` for ${inactiveTtlMs / 1000} seconds`,
+  `is cached for ${activeTtlMs / 1000} seconds, or until an earlier \`exp\``,
+  `with \`active: false\` is cached for ${inactiveTtlMs / 1000} seconds`,
   `for ${failuresMax} different tokens in a row`,
   `or ${unhealthyForMs / 1000} seconds have passed`,
   `${inFlightMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
-])('the value "%s" in docs/how-to/authentication.md is current', (sentence) => {
+])('docs/how-to/authentication.md contains "%s", with the values from the code', (sentence) => {
   expect(page).toContain(sentence);
 });

@@ -66,7 +66,7 @@ describe("issueToken", () => {
     expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
   });
 
-  test("writes all concurrent additions that it accepts, and rejects the others", async () => {
+  test("writes every accepted token, and reports the other concurrent additions", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));

@@ -128,7 +128,7 @@ describe("openTokenVerifier", () => {
       );
     const logged: string[] = [];
     (await openLogged(logged)).close?.();
-    // Once a verifier that is opened later has made a check, the closed one would have made a check too.
+    // A later verifier's check shows that the closed verifier had time for a check.
     const loggedLater: string[] = [];
     const later = await openLogged(loggedLater);
     for (const [n, name] of ["second", "third"].entries()) {

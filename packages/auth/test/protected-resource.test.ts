@@ -111,7 +111,7 @@ describe.each(
     { request: call, resource: `${publicUrl}/mcp` },
     { request: { ...call, path: "/mcp?session=1" }, resource: `${publicUrl}/mcp` },
     { request: { httpMethod: "POST", path: "/beds/7:water", header: [] }, resource: publicUrl },
-    // Without an interceptor's RPC.
+    // Requests without an RPC, which no interceptor checks.
     ...(checked === "admit"
       ? [
           { request: { httpMethod: "GET", path: "/mcp", header: [] }, resource: `${publicUrl}/mcp` },

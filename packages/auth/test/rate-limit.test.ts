@@ -38,7 +38,7 @@ test.each([
   expect(takeCalls("a", 30)).toBe(calls);
 });
 
-test("a caller with exactly the allowed rate is never refused", () => {
+test("a caller at exactly the allowed rate is never refused", () => {
   const { clock, takeCalls } = openLimit();
   takeCalls("a", 9);
   const hourly = Array.from({ length: 36_000 }, () => {
@@ -67,7 +67,7 @@ test("each key has a separate bucket", () => {
   expect([takeCalls("a", 11), takeCalls("b", 11)]).toEqual([10, 10]);
 });
 
-test("a refused call does not count as a use that delays eviction", () => {
+test("a refused call does not delay its key's eviction", () => {
   const { takeCalls } = openLimit();
   takeCalls("first", 10);
   takeCalls("second", 10);
@@ -93,7 +93,7 @@ test.each([
   { callsPerSecond: 1, calls: 1, policy: "q=1;w=1", waitS: 1 },
   { callsPerSecond: 2.5, calls: 2, policy: "q=2;w=1", waitS: 1 },
   { callsPerSecond: 0.1, calls: 1, policy: "q=1;w=10", waitS: 10 },
-])("a refusal above $callsPerSecond calls per second has Retry-After and RateLimit fields", (row) => {
+])("above $callsPerSecond calls per second, a refusal has Retry-After and RateLimit fields", (row) => {
   const { callsPerSecond, calls, policy, waitS } = row;
   const slow = createRateLimit({ name: "address", callsPerSecond, nowMs: () => 0 });
   for (let call = 0; call < calls; call++) slow.take("a");

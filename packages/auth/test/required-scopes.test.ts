@@ -116,7 +116,7 @@ test("MCP lists the scopes of each tool", async () => {
   ]);
 });
 
-test("requiredScopesOf returns the scopes of an RPC once", () => {
+test("requiredScopesOf returns each scope of an RPC once", () => {
   expect(greenhouse.methods.map(requiredScopesOf)).toEqual([
     [],
     ["beds.water", "beds.manage"],
@@ -153,7 +153,7 @@ describe.each([
   { name: "services has only another service", services: [KitchenSink], check: "createBearerAuth's interceptor" },
   { name: "services is missing", check: "createBearerAuth's interceptor" },
   {
-    name: "services is missing and only another RPC has the scope option",
+    name: "services is missing and only other RPCs have the scope option",
     served: scopedGreenhouse({ WatchReadings: [] }),
     check: "createBearerAuth's interceptor",
   },
@@ -201,7 +201,7 @@ describe.each([
   });
 });
 
-test("describeSecurity refuses a service that is missing in the option services", () => {
+test("describeSecurity refuses a service that the option services lacks", () => {
   const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink] });
   expect(() => describeSecurity("b")(greenhouse.method.waterBed)).toThrow(
     expect.objectContaining({ code: "ERR_OPTIONS" }),

@@ -135,19 +135,19 @@ describe.each(
   });
 });
 
-describe("the function that admit returns", () => {
+describe("admit's scope check", () => {
   const request = { procedure: undefined, authorization: "Bearer beds.read", connection: {} };
   const options = { realm: "greenhouse", requiredScope: () => scope, open: ["greenhouse.v1.Open"] };
   const contextValues = createContextValues();
 
-  test("does not check an open procedure's scope", async () => {
+  test("does not require a scope for an open procedure", async () => {
     const check = createBearerAuth(countingVerifier(false), options).admit({ ...request, contextValues });
     if (typeof check !== "function") throw new Error("expected a function");
     expect(() => check("/greenhouse.v1.Open/Get")).not.toThrow();
     expect(() => check(waterBedProcedure)).toThrow("the token lacks the scope beds.water");
   });
 
-  test("is undefined if no scope remains to be checked", () => {
+  test("is undefined if the call requires no further scope", () => {
     const { realm } = options;
     const withoutScopes = createBearerAuth(countingVerifier(false), { realm });
     expect(withoutScopes.admit({ ...request, contextValues })).toBe(undefined);

@@ -23,7 +23,7 @@ test("revokeToken removes the line with the name, and reports an unknown name", 
 test("appendTokenHash does not replace a file that cannot be read", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
-  // Unlike a file without permissions, this one is unreadable for root too.
+  // A link to itself is unreadable for root too, unlike a file without permissions.
   symlinkSync("tokens", file);
   const token: StaticToken = { digest: "a".repeat(64), name: "ci", scopes: "all", expiresAtMs: undefined };
   expect(await appendTokenHash(file, token)).toMatchObject({ kind: "problems" });

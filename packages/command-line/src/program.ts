@@ -48,7 +48,7 @@ async function dispatch<Terminal extends CommandOutput>(
   return print(helpOf(program.name, requireCommand(program, rest)), terminal);
 }
 
-// The command whose name the words start with, and the words after the name.
+// Returns the command whose name the words start with, and the words after the name.
 function findCommand<Terminal>(
   { commands, defaultCommand }: Program<Terminal>,
   words: readonly string[],

@@ -16,7 +16,7 @@ export interface IntrospectionRequirements {
 /** Milliseconds for which an active token is cached, even if revoked. 30 s avoid nearly all requests. */
 export const activeTtlMs = 30_000;
 
-/** Milliseconds for which an inactive token is cached. Short: another replica of the provider may have issued it. */
+/** Milliseconds for which an inactive token is cached. Short: a provider's replica may not know a new token yet. */
 export const inactiveTtlMs = 10_000;
 
 /**

@@ -25,7 +25,7 @@ interface Failure {
 /** Maximum concurrent requests to the endpoint. A provider that hangs delays at most this many tokens. */
 export const inFlightMax = 64;
 
-/** Different tokens in a row for which an endpoint must fail to count as down. A client can choose one that fails. */
+/** Different tokens in a row that must fail before an endpoint counts as down. A client may repeat one bad token. */
 export const failuresMax = 5;
 
 /** Milliseconds until requests are sent again after the endpoint went down or failed for a token. */

@@ -13,8 +13,9 @@ export interface IntrospectionSource {
   /** `aud` must contain one of these audiences. If omitted, `aud` is not checked. */
   readonly audiences?: readonly string[] | undefined;
   /**
-   * The member that identifies the caller if a response has no `sub`, such as `client_id` or `username`. The member's
-   * values must differ from all `sub` values. By default, tokens without `sub` are rejected.
+   * The member that identifies the caller if a response has no `sub`, such as `client_id` or `username`. Choose a
+   * member whose values never equal a `sub`, because equal values identify the same caller. By default, tokens without
+   * `sub` are rejected.
    */
   readonly subjectClaim?: string | undefined;
   /** Whether a token is limited to its scopes. By default, a token has every scope. */

@@ -40,8 +40,8 @@ export interface JwtSource {
 const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**
- * Opens a verifier for tokens of these issuers, or returns the configuration's problems. A provider that is down is not
- * one of them: the verifier returns `unavailable` and reports a `problem` until the first keys arrive.
+ * Opens a verifier for tokens from these issuers, or returns the configuration's problems. A provider that is down is
+ * not a configuration problem. Until its keys arrive, the verifier returns `unavailable` and reports a `problem`.
  */
 export async function openJwtVerifier(
   sources: readonly JwtSource[],

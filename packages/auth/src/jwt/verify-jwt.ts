@@ -29,8 +29,8 @@ const rejectedTtlMs = 60_000;
 
 /**
  * Verifies a token's signature, then its header and claims. An invalid token is an outcome, never an exception. While
- * the key set is in use, the outcome may be cached until `untilMs`: until the token expires, or for a minute if it is
- * invalid. A token that may become valid (`nbf`, `iat`, unavailable keys) is not cached.
+ * the key set is in use, a valid token's outcome may be cached until the token expires, and a rejection for a minute. A
+ * token that may become valid (`nbf`, `iat`, unavailable keys) is not cached.
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
   // A `kid` that is not a string is ignored, because some providers send a number.

@@ -6,7 +6,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("a watched file closed during a check is not checked again", async () => {
+test("closing the watch of a file during a check prevents further checks", async () => {
   using folder = createTempFolder();
   writeFileSync(folder.file("file"), "text");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { explainSystemError } from "../../src/inputs/explain-system-error.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-/** Returns a system error for FILE. A real one cannot be caused, because root ignores file modes. */
+/** Returns a simulated system error for FILE, because root ignores file modes and cannot cause a real error. */
 function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: the system's message, open 'FILE'`), { code, path: "FILE" });
 }

@@ -29,7 +29,7 @@ describe("a watched file", () => {
     expect(watching.applied).toEqual(["first", "second", "first"]);
   });
 
-  test("reports its last reload's success, and the last success's time", async () => {
+  test("has a lastReload with the outcome and the last successful time", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const openedAtMs = Date.now();
@@ -53,7 +53,7 @@ describe("a watched file", () => {
     expect(clock).toHaveBeenCalled();
   });
 
-  test("has at most twenty problems in a log line", async () => {
+  test("is logged with at most twenty problems in one line", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "0");
     const reported: object[] = [];
@@ -67,7 +67,7 @@ describe("a watched file", () => {
     expect(reported).toEqual([{ errorCode: "ERR_FILE_REFUSED", path, problems: problems.slice(0, 20) }]);
   });
 
-  test("is still watched after apply has thrown", async () => {
+  test("is still watched after apply throws an error", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const applied: string[] = [];

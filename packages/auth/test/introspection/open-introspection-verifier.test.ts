@@ -175,13 +175,13 @@ describe("an active token", () => {
       { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
     ],
     [
-      "is accepted with an accepted audience among others",
+      "is accepted if one of its audiences is configured",
       { sub: "ada", aud: ["x", "orders"] },
       { subject: "ada" },
       { audiences: ["orders"] },
     ],
     [
-      "is accepted with one of two accepted audiences",
+      "is accepted for any configured audience",
       { sub: "ada", aud: "orders" },
       { subject: "ada" },
       { audiences: ["gardens", "orders"] },
@@ -236,9 +236,9 @@ describe("a failing introspection endpoint", () => {
       true,
     ],
     ["never responds", () => {}, /timeout/i],
-    ["responds without active", { sub: "ada" }, /has no boolean "active"/, true],
-    ["responds with a string for active", { active: "false" }, /has no boolean "active"/, true],
-  ])("that %s makes tokens unavailable", async (_, response, want, isAboutToken = false) => {
+    ['responds without the member "active"', { sub: "ada" }, /has no boolean "active"/, true],
+    ['responds with a string for "active"', { active: "false" }, /has no boolean "active"/, true],
+  ])("that %s makes the outcome of every token unavailable", async (_, response, want, isAboutToken = false) => {
     const warnings: object[] = [];
     // Long enough for a response on a busy machine. The endpoint that never responds takes one second.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
@@ -263,7 +263,7 @@ describe("a failing introspection endpoint", () => {
     expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("is not reported after only four failed tokens", async () => {
+  test("is not reported after failures for only four tokens", async () => {
     const reported: unknown[] = [];
     const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
@@ -274,7 +274,7 @@ describe("a failing introspection endpoint", () => {
     expect(reported).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"]]);
   });
 
-  test("is reported after five failed tokens until a pending request succeeds", async () => {
+  test("is reported after failures for five tokens until a pending request succeeds", async () => {
     const firstRequest = Promise.withResolvers<ServerResponse>();
     await using endpoint = await openEndpoint((_request, response) => firstRequest.resolve(response));
     const first = outcomeOf(endpoint, "first");
@@ -299,7 +299,7 @@ describe("a failing introspection endpoint", () => {
     expect(await outcomeOf(endpoint, "seven")).toMatchObject({ kind: "principal" });
   });
 
-  test("is reported and logged again in each outage", async () => {
+  test("is reported and logged in each outage", async () => {
     const messages: string[] = [];
     const record = (_fields: object, message: string): void => void messages.push(message);
     await using endpoint = await openEndpoint({}, {}, { info: record, warn: record });
@@ -322,7 +322,7 @@ describe("a failing introspection endpoint", () => {
     expect(messages).toEqual([failed, recovered, failed, recovered]);
   });
 
-  test("gets requests after the pause despite a wall clock set back", async () => {
+  test("gets requests after the pause even if the clock is set back", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();

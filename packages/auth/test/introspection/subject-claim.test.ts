@@ -23,15 +23,15 @@ async function outcomeOf(members: object, subjectClaim: string | undefined): Pro
 
 describe("subjectClaim", () => {
   test.each<{ name: string; members: object; subjectClaim?: string; subject?: string; reason?: string }>([
-    { name: "identifies the caller if there is no sub", members: { client_id: "batch" }, subject: "batch" },
-    { name: "is ignored if there is a sub", members: { sub: "ada", client_id: "batch" }, subject: "ada" },
+    { name: "identifies the caller if sub is missing", members: { client_id: "batch" }, subject: "batch" },
+    { name: "is ignored if sub is present", members: { sub: "ada", client_id: "batch" }, subject: "ada" },
     {
-      name: "is ignored if the sub is not valid",
+      name: "is ignored even if sub is invalid",
       members: { sub: "", client_id: "batch" },
       reason: '"sub" must be a string of 1 to 255 characters',
     },
     {
-      name: "is required if there is no sub",
+      name: "is required if sub is missing",
       members: {},
       reason: '"client_id" must be a string of 1 to 255 characters',
     },
@@ -41,7 +41,7 @@ describe("subjectClaim", () => {
       reason: '"client_id" must be a string of 1 to 255 characters',
     },
     {
-      name: "is missing if it is constructor, a name that every object inherits",
+      name: "is missing if its name is constructor, which every object inherits",
       members: { client_id: "batch" },
       subjectClaim: "constructor",
       reason: '"constructor" must be a string of 1 to 255 characters',

@@ -24,7 +24,7 @@ describe("keys that a provider publishes", () => {
       hide: ["/.well-known/openid-configuration"],
       want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
     },
-  ])("in $name are found", async ({ hide, want }) => {
+  ])("are found if $name has their URL", async ({ hide, want }) => {
     using provider = await startProvider();
     provider.hidden = hide;
     using verifier = await openVerifier({ issuer: provider.issuer });
@@ -165,7 +165,7 @@ describe("a token that names an unknown key", () => {
     expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
   });
 
-  test("causes one fetch for 200 concurrent tokens", async () => {
+  test("causes a single fetch even with 200 concurrent tokens", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const stranger = await createSigningKey("ES256", "stranger");

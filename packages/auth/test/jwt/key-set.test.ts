@@ -9,7 +9,7 @@ async function publicJwk(algorithm: string): Promise<JWK> {
   return await exportJWK(publicKey);
 }
 
-/** Returns an RSA public key with any length. The key has no private key. */
+/** Returns an RSA public key with this modulus length, without a private key. */
 function rsaOf(bits: number): JWK {
   return { kty: "RSA", e: "AQAB", n: Buffer.alloc(bits / 8, 0xff).toString("base64url") };
 }
@@ -61,7 +61,7 @@ describe("a key in a key set", () => {
     expect(alone).toEqual({ kind: "problems", problems });
   });
 
-  test("is ignored after the first hundred keys", async () => {
+  test("is ignored if a hundred keys precede it", async () => {
     const set = async (before: number): Promise<unknown> =>
       await readKeySet(
         JSON.stringify({ keys: [...Array.from({ length: before }, () => 0), ec] }),

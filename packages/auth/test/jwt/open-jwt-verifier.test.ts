@@ -60,7 +60,7 @@ function base64url(value: object | string): string {
   return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 }
 
-describe("an accepted token", () => {
+describe("a valid token", () => {
   test.each(["RS256", "PS256", "ES256", "EdDSA"])("may have a %s signature", async (algorithm) => {
     const token = await provider.sign({ sub: "ada" }, {}, keys[algorithm]);
     expect(await outcomeOf(token)).toEqual({
@@ -104,7 +104,7 @@ describe("an accepted token", () => {
   });
 });
 
-describe("a rejected token", () => {
+describe("an invalid token", () => {
   test.each<{ name: string; claims?: TestClaims; header?: TestHeader; want: RegExp }>([
     { name: "is for another audience", claims: { aud: "https://other.example" }, want: /"aud"/ },
     { name: "is for other audiences", claims: { aud: ["https://other.example", `${testAudience}/`] }, want: /"aud"/ },
@@ -130,12 +130,12 @@ describe("a rejected token", () => {
     { name: "is a logout token", header: { typ: "logout+jwt" }, want: /"typ"/ },
     { name: "has a typ that contains another type", header: { typ: "at+application/jwt" }, want: /"typ"/ },
     { name: "is a DPoP proof", header: { typ: "dpop+jwt" }, want: /"typ"/ },
-  ])("$name", async ({ claims, header, want }) => {
+  ])("that $name is rejected", async ({ claims, header, want }) => {
     const outcome = await outcomeOf(await provider.sign(claims, header));
     expect(outcome).toMatchObject({ kind: "invalid", reason: expect.stringMatching(want) });
   });
 
-  test("has an unencoded payload (RFC 7797)", async () => {
+  test("that has an unencoded payload (RFC 7797) is rejected", async () => {
     const key = keys["ES256"];
     if (key === undefined) throw new Error("there is no such key");
     const payload = base64url({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: nowS + 60 });
@@ -146,11 +146,11 @@ describe("a rejected token", () => {
     expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
   });
 
-  test("expired one second more than the clock skew ago", async () => {
+  test("that expired a second beyond the clock skew gets the outcome expired", async () => {
     expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" });
   });
 
-  test("has an infinite exp", async () => {
+  test("that has an infinite exp is rejected", async () => {
     const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
       '"exp":0',
       '"exp":1e999',
@@ -161,7 +161,7 @@ describe("a rejected token", () => {
     });
   });
 
-  test("is signed with an algorithm that is not allowed", async () => {
+  test("that is signed with a disallowed algorithm is rejected", async () => {
     const token = await provider.sign({}, {}, keys["RS512"]);
     expect(await outcomeOf(token)).toMatchObject({
       kind: "invalid",
@@ -169,18 +169,18 @@ describe("a rejected token", () => {
     });
   });
 
-  test("is signed with another trusted issuer's key", async () => {
+  test("that is signed with another trusted issuer's key is rejected", async () => {
     const token = await other.sign({ iss: provider.issuer });
     expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
   });
 
-  test("is signed with a key in its own header", async () => {
+  test("that is signed with a key in its own header is rejected", async () => {
     const own = await createSigningKey("ES256", "key-ES256");
     const token = await provider.sign({}, { jwk: own.jwk }, own);
     expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
   });
 
-  test("has no kid although several keys match", async () => {
+  test("that has no kid although several keys match is rejected", async () => {
     const twoKeyProvider = await startIdentityProvider(
       await createSigningKey("ES256", "a"),
       await createSigningKey("ES256", "b"),
@@ -219,13 +219,13 @@ describe("a rejected token", () => {
     ["has a header that is not JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
     ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
     ["has an alg that is not a string", ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
-  ])("%s", async (_, spoil) => {
+  ])("that %s is rejected", async (_, spoil) => {
     const token = spoil((await provider.sign()).split("."));
     expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
   });
 });
 
-describe("an unknown token", () => {
+describe("a token", () => {
   test.each<[name: string, token: () => string | Promise<string>]>([
     ["is from another issuer", () => provider.sign({ iss: "https://evil.example" })],
     ["is from an issuer with an additional slash", () => provider.sign({ iss: `${provider.issuer}/` })],
@@ -246,7 +246,7 @@ describe("an unknown token", () => {
     ],
     ["consists of dots", () => ".".repeat(8000)],
     ["is 8 KiB of nested arrays", () => `${base64url({ alg: "RS256" })}.${base64url("[".repeat(6000))}.AAAA`],
-  ])("%s", async (_, token) => {
+  ])("that %s gets the outcome unknown", async (_, token) => {
     expect(await outcomeOf(await token())).toMatchObject({ kind: "unknown" });
   });
 });

@@ -306,7 +306,7 @@ const resourceEffects: EffectsOf<ProtectedResource> = {
   paths: () => compareResources({ paths: ["/mcp"] }),
 };
 
-/** Compares which of three calls with a key a rate refuses. */
+/** Compares which of three calls with one key a rate limit refuses. */
 function compareRates(off: RateLimitOptions, on: RateLimitOptions): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     const limit = createRateLimit(options);

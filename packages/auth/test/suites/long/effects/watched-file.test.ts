@@ -47,12 +47,12 @@ const effects: EffectsOf<FileToWatch> = {
   limitBytes: () => compare(() => ({ limitBytes: 5 })),
   apply: () => compare(() => ({ apply: () => parsed({}) })),
   log: () => compare(() => ({ log: { info: () => undefined, warn: () => undefined } })),
-  // Does not force a reload, because a reload does not wait until rejected content is due.
+  // Does not call reload(), which tries rejected content immediately.
   retryRejectedMs: () => compareValues(60_000, 1, keepsTrying),
   repeatRejectionMs: () => compare(() => ({ repeatRejectionMs: 0 })),
 };
 
-/** Returns whether rejected content is still tried in the fourth of four 2 s spans. */
+/** Returns whether rejected content is still tried after six seconds. */
 async function keepsTrying(retryRejectedMs: number): Promise<boolean> {
   using folder = createTempFolder();
   const path = folder.file("one");
@@ -67,7 +67,7 @@ async function keepsTrying(retryRejectedMs: number): Promise<boolean> {
   const watched = await watchFile({ paths: [path], what: "file", limitBytes: 100, apply, log, retryRejectedMs });
   if (watched.kind === "problems") throw new Error("refused");
   writeFileSync(path, "bad");
-  // The file is read again while it is young, whatever the option.
+  // Soon after a write, the file is read again with any value for the option.
   let windows = 0;
   do {
     tries.length = 0;

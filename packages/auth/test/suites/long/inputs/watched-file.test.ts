@@ -56,7 +56,7 @@ describe("a watched file", () => {
         symlinkSync(`${path}.other`, path);
       },
     },
-  ])("is applied after $name, although unchanged for long", async ({ change }) => {
+  ])("is applied after $name, even long after the previous change", async ({ change }) => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];
@@ -96,7 +96,7 @@ describe("a watched file", () => {
     },
   );
 
-  // The timer slack is a number of nanoseconds.
+  // The file contains a number, the timer slack in nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(
     "is not read again if its last change is 2 seconds old",
     { concurrent: true },
@@ -116,7 +116,7 @@ describe("a watched file", () => {
     },
   );
 
-  test.concurrent("that was rejected is applied once apply accepts it, without a change", async () => {
+  test.concurrent("that was rejected is applied once apply accepts the unchanged content", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     let isAccepted = false;
@@ -162,7 +162,7 @@ describe("a watched file", () => {
     const path = fileOf(folder, "first");
     const watching = await watch(path);
     await close(watching);
-    // Once a watch that is opened later has made a check, the closed one would have made a check too.
+    // A later watch's check shows that the closed watch had time for a check.
     using later = await watch(path);
     for (const text of ["second", "third"]) {
       writeFileSync(path, text);

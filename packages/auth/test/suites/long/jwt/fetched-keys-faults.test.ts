@@ -35,7 +35,7 @@ describe("a provider that fails", () => {
     expect(verifier.problem).toContain(`no usable keys for ${provider.issuer}: `);
   });
 
-  test("is used again once its unchanged keys are fetched again", async () => {
+  test("is used again once a fetch returns its unchanged keys", async () => {
     using provider = await startProvider();
     const timing = { ...byDemand, usableMs: 300 };
     using verifier = await openVerifierAt(provider, timing);
@@ -66,7 +66,7 @@ describe("a provider that fails", () => {
     for (const replica of replicas) replica[Symbol.dispose]();
   });
 
-  test("that fails again after recovering is retried and logged as at first", async () => {
+  test("that fails again after a recovery is retried and logged like the first failure", async () => {
     using provider = await startProvider();
     const messages: string[] = [];
     const failures: unknown[] = [];
@@ -140,7 +140,7 @@ describe("a provider that fails", () => {
   });
 });
 
-test("a failed fetch is retried despite a token with an unknown key", async () => {
+test("a token without a usable key does not stop the fetch retries", async () => {
   using provider = await startProvider();
   provider.answer = (_request, response) => void response.writeHead(503).end();
   const token = await provider.sign();
