@@ -155,7 +155,8 @@ export interface ProxyGateway extends Gateway {
  * An upstream cannot take over another upstream's calls by offering the same names. A service belongs to the upstream
  * that names it in `services`, even while that upstream is unavailable. An annotated REST route is omitted if it
  * overlaps a route from an earlier upstream, a rule or `routes`. {@link ProxyGateway.descriptorReloads} lists the
- * omitted routes. An upstream with reflection serves annotated REST routes once all earlier upstreams were reached.
+ * omitted routes. Until the proxy has reached all earlier upstreams, an upstream with reflection serves no annotated
+ * REST routes.
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *
@@ -187,7 +188,7 @@ interface Serving {
 }
 
 /**
- * Reads the descriptors for options, and compiles their routes. Rejects as {@link createProxy} does.
+ * Reads the descriptors of all upstreams in the options, and compiles the routes. Rejects as {@link createProxy} does.
  *
  * @param previous - the previous table, whose descriptors are used for upstreams that cannot be reached
  */

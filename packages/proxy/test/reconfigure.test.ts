@@ -24,7 +24,7 @@ test("reconfigure closes the connections to replaced upstreams", async () => {
   await proxy.close();
 });
 
-test("reconfigure closes the connections of options that accept refuses", async () => {
+test("reconfigure closes the new connections if accept refuses the options", async () => {
   const reflected = createTestGateway({
     routes: (router) => {
       router.service(GreenhouseService, {});

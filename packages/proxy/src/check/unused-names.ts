@@ -1,7 +1,7 @@
 import { nearestName } from "@plantstore/http";
 import type { ExternalHttpRule } from "@plantstore/protocols";
 
-/** Letters in an RPC name per edit in a suggestion. Options need fewer, because RPC names share many letters. */
+/** Number of letters in an RPC name for each typo that a suggestion may correct. RPC names share many letters. */
 export const lettersPerEdit = 10;
 
 /** Returns a line for each unused name. @param reason - why a name is unused, unless visibility hides the RPC */

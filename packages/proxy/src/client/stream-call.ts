@@ -104,8 +104,8 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
 
   #keepForRetry(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
-    // The envelopes must be kept while no stream is open. The next attempt sends the kept envelopes before more input
-    // is read.
+    // While no stream is open, the envelopes are kept even above the limit. The next attempt sends the kept envelopes
+    // before more input is read.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
     // A forwarded envelope is copied, because a slice would keep the entire received chunk in memory.
     this.#retryMessages?.push(copyIfPooled(envelope));

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { FetchHandler } from "@plantstore/gateway";
 
-/** The streams and the credential for a client that has started this process. */
+/** The standard streams, and the credential, for the MCP client that started this process. */
 export interface StdioClient {
   readonly input: Readable;
   /** The output stream, which gets only protocol messages. */

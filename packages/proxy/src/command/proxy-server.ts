@@ -47,10 +47,10 @@ export type ReportFormat = "none" | "text" | "json";
 /**
  * Runs a proxy with some settings until a stop is requested, or prints a report.
  *
- * @param file - the configuration file, which SIGHUP reloads, or `undefined` if all settings are flags
- * @param client - the MCP client to serve instead of a port
+ * @param file - the configuration file, which SIGHUP reloads, or `undefined` if only flags contain settings
+ * @param client - the MCP client on the standard streams, for which the proxy opens no port
  * @returns the exit code
- * @throws SettingsProblem or InputError for settings that are not valid
+ * @throws SettingsProblem or InputError if a setting is not valid
  */
 export async function serveProxy(
   settings: ProxySettings,
@@ -155,7 +155,7 @@ class ProxyServer {
       return 0;
     } finally {
       // The proxy is drained. Only reflection calls made before the proxy was created can remain.
-      // equivalent mutant: the process exits after all these are closed in any case.
+      // equivalent mutant: the process exits afterwards, which also closes the connections.
       await Promise.all([this.#proxy?.close(), admin?.close(), closeParts(this.#parts, 0)]);
       this.#process?.[Symbol.dispose]();
       this.#reloads.close();

@@ -31,7 +31,7 @@ export interface ProxySettings {
   readonly json: JsonOptions;
   /** The services and RPCs (`package.Service.Method`) that `methodConfig` names. */
   readonly configuredMethods: readonly string[];
-  /** The `rest.services` names. */
+  /** The name of each item in `rest.services`. */
   readonly restServices: readonly string[];
   readonly host: string;
   readonly port: number;
@@ -46,7 +46,7 @@ export interface ProxySettings {
   /** Maximum bytes in a request message. */
   readonly requestBytes: number;
   readonly hasDocs: boolean;
-  /** The tool selectors for AI agents. */
+  /** The selectors in `mcp.tools`, which choose the RPCs that MCP clients may call. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
   /** The source of the validation rules: no definition, descriptor files, or all upstreams. */

@@ -10,7 +10,7 @@ export interface Terminal extends CommandOutput {
 }
 
 /**
- * Returns this process's terminal. Lines are dropped while 4 MiB are not read. SIGTERM and SIGINT get listeners only
+ * Returns this process's terminal, which drops lines while 4 MiB are unread. SIGTERM and SIGINT get listeners only
  * when `stopRequested` is called.
  */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {

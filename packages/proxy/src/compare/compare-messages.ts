@@ -29,7 +29,7 @@ export class MessageComparison {
 
   #comparePair(before: DescMessage, now: DescMessage, usage: Usage): void {
     if (this.#isCompared(before, now, usage)) return;
-    // The callers have compared the type names with special JSON.
+    // The callers have already compared the names of types with special JSON.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
     compareVisibilityOfType(before, now, this.#changes);
     this.#compareJsonFormats(before, now);

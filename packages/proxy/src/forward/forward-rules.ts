@@ -110,7 +110,8 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   const choose = (name: string): string | undefined => {
     if (isBlocked(name)) return undefined;
     const newName = nameByRules(name);
-    // No other field may be renamed to a client field, even if the client has no address.
+    // A received field is never forwarded under a client field's name. Otherwise, a client without an address could
+    // forge the client field, which the proxy does not set for this client.
     return newName === clientName || newName === hostName ? undefined : newName;
   };
   const cache = new Map<string, string | undefined>();

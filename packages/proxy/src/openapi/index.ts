@@ -1,5 +1,5 @@
 /**
- * Which OpenAPI document does a definition have, without a server? `npx @plantstore/proxy openapi set.binpb` and a
+ * How is a definition's OpenAPI document written without a server? `npx @plantstore/proxy openapi set.binpb` and a
  * protoc and buf plugin write the document.
  *
  * Flow: flags, the base file and `openapiv2_swagger` → `createOpenApi` options → the bytes that a server sends

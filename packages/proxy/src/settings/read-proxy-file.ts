@@ -50,7 +50,7 @@ export function readProxyFile(file: ConfigurationText | undefined, flags: Parsed
     flagOf: (path) => findLocated(root, path).flag,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
-      // A setting with a default value and a missing setting have their parent's place.
+      // A setting that is missing, or has its default value, has its parent's place.
       const at = found.path === path ? found : { ...found, path, flag: undefined };
       return new SettingsProblem(`${subjectOf(at)} ${problem}`);
     },

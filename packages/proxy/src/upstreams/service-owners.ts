@@ -5,7 +5,7 @@ interface ServicePatterns {
   readonly descriptors: unknown;
 }
 
-/** A problem for which an upstream's patterns cannot be used. */
+/** A reason why an upstream's patterns cannot be used. */
 export interface PatternProblem {
   /** The upstream's index. */
   readonly at: number;
@@ -17,9 +17,9 @@ export interface PatternProblem {
 }
 
 /**
- * Returns the problems for which upstreams cannot be distinguished. Several upstreams with reflection need patterns,
- * and two upstreams must not have the same pattern. An upstream's reflection must not decide which calls the upstream
- * gets.
+ * Returns why the patterns do not decide which upstream serves a service. Several upstreams with reflection need
+ * patterns, and two upstreams must not have the same pattern. An upstream's reflection must not decide which calls the
+ * upstream gets.
  */
 export function findPatternProblems(upstreams: readonly ServicePatterns[]): readonly PatternProblem[] {
   const reflected = [...upstreams.entries()].filter(([, { descriptors }]) => descriptors === "reflection");

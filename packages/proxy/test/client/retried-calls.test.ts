@@ -30,9 +30,9 @@ const steps = {
 } as const;
 
 test.each([
-  { name: "refused once", attempts: ["refuse", "respond"], want: "ok" },
-  { name: "refused before and after it fails", attempts: ["refuse", "fail", "refuse", "respond"], want: "ok" },
-] as const)("a call that is $name has one transparent retry each time", async ({ attempts, want }) => {
+  { name: "is refused once", attempts: ["refuse", "respond"], want: "ok" },
+  { name: "is refused before and after a failure", attempts: ["refuse", "fail", "refuse", "respond"], want: "ok" },
+] as const)("a call that $name is retried transparently after each refusal", async ({ attempts, want }) => {
   await using server = await startScriptedServer({
     request: (connection, id) => steps[attempts[connection.requests - 1] ?? "respond"](connection, id),
   });

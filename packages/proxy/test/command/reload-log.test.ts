@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 /** A reload's result, and its time in seconds. */
 type Reload = readonly [atS: number, problem: string | undefined];
 
-/** The test ends after 25 minutes. */
+/** Time in seconds at which the test ends, which is 25 minutes. */
 const endS = 1_500;
 
 function eachMinute(problem: string, fromS: number, toS: number): readonly Reload[] {

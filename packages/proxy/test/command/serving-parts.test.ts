@@ -35,7 +35,7 @@ function areReady({ upstreams: all }: ServingParts): readonly boolean[] {
 const upstreams = `upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*")}`;
 const watched = `${upstreams}authentication: { tokenHashesFile: ${hashes} }\n`;
 
-test("a reload that changes docs keeps the admission", async () => {
+test("a reload that changes only docs keeps the admission checks", async () => {
   const old = await open(watched);
   const next = await open(`${watched}docs: false\n`, old);
   expect(next.admission).toBe(old.admission);
@@ -49,7 +49,7 @@ test.each([
   { name: "rateLimit", text: `${watched}rateLimit: { perAddress: 7 }\n`, watches: 1 },
   { name: "mcp", text: `${watched}mcp: { tools: ["*"] }\n`, watches: 1 },
   { name: "authentication", text: upstreams, watches: 0 },
-])("a reload that changes $name replaces the admission", async ({ text, watches }) => {
+])("a reload that changes $name replaces the admission checks", async ({ text, watches }) => {
   const old = await open(watched);
   const next = await open(text, old);
   expect(next.admission).not.toBe(old.admission);
@@ -59,7 +59,7 @@ test.each([
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("upstreams with the same settings are each shared once", async () => {
+test("after a reload, two upstreams with equal settings keep separate connections", async () => {
   const old = await open(upstreams);
   const next = await open(upstreams, old);
   expect(next.upstreams[0]?.upstream).toBe(old.upstreams[0]?.upstream);
@@ -80,7 +80,7 @@ test("closing replaced parts drains the upstreams that are no longer used", asyn
   expect(areReady(next)).toEqual([false, false]);
 });
 
-test("parts that fail to open close only the admission they opened", async () => {
+test("a failed reload closes only the admission checks that it opened", async () => {
   const tls = `- { addresses: ["https://127.0.0.1:1"], descriptors: reflection, services: [b.*], tls: { cert: ${invalidPem}, key: ${invalidPem} } }\n`;
   const text = watched.replace(upstreamOf("b.*"), tls);
   await expect(open(text)).rejects.toThrow("upstreams[1].tls.cert is not valid");

@@ -8,7 +8,7 @@ import { createUpstream } from "../../src/upstreams/index.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("a descriptor file is reported until its change is read, then no more", async () => {
+test("a changed descriptor file is reported until it is read", async () => {
   using folder = createTempFolder();
   const path = folder.file("set.binpb");
   writeFileSync(path, "first");
@@ -24,7 +24,7 @@ test("a descriptor file is reported until its change is read, then no more", asy
   const check = async (): Promise<number> => {
     const before = changes;
     vi.advanceTimersToNextTimer();
-    // Long enough for the file status that the check has requested.
+    // Takes longer than the check's own `stat` call.
     for (let turn = 0; turn < 20; turn++) await stat(path);
     return changes - before;
   };

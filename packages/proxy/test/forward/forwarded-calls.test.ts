@@ -11,7 +11,7 @@ import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
 import { frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 
-// What a forwarded call's start and end change for its caller and its upstream.
+// How forwarded calls start and end: after the shutdown signal, with timeouts, and during an upload.
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
@@ -82,7 +82,7 @@ test.each([
   await proxy.close();
 });
 
-test("a call that ends before its compressed upload frees the decoder", async () => {
+test("a call that fails during its compressed upload aborts the decoder", async () => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
       const failure = headersFrame(streamId, [...grpcHead, ["grpc-status", "5"]], frameFlag.endStream);

@@ -6,7 +6,7 @@ import { compileProxy } from "../../src/compile-proxy.ts";
 import { ProxiedUpstream, ProxyTable } from "../../src/forward/index.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
-test("a table closed while compiling a reload keeps its routes", async () => {
+test("a table that is closed during a reload keeps its routes", async () => {
   let set = descriptorSetOf(LibraryService.file);
   const options = { upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } };
   const owners = new ServiceOwners([options]);

@@ -5,7 +5,7 @@ import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.t
 import { type RouteContext, type RouteShares, shareRoutes } from "../../src/forward/route-shares.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
-/** Shares the routes that two upstreams have, shelves and a library. */
+/** Assigns routes to two upstreams, `shelves` and `library`. */
 function share(context: Partial<RouteContext> = {}): RouteShares {
   const upstream = { waitsForEarlier: false, isUnknown: false };
   const upstreams = [

@@ -20,7 +20,7 @@ function mayBeNew(paths: UnknownPaths, path: string): boolean {
   return paths.mayBeNew(path);
 }
 
-test("an unknown path below a known prefix may be a new route", () => {
+test("mayBeNew returns true for unknown paths below known prefixes", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService]);
   expect(mayBeNew(paths, "/greenhouse.v1.OtherService/Call")).toBe(true);
@@ -31,7 +31,7 @@ test("an unknown path below a known prefix may be a new route", () => {
   expect(mayBeNew(paths, "/")).toBe(false);
 });
 
-test("packages and prefixes of removed services are forgotten", () => {
+test("mayBeNew returns false below prefixes of removed services", () => {
   const paths = new UnknownPaths();
   const successors: readonly DescService[] = [GreenhouseService, LibraryService, GreenhouseService];
   for (const service of successors) {
@@ -44,14 +44,14 @@ test("packages and prefixes of removed services are forgotten", () => {
   }
 });
 
-test("routes below a path prefix are known only with the prefix", () => {
+test("mayBeNew requires the proxy's path prefix", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService], "/api");
   expect(mayBeNew(paths, "/api/sensors/7/unknown")).toBe(true);
   expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(false);
 });
 
-test("one unknown path per five seconds may be a new route", () => {
+test("mayBeNew returns true at most once in five seconds", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService]);
   for (let times = 0; times < 3; times++) {
@@ -63,7 +63,7 @@ test("one unknown path per five seconds may be a new route", () => {
   }
 });
 
-test("a path outside known prefixes does not count towards the rate limit", () => {
+test("mayBeNew does not count paths outside known prefixes towards its rate limit", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService]);
   expect(mayBeNew(paths, "/favicon.ico")).toBe(false);

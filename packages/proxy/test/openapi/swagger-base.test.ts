@@ -272,7 +272,7 @@ describe("the proxy's /openapi.json with openapiv2_swagger", () => {
     return await (await gateway.fetch(new Request("http://proxy.example/openapi.json"))).text();
   }
 
-  test("equals the command's file with --server /", async () => {
+  test("equals the document that the openapi command writes with --server /", async () => {
     const { printed } = await runOpenApi(write("proxied.binpb", set), "--server", "/");
     expect(await getDocument({})).toBe(printed);
     expect(JSON.parse(printed)).toMatchObject({ info: { title: "Orders" }, servers: [{ url: "/" }] });

@@ -264,7 +264,7 @@ describe("proxy.yaml", () => {
 describe("secrets", () => {
   const withToken = (source: string): string => `${upstream}authentication:\n  tokens: [${source}]\n`;
 
-  test("are read from files without the final line break, and from variables", () => {
+  test("are read from variables, and from files without the final line break", () => {
     vi.stubEnv("PROXY_TEST_TOKEN", "from the environment");
     const file = join(mkdtempSync(join(tmpdir(), "secret-")), "token");
     writeFileSync(file, "from a file\n");
@@ -313,7 +313,7 @@ describe("an invalid value of a setting for secrets", () => {
 });
 
 describe("flags", () => {
-  test("replace the file's settings, and those for upstreams apply to all", () => {
+  test("override the file's settings, and upstream flags apply to every upstream", () => {
     const text = `${upstream}- addresses: [http://127.0.0.1:2]\n  timeoutMs: 1\nlisten: { port: 1, host: "::" }\n`;
     const { settings } = read(text, { port: "2", "timeout-ms": "7", "no-docs": true, rest: ["lenient,int64Numbers"] });
     expect(settings.listen).toMatchObject({ host: "::", port: 2 });
@@ -327,7 +327,7 @@ describe("flags", () => {
     expect(settings.upstreams.map(({ services }) => services)).toEqual([["a.*"], ["c.*", "d.*"]]);
   });
 
-  test("define upstreams without a file", () => {
+  test("can define upstreams without a configuration file", () => {
     const { settings } = readProxyFile(undefined, {
       upstream: ["http://a", "http://b"],
       reflection: true,
@@ -371,13 +371,13 @@ test.each([
   expect(item?.retryPolicy).toMatchObject({ maxAttempts: 5, backoffMultiplier: values.multiplier });
 });
 
-test("the example of the reference page is valid, except for its secret", () => {
+test("the reference page's example is valid if its secret is replaced", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/proxy-configuration.md"), "utf8");
   const [, example = ""] = /```yaml\n(.*?)```/s.exec(page) ?? [];
   expect(problemsOf(example.replace("{ file: /run/secrets/reflection }", "secret"))).toBe("");
 });
 
-test("every setting has a sentence, and the schema describes each", () => {
+test("every setting has a description, which the schema contains", () => {
   const rows = settingRows();
   expect(rows.length).toBeGreaterThan(80);
   expect(rows.filter(({ about }) => !/^[A-Z`].*\.$/.test(about)).map(({ path }) => path)).toEqual([]);

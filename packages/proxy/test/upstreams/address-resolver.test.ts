@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 test.each([
   { name: "fails", next: () => Promise.reject(new Error("EAI_AGAIN")), problem: "EAI_AGAIN" },
   { name: "returns no address", next: () => Promise.resolve([]), problem: "no address found" },
-])("if a lookup $name, a name keeps its addresses", async ({ next, problem }) => {
+])("if a lookup $name, a host name keeps its addresses", async ({ next, problem }) => {
   const lookups = [() => Promise.resolve([{ address: "192.0.2.1" }]), next];
   const lookup = vi.fn(() => lookups.shift()?.() ?? Promise.resolve([]));
   const address = "dns:orders.example:1";

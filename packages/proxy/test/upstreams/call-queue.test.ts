@@ -17,7 +17,7 @@ function createCall(refused: string[]): PendingCall {
 
 const timedOut = "the call timed out waiting for a stream to the server";
 
-test("queued calls time out after a server has served throughout the timeout", () => {
+test("a queued call times out after a server serves continuously for queueTimeoutMs", () => {
   const refused: string[] = [];
   const queue = new CallQueue({ ...upstreamLimits, queueTimeoutMs: 1_000 }, "orders.example");
   queue.add(createCall(refused));
@@ -33,7 +33,7 @@ test("queued calls time out after a server has served throughout the timeout", (
   expect(queue.refusals).toMatchObject({ queue_timeout: 1 });
 });
 
-test("a queued call times out a queue timeout after it was added", () => {
+test("each queued call times out queueTimeoutMs after it was added", () => {
   const refused: string[][] = [[], []];
   const queue = new CallQueue({ ...upstreamLimits, queueTimeoutMs: 1_000 }, "orders.example");
   queue.refuseTimedOut(true);

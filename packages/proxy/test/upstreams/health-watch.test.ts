@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers());
 
 const serving = envelope(Buffer.of(8, 1));
 
-test("a watch that ends within a message reads the next stream from its start", async () => {
+test("a health watch parses the next stream after ending within a message", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
       const reports = [headersFrame(id, grpcHead), dataFrame(id, serving)];
@@ -36,7 +36,7 @@ test("a watch that ends within a message reads the next stream from its start", 
   await expect.poll(() => wateringOf(client)).toBe("ok");
 });
 
-test("a watch is not repeated after its connection is retired", async () => {
+test("a health watch is not repeated after its connection receives GOAWAY", async () => {
   const connections: ScriptedConnection[] = [];
   await using server = await startScriptedServer({
     request: (connection, id) => {

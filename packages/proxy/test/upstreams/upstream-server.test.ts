@@ -29,7 +29,7 @@ async function startLateServer(): Promise<ScriptedServer> {
   });
 }
 
-test("a server that recovers gets calls before its next SETTINGS again", async () => {
+test("a recovered server gets calls on new connections before SETTINGS arrives", async () => {
   await using server = await startLateServer();
   await using client = openGreenhouse({ addresses: server.baseUrl });
   expect(await wateringOf(client)).toContain("the server did not respond with HTTP/2");
@@ -42,9 +42,9 @@ test("a server that recovers gets calls before its next SETTINGS again", async (
 
 // The lookups are counted after each loss, and include the first lookup of the name.
 test.each([
-  { order: "first, then last", lost: [0, 1], lookups: [2, 3] },
-  { order: "additional, then last", lost: [1, 0], lookups: [1, 2] },
-])("losing a server's $order connection leads to $lookups lookups", async ({ lost, lookups }) => {
+  { order: "first, then additional", lost: [0, 1], lookups: [2, 3] },
+  { order: "additional, then first", lost: [1, 0], lookups: [1, 2] },
+])("after losing the $order connection, the server's name has $lookups lookups", async ({ lost, lookups }) => {
   const requests: (readonly [ScriptedConnection, streamId: number])[] = [];
   await using server = await startScriptedServer({
     request: (connection, id) => {

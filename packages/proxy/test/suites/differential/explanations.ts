@@ -17,7 +17,7 @@ export interface Difference {
   readonly peer: ResponseView;
 }
 
-/** Returns a request's path, its query, and all of it with its body. */
+/** Returns a request's path, its query, and the complete request as text. */
 function partsOf({ target, json = "" }: CaseRequest): { path: string; query: string; all: string } {
   const [path = "", query = ""] = target.split("?", 2);
   return { path, query, all: `${target} ${json}` };

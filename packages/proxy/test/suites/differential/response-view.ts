@@ -46,7 +46,7 @@ function toText(value: unknown): string {
   return JSON.stringify(sorted(isObject(value) ? withMessage(value) : value));
 }
 
-/** Parses an Echo's text `message`, whose white space is random. */
+/** Parses the member `message`, which Echo responses contain as JSON text with random white space. */
 function withMessage(echo: Readonly<Record<string, unknown>>): unknown {
   const { rpc, message } = echo;
   return typeof rpc === "string" && typeof message === "string" ? { rpc, message: parse(message)?.[0] } : echo;

@@ -21,7 +21,7 @@ import { startProxy, type TestProxy } from "../../../../testing/src/gateway/prox
 import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
-// Servers from other implementations are silent, freeze, or lose their process.
+// Servers from other implementations are silent, freeze, or are killed.
 
 /** Opens a stream without messages, and returns a promise for its status. */
 const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {

@@ -92,7 +92,7 @@ const mebibyte = 2 ** 20;
 test.each([
   { name: "callers that do not read", request: relayed },
   { name: "servers that do not read", request: { ...relayed, header: [...header, ["x-never-read", "1"] as const] } },
-])("50 streams of $name stall no other call, in bounded memory", async ({ request }) => {
+])("50 streams with $name do not stall other calls, in bounded memory", async ({ request }) => {
   using folder = createTempFolder();
   const descriptors = join(folder.path, "echo.binpb");
   writeFileSync(descriptors, descriptorSetOf(...echoFiles));
@@ -118,6 +118,6 @@ test.each([
     Readable.from(Array.from({ length: 1_024 }, () => large)).pipe(call);
   }
   for (let i = 0; i < 20; i++) expect(await callAll(connection)).toEqual(["0"]);
-  // Mostly stream windows, 256 KiB in each direction. The callers would send 800 MiB.
+  // Stream windows need most memory, 256 KiB in each direction. Without windows, 800 MiB would be sent.
   expect(residentBytes(pid) - before).toBeLessThan(160 * mebibyte);
 });

@@ -21,7 +21,7 @@ import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
 import { failures } from "../../../../testing/src/transcoding/failures.ts";
 
-// REST works the same in front of gRPC servers from other implementations. The test cases are the gateway's.
+// Runs the gateway's REST test cases with a proxy in front of gRPC servers from other implementations.
 
 const corpus = corpusGroups
   .flatMap((group) => group.cases)
@@ -58,7 +58,7 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
     });
   });
 
-  describe("the corpus", () => {
+  describe("the transcoding corpus", () => {
     let http1: Http1Connection;
     let http2: Http2Connection;
 

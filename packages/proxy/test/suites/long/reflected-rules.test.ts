@@ -79,7 +79,7 @@ test.for<readonly [string, File, string]>([
     notesWith(string({ pattern: "a".repeat(10_001) })),
     "their patterns have more than 10000 characters",
   ],
-])("rules with %s from reflection prevent the start", async ([, file, reason]) => {
+])("validation rules with %s from reflection prevent the start", async ([, file, reason]) => {
   await expect(start(file)).rejects.toThrow(`the validation rules are not accepted from a server: ${reason}`);
 });
 

@@ -49,7 +49,7 @@ function withRules(...rules: readonly object[]): readonly string[] {
   return ["--rules", write("rules.json", JSON.stringify({ rules }))];
 }
 
-/** Signals for a command that no signal reaches. */
+/** The signals for a command that is never stopped. */
 const neverStopped = { stopRequested: () => new Promise<never>(() => undefined), onHangup: () => undefined };
 
 async function check(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {

@@ -275,7 +275,7 @@ test("a disposed transport rejects new calls, and finishes calls in flight", asy
   await expect(client.waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
-// Longer than 1 ms, because node timers above 2^31-1 ms fire after 1 ms.
+// Delays each call by more than 1 ms, because a node timer above 2^31-1 ms fires after 1 ms.
 const delay: Interceptor = (next) => async (request) => {
   await pause(20);
   return await next(request);

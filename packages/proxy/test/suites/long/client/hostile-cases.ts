@@ -163,7 +163,7 @@ export const hostileCases: readonly HostileCase[] = [
     "an interim response that ends the stream": sends((id) => [headersFrame(id, [[":status", "103"]], end)]),
   }),
   {
-    name: "a header list of 90 kB in a block of 3 kB",
+    name: "a 3 kB header block that decodes to 90 kB",
     script: sends((id) => {
       // A 3 kB field with incremental indexing, then its index 30 times (RFC 7541 §6.2.1, §6.1).
       const long = [Buffer.of(0x40, 1, 0x78, 0x7f, 0xb9, 0x16), Buffer.alloc(3_000, "v"), Buffer.alloc(30, 0x80 | 62)];
@@ -186,7 +186,7 @@ export const hostileCases: readonly HostileCase[] = [
     want,
   })),
   {
-    name: "a reset with REFUSED_STREAM after a header",
+    name: "a reset with REFUSED_STREAM after the response header",
     script: sends((id) => [headersFrame(id, grpcHead), resetFrame(id, 7)]),
     want: Code.Unavailable,
   },
@@ -249,7 +249,7 @@ export const hostileCases: readonly HostileCase[] = [
     },
   }),
   {
-    name: "a status with details of another code",
+    name: "an error status whose details have another code",
     script: responds(watered, [
       ["grpc-status", "5"],
       ["grpc-message", "no%20bed"],
@@ -273,19 +273,19 @@ export const hostileCases: readonly HostileCase[] = [
     { status: "504", want: Code.Unavailable },
     { status: "666", want: Code.Unknown },
   ].map(({ status, want }) => ({
-    name: `HTTP ${status} with a page`,
+    name: `HTTP ${status} with an HTML page`,
     script: http(status, html),
     want,
     message: `HTTP ${status}`,
   })),
   {
-    name: "HTTP 503 with a page that names a status",
+    name: "HTTP 503 with an HTML page and a grpc-status",
     script: http("503", [...html, ["grpc-status", "5"]]),
     want: Code.Unavailable,
     message: "HTTP 503",
   },
   {
-    name: "an encoding and a content type in other spellings",
+    name: "a content type and an encoding in mixed case",
     script: responds(watered, undefined, [
       [":status", "200"],
       ["content-type", "Application/gRPC ; a=b"],
@@ -294,7 +294,7 @@ export const hostileCases: readonly HostileCase[] = [
     want: undefined,
   },
   ...casesWith(Code.Unknown, {
-    "HTTP 200 with a page": http("200", html),
+    "HTTP 200 with an HTML page": http("200", html),
     "a content type that only ends with application/grpc": http("200", [["content-type", "x/application/grpc"]]),
     "no content type": http("200"),
   }),
@@ -309,13 +309,13 @@ export const hostileCases: readonly HostileCase[] = [
     ]),
   }),
   {
-    name: "HTTP 503 of gRPC without a grpc-status",
+    name: "HTTP 503 with a gRPC content type, without a grpc-status",
     script: http("503", grpcHead.slice(1)),
     want: Code.Unavailable,
     message: "HTTP 503",
   },
   {
-    name: "HTTP 503 with a grpc-status",
+    name: "HTTP 503 with a gRPC content type and a grpc-status",
     script: sends((id) => [
       headersFrame(
         id,
@@ -345,7 +345,7 @@ export const hostileCases: readonly HostileCase[] = [
     ]),
   }),
   {
-    name: "status 17",
+    name: "the unknown grpc-status 17",
     script: responds(watered, [
       ["grpc-status", "17"],
       ["grpc-message", "odd"],
@@ -354,7 +354,7 @@ export const hostileCases: readonly HostileCase[] = [
     message: "odd",
   },
   {
-    name: "a message that is not correctly percent-encoded",
+    name: "a grpc-message with invalid percent-encoding",
     script: responds(watered, [
       ["grpc-status", "9"],
       ["grpc-message", "50% off"],
@@ -363,7 +363,7 @@ export const hostileCases: readonly HostileCase[] = [
     message: "50% off",
   },
   {
-    name: "details that are not base64",
+    name: "status details that are not base64",
     script: responds(watered, [
       ["grpc-status", "5"],
       ["grpc-message", "none"],
@@ -390,24 +390,24 @@ export const hostileCases: readonly HostileCase[] = [
     "invalid gzip": responds(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
   }),
   {
-    name: "gzip that expands over the limit",
+    name: "a gzip message that decompresses to more than the limit",
     script: responds(envelope(gzipSync(Buffer.alloc(3000)), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
     want: Code.ResourceExhausted,
     options: { readMaxBytes: 2000 },
   },
   {
-    name: "a gzip response",
+    name: "a message compressed with gzip",
     script: responds(envelope(gzipSync(waterBedResponse), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
     want: undefined,
   },
   { name: "a message of another type", script: responds(envelope(Buffer.from("0a", "hex"))), want: Code.Internal },
   {
-    name: "a length over the limit, before the rest arrives",
+    name: "a message length over the limit, without the message",
     script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))]),
     want: Code.ResourceExhausted,
   },
   {
-    name: "more pieces than the limit, before the rest arrives",
+    name: "more bytes than the limit in an unfinished response",
     script: sends((id) => [
       headersFrame(id, grpcHead),
       dataFrame(id, watered),
@@ -417,7 +417,7 @@ export const hostileCases: readonly HostileCase[] = [
     options: { readMaxBytes: 2000 },
   },
   {
-    name: "more than the limit in two messages",
+    name: "two messages that are together over the limit",
     script: sends((id) => [
       headersFrame(id, grpcHead),
       ...[1500, 600].map((bytes) => dataFrame(id, envelope(Buffer.alloc(bytes)))),

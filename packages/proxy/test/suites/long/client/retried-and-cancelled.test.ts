@@ -55,7 +55,7 @@ const failures = [
 const large = "x".repeat(100_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
-test.each(failures)("a stream that is $how sends all messages again", async ({ failFrame }) => {
+test.each(failures)("a stream that is $how is retried with all its messages", async ({ failFrame }) => {
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
   let acknowledged = 0;
@@ -235,7 +235,7 @@ test.each([
     },
   },
   { when: "rejected promise", close: () => Promise.reject(new Error("not now")) },
-])("a $when of a request stream's return() does not prevent the reset", async ({ close }) => {
+])("a $when from the request iterator's return() does not prevent RST_STREAM", async ({ close }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -287,22 +287,22 @@ function fails(streamId: number): Frame {
 
 test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: readonly unknown[]; isReset?: boolean }>([
   {
-    name: "that fails while messages are unread",
+    name: "that fails with unread messages",
     more: (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
     want: ["a", "b", "NotFound: gone"],
   },
   {
-    name: "that is reset before a message",
+    name: "that is reset before its first message",
     more: (id) => [resetFrame(id, 2)],
     want: ["Internal: the server reset the call"],
   },
   {
-    name: "with a message that is not valid",
+    name: "with an invalid message",
     more: (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
     want: ["Internal: the response is not a valid greenhouse.v1.Reading"],
     isReset: true,
   },
-])("a response stream $name yields the earlier messages and an error", async ({ more, want, isReset = false }) => {
+])("a response stream $name yields all received messages, then an error", async ({ more, want, isReset = false }) => {
   const { server, reset } = await startStreams(more);
   await using _ = server;
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -379,7 +379,7 @@ async function* throwing(): AsyncGenerator<{ sensor: string }> {
 }
 
 test.each([{ hasHeader: false }, { hasHeader: true }])(
-  "a request stream that throws (response header received $hasHeader) fails the call",
+  "an error of the request stream fails the call (header received: $hasHeader)",
   async ({ hasHeader }) => {
     await using server = await startScriptedServer({
       frame: (connection, { type, streamId }) => {
@@ -394,9 +394,9 @@ test.each([{ hasHeader: false }, { hasHeader: true }])(
 );
 
 test.each([
-  { name: "has ended", isFinite: true, count: 0 },
-  { name: "has not ended", isFinite: false, count: 1 },
-])("a request stream that $name at the response is closed $count times", async (testCase) => {
+  { name: "has ended before the response", isFinite: true, count: 0 },
+  { name: "is still open at the response", isFinite: false, count: 1 },
+])("a request stream that $name gets $count return() calls", async (testCase) => {
   const responded = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, flags }) => {
@@ -495,7 +495,7 @@ async function expectWaitForReady(options: UpstreamOptions, start: () => Promise
   await using upstream = createUpstream(options);
   const clientOf = (waitForReady: boolean): Client<typeof GreenhouseService> =>
     createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, waitForReady }));
-  // Called here while no other call waits, and below while one does.
+  // The call fails here while no other call waits, and below while another call waits.
   await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
   const response = clientOf(true).waterBed({});
   await expect(clientOf(true).waterBed({}, { timeoutMs: 50 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });

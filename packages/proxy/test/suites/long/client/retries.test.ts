@@ -99,7 +99,7 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a non-retryable code", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   {
-    name: "an error and no policy",
+    name: "a retryable error but no policy",
     steps: [unavailable, ok],
     retry: "transparent",
     want: "Unavailable",
@@ -114,7 +114,7 @@ const retryCases: readonly RetryCase[] = [
     attempts: 4,
   },
   {
-    name: "a pushback of 0 and then a failure",
+    name: "a pushback of 0, and a later failure without pushback",
     steps: [failWithPushback("0"), unavailable, ok],
     retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
     want: "ok",
@@ -164,14 +164,14 @@ const retryCases: readonly RetryCase[] = [
     attempts: 2,
   },
   {
-    name: "a failure of an RPC outside the policy",
+    name: "an RPC that the policy excludes",
     steps: [unavailable, ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "a failure with a pushback of an RPC outside the policy",
+    name: "an RPC that the policy excludes, and a pushback",
     steps: [failWithPushback("0"), ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
@@ -469,7 +469,7 @@ describe("the retry decision for a failed call", () => {
   );
 
   test.each(combinations.filter(({ hasBudget, hasAttempts }) => hasBudget && hasAttempts))(
-    "a retryable failure or forbidding pushback uses the budget (retryable $isRetryable, allowed $isAllowed, pushback $pushback)",
+    "uses budget tokens as gRFC A6 requires (retryable $isRetryable, allowed $isAllowed, pushback $pushback)",
     ({ pushback, allowsRetry, isRetryable, isAllowed }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       retries.failed({
@@ -523,7 +523,7 @@ const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: t
 test.each([
   { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
   { ...most, retryableCodes: Array<Code>(16).fill(16), budget: { maxTokens: 1_000, tokenRatio: 1_000 } },
-])("a retry policy with the limits %j is accepted", (retry) => {
+])("a retry policy with the extreme values %j is accepted", (retry) => {
   expect(new Retries(retry)).toBeDefined();
 });
 
@@ -544,7 +544,7 @@ test.each([
   { budget: { maxTokens: 1_001, tokenRatio: 1 } },
   { budget: { maxTokens: 10, tokenRatio: -1 } },
   { budget: { maxTokens: 10, tokenRatio: 1_001 } },
-])("a retry policy with $0, out of range, is rejected", (invalid) => {
+])("a retry policy with the invalid member $0 is rejected", (invalid) => {
   const retry = { ...policy, ...invalid };
   expect(() => createGrpcTransport({ baseUrl: "http://x", retry })).toThrow(RangeError);
 });

@@ -113,7 +113,7 @@ test("a refused call is retried once", async () => {
   expect(never.requests).toBe(2);
 });
 
-test("a server that sends GOAWAY every ten calls loses none", async () => {
+test("no call is lost when a server sends GOAWAY every ten calls", async () => {
   let processed = 0;
   await using server = await startScriptedServer({
     request: (connection, id) => {
@@ -242,7 +242,7 @@ test("a missing PING acknowledgement during a call closes the connection", async
   await client.greenhouse.waterBed({});
   vi.advanceTimersByTime(60);
   const waiting = callMany(client, 1);
-  // Anything sent before the request has arrived before it.
+  // A PING sent before the request would have arrived before the request.
   await within(second.promise, "the second request");
   expect(pings()).toBe(0);
   vi.advanceTimersByTime(10);
@@ -260,13 +260,13 @@ test("a client without calls sends no PING", async () => {
   for (const call of [1, 2, 3]) {
     await client.greenhouse.waterBed({});
     expect(server.requests).toBe(call);
-    // A timer fires after the turn in which it is due.
+    // A timer's callback runs in a later turn than the one in which the timer is due.
     for (let passed = 0; passed < 20; passed += 1) {
       vi.advanceTimersByTime(10);
       await someTurns();
     }
   }
-  // Anything sent before the last call has arrived before it.
+  // A PING sent before the last call would have arrived before the call.
   expect(server.connections).toBe(1);
   expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
 });
@@ -341,7 +341,7 @@ test.each([0, 31, 64, 128, 300, 4096, 65_536])(
 const stable = new StableFields([":method", "POST", ":path", "/a/b", "te", "trailers", "user-agent", "u"]);
 const other = new StableFields([":method", "POST", ":path", "/a/c", "te", "trailers", "user-agent", "u"]);
 
-test("a repeated header section needs four bytes until a table resize", () => {
+test("a repeated header section takes four bytes until a table resize", () => {
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(10_000);
   const lengths: number[] = [];

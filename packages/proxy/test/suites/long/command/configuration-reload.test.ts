@@ -69,7 +69,7 @@ async function metric({ adminUrl }: ProxyProcess, name: string): Promise<readonl
   return samples.filter((sample) => sample.name === name).map(({ value }) => value);
 }
 
-test("a changed file is applied without rejecting calls, and running calls finish", async () => {
+test("a changed configuration file is applied, and running calls finish", async () => {
   configure(addresses[0], "");
   await using proxy = await startProxyProcess(["--config", file]);
   const slow = read(proxy, 8);
@@ -111,7 +111,7 @@ test("an invalid file is logged, and the previous configuration stays in use", a
   expect(await successful()).toEqual([1]);
 });
 
-test("an unreachable upstream keeps its descriptors, and does not prevent a reload", async () => {
+test("an unreachable upstream keeps its descriptors when the configuration is reloaded", async () => {
   const orders = createTestGateway({
     routes: (router: ConnectRouter) => {
       router.service(OrderService, {});

@@ -76,7 +76,7 @@ async function get(url: string, headers: Readonly<Record<string, string>> = {}):
 
 const token = "a-token-of-a-shop-2026";
 
-test("header rules, credentials, rates, CORS and the access log apply to calls", async () => {
+test("header rules, credentials, rate limits, CORS and access log take effect", async () => {
   writeFileSync(folder.file("token"), `${token}\n`);
   await using proxy = await start(
     "all.yaml",

@@ -16,7 +16,7 @@ test("ConflictLog logs each new conflict, and the number of conflicts above 20",
   expect(record([], ["a"])).toEqual(["upstream dns:1:1: a"]);
   expect(record(["a"], ["a", "b"])).toEqual(["upstream dns:0:1: a", "upstream dns:1:1: b"]);
   expect(record([], ["b"])).toEqual([]);
-  // A conflict that was gone is logged again.
+  // A conflict that disappears and returns is logged again.
   expect(record([], ["a", "b"])).toEqual(["upstream dns:1:1: a"]);
   const many = record(Array.from({ length: 25 }, (_, at) => String(at)));
   expect([many.length, many[20]]).toEqual([21, "upstream dns:0:1: 5 more services or routes belong to others"]);

@@ -128,7 +128,7 @@ function serve(path: string, change: (value: string) => string): void {
   writeFileSync(set, toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...files] })));
 }
 
-/** Signals for a command that no signal reaches. */
+/** The signals for a command that is never stopped. */
 const neverStopped = { stopRequested: () => new Promise<never>(() => undefined), onHangup: () => undefined };
 
 async function outputOf(args: readonly string[]): Promise<string> {

@@ -25,7 +25,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 interface Nesting {
   /** How many message types there are. Each is the type of the previous one's fields. */
   readonly levels: number;
-  /** How many fields each type has. Their type is the next message type; in the last type, they are strings. */
+  /** How many fields each type has. The fields have the next message type, or are strings in the last type. */
   readonly fields: number;
   /** Whether all fields are required. */
   readonly required?: boolean;
@@ -106,7 +106,7 @@ test.each<Nesting & { readonly name: string; readonly note: string | undefined }
     note: noExample,
   },
   { name: "a message of 10,000 fields", levels: 1, fields: 10_000, body: "*", note: cutOff },
-])("for $name, the limited description blocks neither calls nor SIGTERM", async ({ note, ...nesting }) => {
+])("for $name, generating OpenAPI does not block calls or SIGTERM", async ({ note, ...nesting }) => {
   await using upstream = await startReflectingServer([nestedMessages(nesting)]);
   const main = join(projectFolder, "packages/proxy/src/command/main.ts");
   const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];

@@ -52,7 +52,7 @@ describe("MCP on standard input", () => {
     for (const each of results) expect(each).toMatchObject({ result: { structuredContent: { sensor: "slow" } } });
   });
 
-  test("a last line without a line feed is read at the end", async () => {
+  test("a last line without line feed is read at the input's end", async () => {
     const client = openStdio(createGreenhouse(), { stop: { requested: never, timeoutMs: hourMs } });
     client.send({ jsonrpc: "2.0", id: 1, method: "ping" });
     client.input.end(JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }));
@@ -110,7 +110,7 @@ describe("MCP on standard input", () => {
     await within(client.done, "the server");
   });
 
-  test("a server stops only after its last response is written", async () => {
+  test("the server stops only after its last response is written", async () => {
     const written = Promise.withResolvers<() => void>();
     const input = new PassThrough();
     const output = new Writable({

@@ -110,13 +110,13 @@ describe("MCP on standard input and output", () => {
   });
 
   test.each([
-    { name: "that fails", fetch: () => Promise.reject(new Error("reset")) },
+    { name: "whose fetch fails", fetch: () => Promise.reject(new Error("reset")) },
     {
       name: "whose response is reset",
       fetch: async () =>
         new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })),
     },
-  ])("returns an error for a fetch $name by the gateway", async ({ fetch }) => {
+  ])("returns an error for a gateway $name during the request", async ({ fetch }) => {
     await using client = openStdio({ fetch });
     client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     client.send({ jsonrpc: "2.0", id: "a", method: "ping" });

@@ -301,7 +301,7 @@ test("--reflect-header fields are sent with reflection calls only", async () => 
   expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
 });
 
-test("SIGHUP reads reflection again", async () => {
+test("SIGHUP reads descriptors from reflection again", async () => {
   await using upstream = await startUpstream();
   await using running = proxy("--upstream", `http://${upstream.address}`, "--reflection");
   await running.serving;
@@ -443,7 +443,7 @@ test("the cause of upstream failures is logged once, and hidden from callers", a
   ]);
 });
 
-test("rules without a served RPC are logged, again after descriptor changes", async () => {
+test("rules without a served RPC are logged again after descriptor changes", async () => {
   const file = write("rules-of.binpb", both);
   const unselected = "streams.v1.StreamService.Count";
   const known = "- selector: greenhouse.v1.GreenhouseService.GetReading\n  get: /r/{sensor}\n";

@@ -29,7 +29,7 @@ async function start(...services: readonly DescService[]): Promise<ReflectedUpst
   return upstream;
 }
 
-/** Returns the command's arguments on the page, for these addresses. */
+/** Returns the arguments in the page's example command, with these addresses. */
 function documentedArgs(first: string, second: string): readonly string[] {
   const page = readFileSync(join(projectFolder, "docs/how-to/proxy.md"), "utf8");
   const block = /```sh\nnpx @plantstore\/proxy ([^`]+)```/.exec(page)?.[1] ?? "";
@@ -84,7 +84,7 @@ const both = [...(one ?? []), ...(two ?? []), "--reflection"];
 
 test.each([
   {
-    name: "no names",
+    name: "no service names",
     flags: [],
     want: [
       "upstreams[0].services is required because upstreams[1] uses reflection, too; add --service 'dns:a:1=PACKAGE.*'",
@@ -92,14 +92,14 @@ test.each([
     ],
   },
   {
-    name: "names for one upstream only",
+    name: "service names for only one upstream",
     flags: ["--service", "dns:a:1=a.*"],
     want: [
       "upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'",
     ],
   },
   {
-    name: "a name for both upstreams",
+    name: "one service name for both upstreams",
     flags: ["--service", "a.*"],
     want: [
       "--service must not contain \"a.*\", which upstreams[0] has, too; use --service 'dns:b:2=a.*' for one of them",

@@ -8,7 +8,7 @@ import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-s
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-// A named pipe without a writer blocks each process that opens it, unless the process opens it without waiting.
+// Opening a named pipe without a writer blocks the process, unless the pipe is opened with O_NONBLOCK.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

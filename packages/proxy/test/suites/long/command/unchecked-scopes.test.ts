@@ -176,9 +176,9 @@ test("calls fail if reloaded descriptors require unchecked scopes", async () => 
 const shelves = serviceWithRoutes("shelves.v1.Shelves", { Get: [] });
 
 test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
-  { name: "a file prevent the start before an upstream with reflection", from: "file", isFirst: true },
-  { name: "a file prevent the start after an upstream with reflection", from: "file", isFirst: false },
-  { name: "reflection are logged next to another upstream with reflection", from: "reflection", isFirst: false },
+  { name: "a file, before an upstream with reflection, prevent the start", from: "file", isFirst: true },
+  { name: "a file, after an upstream with reflection, prevent the start", from: "file", isFirst: false },
+  { name: "reflection, next to another upstream with reflection, are logged", from: "reflection", isFirst: false },
 ])("unchecked scopes from $name", async ({ from, isFirst }) => {
   await using greenhouse = await startReflectedUpstream(scoped);
   await using other = await startReflectedUpstream(shelves);

@@ -55,14 +55,14 @@ async function fieldsOf(
 
 const sandboxed = { "content-security-policy": "sandbox", "x-content-type-options": "nosniff" };
 
-describe("response fields that control more than the response", () => {
+describe("response fields that affect more than the response", () => {
   test.each([
     { from: "a header", path: "/files/a", httpStatus: 200, fields: sandboxed },
     { from: "a trailer", path: "/files/trailer", httpStatus: 200, fields: sandboxed },
     { from: "an error", path: "/files/error", httpStatus: 404, fields: {} },
     { from: "a stream of bytes", path: "/downloads/a", httpStatus: 200, fields: sandboxed },
-    { from: "a header to Connect", path: "Connect", httpStatus: 200, fields: {} },
-    { from: "a header to gRPC-Web", path: "gRPC-Web", httpStatus: 200, fields: {} },
+    { from: "a header for Connect callers", path: "Connect", httpStatus: 200, fields: {} },
+    { from: "a header for gRPC-Web callers", path: "gRPC-Web", httpStatus: 200, fields: {} },
   ])("are not forwarded from $from, even if allow is a wildcard", async ({ path, httpStatus, fields }) => {
     const wanted = { httpStatus, fields };
     expect(await fieldsOf(path)).toEqual(wanted);

@@ -45,7 +45,7 @@ function urlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-test("REST streams messages in both directions, and reports errors within streams", async () => {
+test("REST streams messages in both directions, and reports errors in JSON", async () => {
   await using upstream = await startGreenhouse({
     async *watchReadings({ sensor, count }) {
       for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
@@ -180,7 +180,7 @@ test("an upstream address uses TLS with the certificates in its options", async 
   expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
 });
 
-test("a proxy can be mounted, responds to Fetch, and provides OpenAPI", async () => {
+test("a proxy provides a Node.js handler, a Fetch function and services for OpenAPI", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   const proxy = await createProxy({
     upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
@@ -206,7 +206,7 @@ test.each<{ name: string; options: object }>([
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
 
-test("upstream connections are closed after close() and after a failed start", async () => {
+test("upstream connections are closed after close() or a failed start", async () => {
   let socket: unknown;
   const opened = (message: unknown): unknown => (socket = Reflect.get(Object(message), "socket"));
   subscribe("net.client.socket", opened);

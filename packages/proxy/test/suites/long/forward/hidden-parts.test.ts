@@ -329,7 +329,7 @@ describe("HiddenParts.mayBeIn", () => {
       want: true,
     },
     { name: "a message without restricted parts", desc: NestedSchema, restricted: "kitchensink.v1.Color", want: false },
-  ])("returns $want for $name as the type", ({ desc, restricted, want }) => {
+  ])("returns $want if $name is the only type", ({ desc, restricted, want }) => {
     expect(mayBeIn(desc, restricted)).toBe(want);
   });
 });

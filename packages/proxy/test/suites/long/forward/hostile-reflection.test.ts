@@ -134,7 +134,7 @@ test("a rule takes precedence over an earlier upstream's annotations", async () 
   }
 });
 
-test("calls to an upstream get 503 until it is up", async () => {
+test("calls to an upstream get 503 until its descriptors are known", async () => {
   const [a, b, c] = [await start(orders), await start(evil, claimed), await start(stock)];
   await a.stop();
   const proxy = await open([reflected(a, "shop.*"), reflected(c, "stock.*"), reflected(b, "evil.*")]);
@@ -161,7 +161,7 @@ test.each([
   { name: "the status 403", httpStatus: 403 },
   { name: "the status 500", httpStatus: 500 },
   { name: "an HTML page", httpStatus: 200 },
-])("an upstream with $name from reflection does not affect other upstreams", async ({ httpStatus }) => {
+])("an upstream whose reflection returns $name does not affect other upstreams", async ({ httpStatus }) => {
   const [a, b] = [await start(orders), await start(evil, claimed)];
   await a.stop();
   const server = createServer((_, response) => {

@@ -7,7 +7,7 @@ import { collect } from "../../../../../testing/src/collect.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
-// Above the size from which the engine frees the memory of a sent response.
+// Large enough that the engine frees a response's memory after sending the response.
 const first = "oak ".repeat(25_000);
 const second = "elm ".repeat(25_000);
 

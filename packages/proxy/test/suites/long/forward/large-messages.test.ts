@@ -93,7 +93,7 @@ test.each([
     options: { readMaxBytes: 2_000, upstreamOptions: { readMaxBytes: 5_000 } },
     want: 200,
   },
-])("a call with $name gets a $want response", async ({ sent, options, want }) => {
+])("a call with $name gets an HTTP $want response", async ({ sent, options, want }) => {
   await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note: `${note}${note}` }) });
   await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, options);
   const body = JSON.stringify({ note: "n".repeat(sent) });

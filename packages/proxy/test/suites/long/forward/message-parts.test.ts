@@ -170,7 +170,7 @@ const invalidRequests = [
 ] as const;
 
 describe.each(invalidRequests)("a request with $name", ({ body, code, isForwarded }) => {
-  test.each(Object.values(rpcs))("gets an error for %s, and is never complete upstream", async (rpc) => {
+  test.each(Object.values(rpcs))("is rejected for %s, and never reaches the upstream completely", async (rpc) => {
     const requests: ReturnType<typeof requestEnd>[] = [];
     await using proxied = await startCalls((stream) => void requests.push(requestEnd(stream)));
     const stream = proxied.open(rpc);
@@ -328,7 +328,7 @@ test("interceptors receive complete messages", async () => {
   expect(received).toMatchObject([{ note }]);
 });
 
-test("a binary body of gRPC-Web text is not forwarded in parts", async () => {
+test("a binary body with the content type grpc-web-text is not forwarded", async () => {
   await using proxied = await startCalls((stream) => respond(stream.resume(), messageOf(0)));
   const stream = proxied.session.request({
     ":method": "POST",

@@ -36,7 +36,7 @@ const complete = fileOf("complete", undefined, ["openapi/v3/annotations.proto"])
 const other = fileOf("other", ".third.Text", ["third.proto"]);
 const third = fileOf("third", undefined, []);
 
-test("a service without a type is omitted until a reload finds it", async () => {
+test("a service without its message type is omitted until a reload succeeds", async () => {
   await using upstream = await startReflectingServer([complete, other]);
   const reports: ReloadReport[] = [];
   const proxy = await within(
@@ -84,7 +84,7 @@ const missing = "other.Service: the type third.Text of a field of other.Text is 
 const added = fileOf("added", undefined, []);
 
 test.each([
-  { name: "a type", files: [complete, other, added], unread: [], problem: missing },
+  { name: "a message type", files: [complete, other, added], unread: [], problem: missing },
   {
     name: "its file",
     files: [complete, third, added],
@@ -92,7 +92,7 @@ test.each([
     problem: "other.Service is not described",
   },
   {
-    name: "a type, and no other service,",
+    name: "a message type, and no other service,",
     files: [other],
     unread: [],
     problem: `cannot use the descriptors: they have no service to proxy; ${missing}`,

@@ -155,7 +155,7 @@ test.each<{ name: string; onUpstreamCall: UpstreamCallObserver }>([
   expect(faults).toEqual(["the meter is broken"]);
 });
 
-test("a call whose header fields cannot be set is reported", async () => {
+test("onUpstreamCall reports a call whose header fields cannot be set", async () => {
   const { observer, ends } = recorder();
   await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file], {
     upstreamOptions: { requestHeader: { set: failToSet } },

@@ -167,7 +167,7 @@ test("a service that the server lists but does not describe is omitted", async (
   ]);
 });
 
-test("header fields, such as a credential, are sent", async () => {
+test("readReflection sends the given header fields, such as a credential", async () => {
   const credentials: (string | null)[] = [];
   const routes = (router: ConnectRouter): void =>
     void router.service(ServerReflection, {

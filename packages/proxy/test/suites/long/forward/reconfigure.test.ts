@@ -36,9 +36,14 @@ const retry = {
 test.each<{ name: string; body: string; first: "now" | "after"; send: (connection: ScriptedConnection) => void }>([
   { name: "in flight", body: "{}", first: "after", send: (connection) => ok(connection, 1) },
   { name: "in its retry backoff", body: "{}", first: "now", send: (connection) => connection.send(unavailable) },
-  { name: "that fails later", body: "{}", first: "after", send: (connection) => connection.send(unavailable) },
   {
-    name: "that is refused later",
+    name: "that fails after reconfigure",
+    body: "{}",
+    first: "after",
+    send: (connection) => connection.send(unavailable),
+  },
+  {
+    name: "that is refused after reconfigure",
     body: "{}",
     first: "after",
     send: (connection) => connection.send(resetFrame(1, 7)),

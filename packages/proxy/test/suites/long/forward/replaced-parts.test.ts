@@ -21,8 +21,8 @@ import {
   type Upstream,
 } from "../../../../src/create-proxy.ts";
 
-// What a proxy watches, connects to and limits after its options were replaced ten times. What the last options opened
-// works, and what earlier options opened is closed.
+// After ten reconfigure calls, a proxy uses only what the last options opened, and has closed everything that earlier
+// options opened.
 
 const replacements = 10;
 const greenhouse = descriptorSetOf(GreenhouseService.file);
@@ -122,7 +122,7 @@ test("after several reconfigure calls, only the last upstream has a connection",
   await proxy.close();
 });
 
-test("each reconfigure call applies its own limit", async () => {
+test("each reconfigure call applies its readMaxBytes", async () => {
   await using server = await startScriptedServer(respondWatered);
   const optionsOf = (readMaxBytes: number) => ({
     upstreams: [{ upstream: server.baseUrl, descriptors: greenhouse }],

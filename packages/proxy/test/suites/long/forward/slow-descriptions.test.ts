@@ -44,7 +44,7 @@ class Changing {
   }
 }
 
-/** Waits for turns in which all small sets are described, and large ones are not, and then for the limit. */
+/** Waits until all small sets are described, but no large set, and then until the limit has passed. */
 async function passLimit(): Promise<void> {
   for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
   vi.advanceTimersByTime(5_000);

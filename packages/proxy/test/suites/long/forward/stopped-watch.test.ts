@@ -20,7 +20,7 @@ test("a watch that stops during a check does not read its file", async () => {
   expect(vi.getTimerCount()).toBe(1);
   vi.advanceTimersToNextTimer();
   stopWatch?.();
-  // Long enough for the file status that the check has requested.
+  // Takes longer than the check's own `stat` call.
   for (let turn = 0; turn < 20; turn++) await stat(path);
   expect(vi.getTimerCount()).toBe(0);
   await upstream.close();

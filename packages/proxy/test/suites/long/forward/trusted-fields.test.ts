@@ -42,7 +42,7 @@ test("a caller cannot set X-Forwarded-For and X-Forwarded-Host, even if allow na
 
 test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: Readonly<Record<string, string>> }>([
   {
-    name: "replaces forged fields with the new name",
+    name: "replaces forged fields that already have the new name",
     header: [
       ["X-Auth", "forged"],
       ["Authorization", "Bearer a"],
@@ -52,7 +52,7 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
     want: { "x-auth": "Bearer a" },
   },
   {
-    name: "removes a forged field with the new name",
+    name: "removes a forged field if the original field is missing",
     header: [["X-Auth", "forged"]],
     rules: { allow: ["*", "x-auth"], rename: { authorization: "x-auth" } },
     want: {},
@@ -67,7 +67,7 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
     want: {},
   },
   {
-    name: "swaps two names",
+    name: "can swap two names",
     header: [
       ["X-A", "1"],
       ["X-B", "2"],
@@ -85,14 +85,14 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
   expect((await forward(header, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...client, ...want });
 });
 
-test("rename replaces the upstream's value of the new name in responses", async () => {
+test("in responses, rename replaces a field that already has the new name", async () => {
   const rules: ForwardRules = { rename: { "x-a": "x-b" } };
   const { back } = await forward([], { "x-a": "1", "x-b": "2" }, { responseHeader: rules });
   expect(back).toMatchObject({ "x-b": "1" });
   expect((await forward([], { "x-b": "2" }, { responseHeader: rules })).back).not.toHaveProperty("x-b");
 });
 
-test("rename removes a forged Grpc-Metadata field with the new name", async () => {
+test("rename removes a forged Grpc-Metadata field for the new name", async () => {
   const rest = { service: () => ({ grpcMetadata: true }) };
   const requestHeader = { rename: { authorization: "x-auth" } };
   const header: readonly Field[] = [["Grpc-Metadata-X-Auth", "forged"]];

@@ -17,7 +17,7 @@ import {
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Decoding and encoding a message that has one field twice removes the first one.
+// A message with one field twice loses the first value when the message is decoded and encoded.
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];
 const malformed = Buffer.from("\x1a\x7f");
 
@@ -81,7 +81,7 @@ const interceptors = [
     got: received,
   },
   {
-    name: "replaces the header of the response",
+    name: "replaces the response's header",
     interceptor: onResponse((response) => Object.assign(response, { header: new Headers({ "x-zone": "south" }) })),
     sent: received,
     got: received,
@@ -126,7 +126,7 @@ describe.each([
   { type: "application/grpc-web+proto", invalidArgument: "3", internal: "13" },
   { type: connect, invalidArgument: "invalid_argument", internal: "internal" },
 ])("an interceptor of a call with $type", ({ type, invalidArgument, internal }) => {
-  test.each(interceptors)("$name, and decodes only the messages that it reads", async ({ interceptor, sent, got }) => {
+  test.each(interceptors)("that $name causes decoding only of messages it uses", async ({ interceptor, sent, got }) => {
     const { forwarded, got: response } = await call(interceptor, type, received, received);
     const want = bodyOf(type, got);
     expect([forwarded, response.body.subarray(0, want.byteLength)]).toEqual([envelope(sent), want]);
@@ -166,7 +166,7 @@ async function* read(messages: AsyncIterable<Message>): AsyncGenerator<Message> 
   yield* messages;
 }
 
-/** Returns messages that equal decoded ones with the same types. */
+/** Replaces each message by a new message that equals the decoded message. */
 async function* replaced(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
   for await (const { $typeName } of messages) {
     const isRequest = $typeName === WatchReadingsRequestSchema.typeName;
@@ -174,8 +174,7 @@ async function* replaced(messages: AsyncIterable<Message>): AsyncGenerator<Messa
   }
 }
 
-// Has field 1 twice. The field is a string in all messages except the response of `RecordReadings`, in which it is an
-// integer.
+// Messages with field 1 twice. The field is an integer in the response of `RecordReadings`, and a string in the others.
 const [twice, once] = [Buffer.from("\n\u0001a\n\u0001b"), Buffer.from("\n\u0001b")];
 const [countedTwice, countedOnce] = [Buffer.of(8, 1, 8, 2), Buffer.of(8, 2)];
 const endless = Buffer.from("\n\u007f");
@@ -222,7 +221,7 @@ describe.each(kinds)("an interceptor of a stream of $rpc", (kind) => {
   const { requests, responses } = kind;
   describe.each(streamTypes)("with $type", ({ type, invalidArgument, internal }) => {
     test.each(streamInterceptors)(
-      "$name, and decodes only the streams that it reads",
+      "that $name decodes only the streams that it reads",
       async ({ interceptor, readsRequests, readsResponses }) => {
         const { forwarded, got } = await call(interceptor, type, twice, kind.unread, kind);
         const want = bodyOf(type, readsResponses ? kind.read : kind.unread, responses);
@@ -249,7 +248,7 @@ describe.each(kinds)("an interceptor of a stream of $rpc", (kind) => {
   });
 });
 
-test("a server stream forwards only the first message from an interceptor", async () => {
+test("a server-streaming call forwards only the first request from an interceptor", async () => {
   const interceptor = onRequests(async function* (messages) {
     yield* messages;
     yield create(WatchReadingsRequestSchema, { sensor: "c" });
@@ -259,14 +258,14 @@ test("a server stream forwards only the first message from an interceptor", asyn
   expect(forwarded).toEqual(envelope(once));
 });
 
-test("a server stream is not forwarded if its interceptor passes no message", async () => {
+test("a server-streaming call is not forwarded without a request from its interceptor", async () => {
   const interceptor = onRequests(async function* () {});
   const [watch] = kinds;
   const { forwarded, got } = await call(interceptor, "application/grpc+proto", twice, twice, watch);
   expect([forwarded.byteLength, codeOf(got)]).toEqual([0, "12"]);
 });
 
-test("an interceptor gets the response to a streaming client with its trailer", async () => {
+test("an interceptor gets the trailer of a client-streaming call", async () => {
   const trailers: (string | null)[] = [];
   const interceptor: Interceptor = (next) => async (request) => {
     const response = await next(request);

@@ -99,7 +99,7 @@ test.each<[text: string, want: unknown]>([
   ["%YAML 1.1\n---\n[yes, 0777]\n", ["yes", 777]],
   // `__proto__` is an ordinary member, not the prototype.
   ["__proto__: {a: 1}\n", Object.fromEntries([["__proto__", { a: 1 }]])],
-])("readYaml parses the text %j as expected", (text, want) => {
+])("readYaml accepts %j and returns the parsed value", (text, want) => {
   expect(readYaml(text)).toEqual(want);
   expect(JSON.stringify(readYaml(text))).toBe(JSON.stringify(want));
 });

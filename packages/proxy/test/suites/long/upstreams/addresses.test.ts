@@ -50,7 +50,7 @@ async function startThreeServers(script: Script) {
   };
 }
 
-test("calls are distributed over all addresses of a name", async () => {
+test("calls are distributed over all addresses of a host name", async () => {
   await using three = await startThreeServers(respondWatered);
   const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
   await using client = openGreenhouse({
@@ -80,7 +80,7 @@ test("calls are distributed over all addresses of a name", async () => {
   });
 });
 
-test("a call goes to the server with fewer calls", async () => {
+test("a call goes to the server with the fewest calls in flight", async () => {
   // The first server does not respond.
   let isBlocked = true;
   await using busy = await startScriptedServer({
@@ -121,7 +121,7 @@ test("calls are distributed evenly over the reachable servers", async () => {
   await Promise.all(calls);
 });
 
-test("new addresses of a name get calls, and removed addresses are disconnected", async () => {
+test("a host name's new addresses get calls, and removed addresses are disconnected", async () => {
   const responders: (() => void)[] = [];
   await using three = await startThreeServers({
     request: (connection, id) => {
@@ -156,7 +156,7 @@ test("new addresses of a name get calls, and removed addresses are disconnected"
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("a name is resolved again after a lost connection, once a second", async () => {
+test("after lost connections, host names are resolved at most once a second", async () => {
   // Simulates a process that has run for a while.
   vi.advanceTimersByTime(60_000);
   let lookups = 0;
@@ -201,7 +201,7 @@ test("a queued call goes to the new address after a lost connection", async () =
   expect([await queued, other.requests]).toEqual(["ok", 1]);
 });
 
-test("a call that waits for a removed address goes to another", async () => {
+test("a call that waits for a removed address goes to another address", async () => {
   const hosts = ["127.0.0.1"];
   let connections = 0;
   // Never completes the TLS handshake.
@@ -227,7 +227,7 @@ test("a call that waits for a removed address goes to another", async () => {
   silent.close();
 });
 
-test("a watcher is called when a server is connected or lost", async () => {
+test("a watchServers callback is called when a server is connected or lost", async () => {
   await using first = await startScriptedServer(respondWatered);
   const second = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
@@ -243,7 +243,7 @@ test("a watcher is called when a server is connected or lost", async () => {
   expect(changes).toBe(2);
 });
 
-test("a watcher is not called when the only server is lost", async () => {
+test("a watchServers callback is not called when the only server is lost", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: server.baseUrl });
   expect(await wateringOf(client)).toBe("ok");
@@ -254,7 +254,7 @@ test("a watcher is not called when the only server is lost", async () => {
   expect(changes).toBe(0);
 });
 
-test("resolving a name again opens no connection if nothing has changed", async () => {
+test("resolving unchanged addresses again opens no connection", async () => {
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
@@ -274,7 +274,7 @@ test("resolving a name again opens no connection if nothing has changed", async 
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("a name keeps its last addresses when a lookup returns no address", async () => {
+test("a host name keeps its last addresses when a lookup returns none", async () => {
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
@@ -291,8 +291,12 @@ test("a name keeps its last addresses when a lookup returns no address", async (
 test.each([
   { name: "is unknown", lookup: () => Promise.reject(new Error("ENOTFOUND")), reason: "ENOTFOUND" },
   { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
-  { name: "gets no response", lookup: () => new Promise<never>(() => undefined), reason: "timed out after 50 ms" },
-])("calls to a name that $name fail without lookups during the backoff", async ({ lookup, reason }) => {
+  {
+    name: "is not resolved in time",
+    lookup: () => new Promise<never>(() => undefined),
+    reason: "timed out after 50 ms",
+  },
+])("calls to a host that $name fail without lookups during the backoff", async ({ lookup, reason }) => {
   let lookups = 0;
   await using client = openGreenhouse({
     addresses: "dns:orders.example:1",
@@ -313,7 +317,7 @@ test.each([
   expect(lookups).toBe(1);
 });
 
-test("a name keeps its servers while lookups fail", async () => {
+test("a host name keeps its servers while lookups fail", async () => {
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
@@ -350,7 +354,7 @@ test("a successful connection resets the backoff of a server", async () => {
   expect(await wateringOf(client)).toBe("ok");
 });
 
-test("the system resolves names, and TLS verifies the name", async () => {
+test("host names are resolved by the system and verified by TLS", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");

@@ -181,7 +181,7 @@ test.each([
   },
   { name: "allows one stream", first: reports(notServing), opening: [settingFrame(3, 1)], want: "ok" },
   { name: "allows two streams", first: reports(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
-])("the health watch decides if a server that $name gets calls", async ({ first, opening, want, resets = 0 }) => {
+])("the health watch decides whether a server that $name gets calls", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toEqual(want);
@@ -217,14 +217,14 @@ test("calls go only to healthy servers as the reported health changes", async ()
   expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
 });
 
-test("a health watch that ends is repeated a second after its start", async () => {
+test("a health watch that fails after a report restarts without growing backoff", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   // After this many watches without a message, the backoff would be a minute.
   const broken = 10;
   let watches = 0;
   await using server = await startWatchedServer((id) => {
-    // More than 1 s ±20 %.
+    // Longer than a backoff of 1 s ±20 %.
     vi.advanceTimersByTime(1_250);
     return watches++ < broken ? reportsAndFails(id) : reports(serving)(id);
   });
@@ -233,7 +233,7 @@ test("a health watch that ends is repeated a second after its start", async () =
   expect(server.connections).toBe(1);
 });
 
-test("a health watch that ends with an invalid message is repeated once", async () => {
+test("each health watch that ends with an invalid message is repeated once", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const invalid = 3;
@@ -301,7 +301,7 @@ test("a waiting call keeps the process running, a health watch does not", async 
   await expect.poll(() => server.watches).toBe(1);
   // Long enough for the process to exit if nothing kept it alive.
   await pause(300);
-  // Afterwards, the repeated watch is pending.
+  // The watch ends, so that the next watch is pending.
   server.send(reportsAndFails);
   const { exitCode, stdout, stderr } = await running;
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });

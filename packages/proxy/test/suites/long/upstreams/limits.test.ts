@@ -103,7 +103,7 @@ test.each([
   { name: "connectionsMax", value: text(connectionsMax) },
   { name: "serversMax", value: text(defaults.serversMax) },
   { name: "lookupGapMs", value: `${defaults.lookupGapMs / 1000} s` },
-])("the comment for $name states the value $value in a sentence", ({ name, value }) => {
+])("the comment for the limit $name states its value, $value, correctly", ({ name, value }) => {
   const declaration = new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*(?:readonly|export const) ${name}\\b`);
   const [, comment = ""] = declaration.exec(readFileSync(limitsFile, "utf8")) ?? [];
   expect(comment).toMatch(new RegExp(`\\. ${value}[.,:]`));
@@ -157,7 +157,7 @@ test("a connection has at most callsPerConnection concurrent calls", async () =>
   await Promise.all(calls);
 });
 
-test("before SETTINGS arrives, a connection gets as many calls as streamsBeforeSettings allows", async () => {
+test("before SETTINGS arrives, a connection gets at most streamsBeforeSettings calls", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
   const client = clientOf(server.baseUrl, { limits: { streamsBeforeSettings: 3 } });
@@ -207,12 +207,12 @@ test("closing the upstream cancels a connection attempt", async () => {
   await expect.poll(() => server.sockets.size).toBe(1);
   await within(upstream.close(), "the end", 5_000);
   expect(await call).toBe("Unavailable: the transport is closed");
-  // Before the connect timeout.
+  // The socket closes before the connect timeout.
   await expect.poll(() => server.sockets.size, { timeout: 5_000 }).toBe(0);
 });
 
 test("a queued call is sent on a new connection after GOAWAY", async () => {
-  // The periodic check is disabled.
+  // Disables the periodic check.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer({
@@ -238,7 +238,7 @@ test("calls without a response fail closeTimeoutMs after close()", async () => {
   expect(upstream.load).toMatchObject({ connections: 0, calls: 0 });
 });
 
-test("a drain waits for calls, and accepts late calls", async () => {
+test("a drain waits for calls in flight, and accepts new calls", async () => {
   const responder = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
     request: (connection, id) => {

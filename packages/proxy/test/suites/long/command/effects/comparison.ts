@@ -86,7 +86,7 @@ export const issued: ReturnType<typeof createIssuedCertificate> = createIssuedCe
 export const clientCertificate: Certificate = createCertificate("client");
 /** A certificate that nobody accepts. */
 export const otherCertificate: Certificate = createCertificate("other");
-/** The address of every proxy's upstream, unless a row sets another one. */
+/** The address of every proxy's upstream, unless a test case sets another address. */
 export let address = "";
 /** The address of an upstream with other readings. */
 export let otherAddress = "";
@@ -124,7 +124,7 @@ interface Comparison {
 /** The comparisons, by setting path. */
 export type Effects = Readonly<Record<string, () => Promise<Differs>>>;
 
-/** Starts one proxy after the other, and fails unless they differ. */
+/** Starts a proxy with each settings object, and fails if the observations are equal. */
 export async function compare({ off, on, observe }: Comparison): Promise<Differs> {
   const observed: unknown[] = [];
   for (const settings of [off, on]) {

@@ -272,7 +272,7 @@ export const upstreamEffects: Effects = {
       methodConfig: [{ name: [{ service: greenhouse }], timeout }],
     }));
     const both = { off: off ?? {}, on: on ?? {} };
-    // Applies instead of the upstream's timeout, and at most.
+    // The timeout replaces the upstream's timeout, and limits the caller's timeout.
     await compare({ ...both, observe: (proxy) => timeoutOf(proxy) });
     return await compare({ ...both, observe: (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" }) });
   },

@@ -83,7 +83,7 @@ export const bufCases: readonly ComparisonCase[] = [
     body: { name: "a" },
   },
   {
-    name: "FIELD_SAME_DEFAULT: a field has another default",
+    name: "FIELD_SAME_DEFAULT: a field gets another default",
     reports: ["warning field-default-changed Req.size"],
     old: { syntax: proto2, req: "optional int32 size = 1 [default = 10];", res: "" },
     now: { req: "optional int32 size = 1 [default = 20];" },
@@ -129,7 +129,7 @@ export const bufCases: readonly ComparisonCase[] = [
     whyInvisible: "only a handler of the new definition responds without the field",
   },
   {
-    name: "RESERVED_ENUM_NO_DELETE and RESERVED_MESSAGE_NO_DELETE: what was reserved is not",
+    name: "RESERVED_ENUM_NO_DELETE and RESERVED_MESSAGE_NO_DELETE: reserved numbers are released",
     reports: [],
     old: { req: "string id = 1; reserved 2; Color color = 3;", types: "enum Color { NONE = 0; reserved 1; }" },
     now: { req: "string id = 1; Color color = 3;", types: "enum Color { NONE = 0; }" },

@@ -42,14 +42,14 @@ export const compatibleCases: readonly ComparisonCase[] = [
     request: "GET /shelves/a",
   },
   {
-    name: "one segment becomes any number of segments",
+    name: "a variable for one segment is extended to any number of segments",
     reports,
     old: { http: 'get: "/files/{id}"' },
     now: { http: 'get: "/files/{id=**}"' },
     request: "GET /files/a",
   },
   {
-    name: "a route of one method gets all",
+    name: "a route for one HTTP method is extended to all methods",
     reports,
     old: { http: 'get: "/call"' },
     now: { http: 'custom { kind: "*" path: "/call" }' },
@@ -66,14 +66,14 @@ export const compatibleCases: readonly ComparisonCase[] = [
     request: "GET /files/a/b",
   },
   {
-    name: "a literal is added next to a number",
+    name: "another RPC gets a literal where a path variable is a number",
     reports,
     old: { http: 'get: "/items/{id}"', req: "int64 id = 1;" },
     now: { methods: 'rpc Ask(Req) returns (Res) { option (google.api.http) = { get: "/items/search" }; }' },
     request: "GET /items/5",
   },
   {
-    name: "the field of a path variable and of a body is renamed, and keeps its JSON name",
+    name: "the field used as the body is renamed, and keeps its JSON name",
     reports,
     old: { http: 'post: "/call" body: "item"', req: "Item item = 1;", types: item },
     now: { http: 'post: "/call" body: "thing"', req: 'Item thing = 1 [json_name = "item"];' },
@@ -88,7 +88,7 @@ export const compatibleCases: readonly ComparisonCase[] = [
     response: { id: "b" },
   },
   {
-    name: "a nested type moves to the file",
+    name: "a nested message type moves to the top level",
     reports,
     old: { req: "message Item { string id = 1; } Item item = 1;" },
     now: { req: "Item item = 1;", types: item },
@@ -102,7 +102,7 @@ export const compatibleCases: readonly ComparisonCase[] = [
     body: { color: "RED" },
   },
   {
-    name: "an enum gets a value, and another name for one",
+    name: "an enum gets a value, and an alias for an existing value",
     reports,
     old: { req: "Color color = 1;", res: "Color color = 1;", types: "enum Color { NONE = 0; RED = 1; }" },
     now: { types: "enum Color { option allow_alias = true; NONE = 0; RED = 1; CRIMSON = 1; BLUE = 2; }" },
@@ -110,7 +110,7 @@ export const compatibleCases: readonly ComparisonCase[] = [
     response: { color: "RED" },
   },
   {
-    name: "another name of an enum value becomes the first, in requests",
+    name: "an alias becomes the first name of an enum value in requests",
     reports,
     old: { req: "Color color = 1;", types: "enum Color { NONE = 0; RED = 1; }" },
     now: { types: "enum Color { option allow_alias = true; NONE = 0; CRIMSON = 1; RED = 1; }" },
@@ -125,14 +125,14 @@ export const compatibleCases: readonly ComparisonCase[] = [
     response: { id: "b" },
   },
   {
-    name: "a field joins a new oneof whose other fields are new",
+    name: "a field joins a new oneof with other new fields",
     reports,
     old: {},
     now: { req: "oneof choice { string id = 1; string name = 2; }" },
     body: { id: "a" },
   },
   {
-    name: "a json_name is the default one",
+    name: "a field gets its default JSON name as an explicit json_name",
     reports,
     old: { req: "string item_id = 1;" },
     now: { req: 'string item_id = 1 [json_name = "itemId"];' },

@@ -20,7 +20,7 @@ export const messageCases: readonly ComparisonCase[] = [
     body: { id: "a" },
   },
   {
-    name: "a type of both directions loses a field",
+    name: "a message in requests and responses loses a field",
     reports: ["error field-removed Item.id"],
     old: { req: "Item item = 1;", res: "Item item = 1;", types: "message Item { string id = 1; string name = 2; }" },
     now: { types: "message Item { string name = 2; }" },
@@ -43,7 +43,7 @@ export const messageCases: readonly ComparisonCase[] = [
     body: { a: "x" },
   },
   {
-    name: "a field has another number",
+    name: "a field gets another number",
     reports: ["error field-number-changed Req.id"],
     old: {},
     now: { req: "string id = 2;" },
@@ -58,7 +58,7 @@ export const messageCases: readonly ComparisonCase[] = [
     request: "GET /call?color=RED",
   },
   {
-    name: "an enum value has another number",
+    name: "an enum value gets another number",
     reports: ["error enum-value-renumbered Color.BLUE"],
     old: { req: "Color color = 1;", types: color },
     now: { types: "enum Color { NONE = 0; RED = 1; BLUE = 3; }" },
@@ -66,7 +66,7 @@ export const messageCases: readonly ComparisonCase[] = [
     body: { color: "BLUE" },
   },
   {
-    name: "another name of an enum value becomes the first",
+    name: "an alias becomes the first name of an enum value",
     reports: ["error enum-value-renamed Color.RED"],
     old: { res: "Color color = 1;", types: color },
     now: { types: "enum Color { option allow_alias = true; NONE = 0; CRIMSON = 1; RED = 1; BLUE = 2; }" },
@@ -124,7 +124,7 @@ export const messageCases: readonly ComparisonCase[] = [
     response: { at: "2026-01-01T00:00:00Z" },
   },
   {
-    name: "a Timestamp becomes a message with the fields of one",
+    name: "a Timestamp becomes a message with the fields of a Timestamp",
     reports: ["error field-type-changed Res.at"],
     old: { res: "google.protobuf.Timestamp at = 1;", types: "message Time { int64 seconds = 1; int32 nanos = 2; }" },
     now: { res: "Time at = 1;" },
@@ -140,7 +140,7 @@ export const messageCases: readonly ComparisonCase[] = [
     response: { id: "" },
   },
   {
-    name: "a message has another encoding",
+    name: "a message field gets another encoding",
     reports: ["error field-type-changed Req.item"],
     old: { syntax: 'edition = "2023";', req: "Item item = 1;", types: "message Item { string id = 1; }" },
     now: { req: "Item item = 1 [features.message_encoding = DELIMITED];" },

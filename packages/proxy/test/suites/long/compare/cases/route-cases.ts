@@ -27,21 +27,21 @@ export const routeCases: readonly ComparisonCase[] = [
     request: "GET /files/a/b",
   },
   {
-    name: "a variable gets a literal segment",
+    name: "a wildcard in a variable becomes a literal",
     reports: ["error route-removed S.Call GET /{id=*/*}"],
     old: { http: 'get: "/{id=*/*}"' },
     now: { http: 'get: "/{id=shelves/*}"' },
     request: "GET /rooms/a",
   },
   {
-    name: "a route of all methods keeps one",
+    name: "a route for all HTTP methods is restricted to one method",
     reports: ["error route-removed S.Call * /call"],
     old: { http: 'custom { kind: "*" path: "/call" }' },
     now: { http: 'post: "/call"' },
     request: "GET /call?id=a",
   },
   {
-    name: "a route of all methods gets another RPC for one method",
+    name: "another RPC gets one HTTP method of a route for all methods",
     reports: ["warning route-shadowed S.Call * /call"],
     old: { http: 'custom { kind: "*" path: "/call" }' },
     now: {
@@ -91,7 +91,7 @@ export const routeCases: readonly ComparisonCase[] = [
     request: "GET /items/search",
   },
   {
-    name: "another RPC gets a more specific route inside of several segments",
+    name: "another RPC gets a route that a multi-segment variable matched",
     reports: ["warning route-shadowed S.Call GET /files/{id=**}"],
     old: { http: 'get: "/files/{id=**}"' },
     now: {
@@ -101,7 +101,7 @@ export const routeCases: readonly ComparisonCase[] = [
     request: "GET /files/a/size",
   },
   {
-    name: "another RPC gets a custom verb that was the end of a variable",
+    name: "another RPC gets a custom verb that a variable matched",
     reports: ["warning route-shadowed S.Call GET /items/{id}"],
     old: { http: 'get: "/items/{id}"' },
     now: { methods: 'rpc Water(Req) returns (Res) { option (google.api.http) = { get: "/items/{id}:water" }; }' },
@@ -136,14 +136,14 @@ export const routeCases: readonly ComparisonCase[] = [
     request: "GET /call/a",
   },
   {
-    name: "a path variable contains the segment before it",
+    name: "a path variable includes the literal segment before it",
     reports: ["error path-variable-changed S.Call GET /shelves/{id}"],
     old: { http: 'get: "/shelves/{id}"' },
     now: { http: 'get: "/{id=shelves/*}"' },
     request: "GET /shelves/a",
   },
   {
-    name: "a path variable becomes a number",
+    name: "a path variable's field becomes a number",
     reports: ["error field-type-changed Req.id"],
     old: { http: 'get: "/call/{id}"' },
     now: { req: "int64 id = 1;" },
@@ -172,21 +172,21 @@ export const routeCases: readonly ComparisonCase[] = [
     body: { id: "a" },
   },
   {
-    name: "the fields move from the query to the body",
+    name: "the request fields move from the query to the body",
     reports: ["error body-changed S.Call POST /call"],
     old: { http: 'post: "/call"' },
     now: { http: 'post: "/call" body: "*"' },
     request: "POST /call?id=a",
   },
   {
-    name: "the fields move from the body to the query",
+    name: "the request fields move from the body to the query",
     reports: ["error body-changed S.Call POST /call"],
     old: {},
     now: { http: 'post: "/call"' },
     body: { id: "a" },
   },
   {
-    name: "the body becomes another field",
+    name: "another field becomes the request body",
     reports: ["error body-changed S.Call POST /call"],
     old: {
       http: 'post: "/call" body: "a"',
@@ -197,7 +197,7 @@ export const routeCases: readonly ComparisonCase[] = [
     body: { id: "x" },
   },
   {
-    name: "the response body becomes a field",
+    name: "a field becomes the response body",
     reports: ["error response-body-changed S.Call POST /call"],
     old: {},
     now: { http: 'post: "/call" body: "*" response_body: "id"' },
@@ -205,7 +205,7 @@ export const routeCases: readonly ComparisonCase[] = [
     response: { id: "a" },
   },
   {
-    name: "the response body becomes the message",
+    name: "the complete message becomes the response body",
     reports: ["error response-body-changed S.Call GET /call"],
     old: { http: 'get: "/call" response_body: "id"' },
     now: { http: 'get: "/call"' },
