@@ -63,7 +63,8 @@ export interface NestApplication {
 
 /** Returns an application's parts. @throws TypeError if `app` is not a Nest application */
 export function applicationOf(app: object): NestApplication {
-  // Not public, but @nestjs/swagger also reads them. An injection would require the application's Nest classes.
+  // `config` and `container` are private members of Nest, but @nestjs/swagger reads both members, too. Dependency
+  // injection would require the application's Nest classes.
   const config: unknown = Reflect.get(app, "config");
   const container: NestContainer | undefined = Reflect.get(app, "container");
   const isConfiguration = typeof config === "object" && config !== null && "getGlobalGuards" in config;

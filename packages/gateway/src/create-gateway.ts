@@ -101,7 +101,7 @@ export interface Gateway extends FetchGateway {
    * `response` with `statusCode` (0 until there is a response) and `headersSent`.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
-  /** The current load on the port, which each read counts again. All numbers are 0 before {@link listen} is called. */
+  /** The current load on the port, counted at each read. All numbers are 0 before {@link listen} is called. */
   readonly load: GatewayLoad;
   /** Sets a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;

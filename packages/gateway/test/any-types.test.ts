@@ -19,21 +19,21 @@ describe.each([restPath, connectPath])("without a registry, an Any at %s", (path
     { "@type": "type.googleapis.com/google.protobuf.Int64Value", value: "9007199254740993" },
     { "@type": "type.googleapis.com/google.protobuf.Struct", value: { a: [1] } },
     { "@type": "type.googleapis.com/google.protobuf.Empty" },
-  ])("the value %j is accepted", async (any) => {
+  ])("with the content %j is accepted and returned", async (any) => {
     await using gateway = await startKitchenSink({ jsonOptions: {} });
     const body = Buffer.from(JSON.stringify({ any }));
     const answer = await exchangeHttp1(gateway.address, { httpMethod: "POST", path, header: json, body });
     expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([200, { sink: { any } }]);
   });
 
-  test("rejects a type that no service uses", async () => {
+  test("is refused if no service uses its type", async () => {
     await using gateway = await startKitchenSink({ jsonOptions: {} });
     const body = Buffer.from('{"any":{"@type":"type.googleapis.com/x.Y"}}');
     const { httpStatus } = await exchangeHttp1(gateway.address, { httpMethod: "POST", path, header: json, body });
     expect(httpStatus).toBe(400);
   });
 
-  test("an unknown type in a response is reported only to operators", async () => {
+  test("with an unknown type in a response is reported only to onFault", async () => {
     const faults: unknown[] = [];
     const any = create(AnySchema, { typeUrl: "type.googleapis.com/secret.Type" });
     const gateway = createGateway({

@@ -86,7 +86,7 @@ describe("a client that waits for 100 (Continue)", () => {
       options: { readMaxBytes: 10 },
       want: 413,
     },
-  ])("given $name, gets a final response and is disconnected", async ({ path, bytes, options, want }) => {
+  ])("that sends $name gets a final response and is disconnected", async ({ path, bytes, options, want }) => {
     const faults: unknown[] = [];
     const { checkContinue } = createGreenhouse({ ...options, onFault: (error) => faults.push(error) });
     await using server = await startOnLoopback(createServer().on("checkContinue", checkContinue));
@@ -101,9 +101,9 @@ describe("a client that waits for 100 (Continue)", () => {
 });
 
 test.each([
-  { name: "after node:http has sent 100 (Continue)", create: ({ handler }: Gateway): Server => createServer(handler) },
+  { name: "after node:http sends 100 (Continue)", create: ({ handler }: Gateway): Server => createServer(handler) },
   {
-    name: "if nothing has sent 100 (Continue)",
+    name: "without a preceding 100 (Continue)",
     create: ({ handler }: Gateway): Server => createServer().on("checkContinue", handler),
   },
 ])("$name, the handler closes the connection of a refused request", async (row) => {
@@ -115,7 +115,7 @@ test.each([
   expect(fieldValue(answer.header, "connection")).toBe("close");
 });
 
-test("the gateway reads the next request after an unread, continued body", async () => {
+test("the connection stays open after an unread body that got 100 (Continue)", async () => {
   const { handler, checkContinue } = createGreenhouse();
   await using server = await startOnLoopback(createServer(handler).on("checkContinue", checkContinue));
   using connection = await openHttp1(server.address);

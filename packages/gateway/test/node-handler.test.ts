@@ -145,7 +145,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       request: `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`,
       want: 200,
     },
-  ])("after $name, keeps the connection open", async ({ request, want }) => {
+  ])("keeps the connection open after $name in HTTP/1.x", async ({ request, want }) => {
     await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
     using connection = await openHttp1(server.address);
     for (const _ of [1, 2]) {
@@ -185,14 +185,14 @@ describe("the handler in a server of HTTP/1.1", () => {
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
     test.each([
-      ["an unsupported content coding", inAnotherCoding, "501"],
+      ["a request with an unsupported transfer coding", inAnotherCoding, "501"],
       [
-        "an unsupported content coding with keep-alive",
+        "a keep-alive request with an unsupported transfer coding",
         requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
         "501",
       ],
       [
-        "a chunked body over HTTP/1.0",
+        "an HTTP/1.0 request with a chunked body",
         requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"),
         "400",
       ],
@@ -202,7 +202,7 @@ describe("the handler in a server of HTTP/1.1", () => {
         requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""),
         "401",
       ],
-    ])("given %s, is the last one of the connection", async (_, request, want) => {
+    ])("to %s is not followed by another response", async (_, request, want) => {
       const { handler, checkContinue, watered } = createBeds();
       await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
       using connection = await openHttp1(server.address);
@@ -309,7 +309,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       { httpMethod: "OPTIONS", path: "*", header: [] },
     ];
 
-    test.each(others)("given $httpMethod $path, reaches the fallback unchanged and without admit", async (request) => {
+    test.each(others)("for $httpMethod $path reaches the fallback unchanged, and skips admit", async (request) => {
       let asked = false;
       const handler = mount({
         fallback: application,
@@ -327,7 +327,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
 
     test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
       {
-        name: "that calls write() and end() of either module",
+        name: "that calls write() and end()",
         fallback: (_, response) => {
           response.write("mo");
           response.write("ss", "utf8");
@@ -335,15 +335,15 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         },
       },
       {
-        name: "that calls writeHead() and end() of either module",
+        name: "that calls writeHead() and end()",
         fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
       },
       {
-        name: "that was written for node:http",
+        name: "typed for node:http",
         fallback: (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss"),
       },
       {
-        name: "that was written for node:http2",
+        name: "typed for node:http2",
         fallback: (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
       },
     ])("gets the response of a fallback $name", async ({ fallback }) => {
@@ -352,7 +352,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(String(answer.body)).toBe("moss");
     });
 
-    test("goes to next() instead of the fallback", async () => {
+    test("is passed to next() instead of the fallback", async () => {
       const handler = mount({
         fallback: () => {
           throw new Error("not to be called");
@@ -406,7 +406,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   });
 
   describe("a handler after a body parser", () => {
-    test("passes an error to next(), without calling admit", async () => {
+    test("passes an error about the consumed body to next(), and skips admit", async () => {
       let admitted = 0;
       const handler = mount({ admit: () => void (admitted += 1) });
       await using server = await serve(version, (request, response) => {
@@ -474,7 +474,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   });
 });
 
-test("the handler does not touch a response that the application has started", async () => {
+test("the handler does not change a response that the application already started", async () => {
   const called = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const reported = Promise.withResolvers<void>();
@@ -630,7 +630,7 @@ test("the HTTP/2 handler resets an incomplete request after the response", async
   session.destroy();
 });
 
-test("the handler does not touch the trailers of an application", async () => {
+test("the handler does not change the application's trailers", async () => {
   await using server = await serve("2", mount({ fallback: trailing }));
   const answer = await exchange(server.address, "2", { httpMethod: "GET", path: "/", header: [] });
   expect(fieldValue(answer.trailer, "x-app-trailer")).toBe("yes");

@@ -102,7 +102,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       { field: "f_int64", body: '{"fInt64":-1e999}', why: '\\\\"-1e999\\\\" is not an int64' },
       { field: "f_int32", body: '{"fInt32":9007199254740993}', why: '\\\\"9007199254740992.50\\\\" is not an int32' },
       { field: "f_int64", body: '{"fInt64":12345678901234.5}', why: '\\\\"12345678901234.5\\\\" is not an int64' },
-    ])("refuses $body, whose integer may have been rounded", async ({ field, body, why = rounded }) => {
+    ])("refuses $body, because the parser may have rounded its number", async ({ field, body, why = rounded }) => {
       const answer = await ask(version, parseJson, post(path, body));
       expect(answer.httpStatus).toBe(400);
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: ${why}"`));
@@ -132,7 +132,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       expect((await ask(version, parse, post(path, "{}"))).httpStatus).toBe(400);
     });
 
-    test("accepts a body in gzip that its parser has decompressed", async () => {
+    test("accepts a gzip body that the parser already decompressed", async () => {
       const request = post(path, gzipSync('{"fInt64":"7"}'), [json, ["content-encoding", "gzip"]]);
       const answer = await ask(version, () => ({ body: { fInt64: "7" } }), request);
       expect(String(answer.body)).toContain('"fInt64":"7"');
@@ -153,7 +153,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     expect(answer.body.includes(bytes)).toBe(true);
   });
 
-  test("reports a consumed body when the parser has stored nothing", async () => {
+  test("responds with 500 if the parser stored neither bytes nor a body", async () => {
     const answer = await ask(version, () => ({}), post(sinks, '{"fInt64":"7"}'));
     expect(answer.httpStatus).toBe(500);
     expect(String(answer.body)).toContain("mount the gateway before any body parser");
@@ -180,14 +180,14 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     expect(seen).toEqual([path]);
   });
 
-  test.each([undefined, () => undefined])("ignores a parsed body if the rule has none", async (requestGate) => {
+  test.each([undefined, () => undefined])("ignores a parsed body for a rule without a body", async (requestGate) => {
     const options = { rest: { service: () => ({ ignoreBodies: true }) }, ...(requestGate && { requestGate }) };
     const request = { ...post("/v1/sinks/7", "f_int64=8", [["content-type", form]]), httpMethod: "DELETE" };
     expect((await ask(version, parseForm, request, options)).httpStatus).toBe(200);
   });
 });
 
-test("the gateway refuses a body that a parser has partly read", async () => {
+test("the gateway refuses a body that a parser partly read", async () => {
   const { handler } = createGateway(kitchenSinkOptions);
   const server = createHttp1((request, response) => {
     request.once("data", () => {

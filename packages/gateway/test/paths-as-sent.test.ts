@@ -98,11 +98,11 @@ describe.each(transportNames)("paths over %s", (transport) => {
     want: isMounted ? mounted : standalone,
   });
 
-  test.each(rows.map(expected))("GET $path has $want as its result", async ({ path, want }) => {
+  test.each(rows.map(expected))("GET $path returns $want as status or path variable", async ({ path, want }) => {
     expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(want);
   });
 
-  test.each(calls.map(expected))("POST $path has $want as its result", async ({ path, want }) => {
+  test.each(calls.map(expected))("POST $path returns $want as status or path variable", async ({ path, want }) => {
     expect(await ask({ httpMethod: "POST", path, header: json, body: Buffer.from("{}") })).toBe(want);
   });
 
@@ -112,7 +112,7 @@ describe.each(transportNames)("paths over %s", (transport) => {
     expect(await ask({ httpMethod: "PUT", path: "/b%65ds/7:water", header })).toBe(isMounted ? 404 : 405);
   });
 
-  test("the path of MCP matches only without escapes", async () => {
+  test("the MCP path matches only without percent-encoding", async () => {
     const ping = postMcp('{"jsonrpc":"2.0","id":1,"method":"ping"}');
     expect(await ask(ping)).toBe(200);
     expect(await ask({ ...ping, path: "/%6dcp" })).toBe(404);

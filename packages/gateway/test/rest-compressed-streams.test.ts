@@ -105,10 +105,10 @@ describe.each<Way>([
   ] as const;
 
   describe.each<{ name: string; request: HttpRequest }>([
-    { name: "a stream of messages", request: { httpMethod: "GET", path: "/readings", header } },
-    { name: "the response to a stream", request: { httpMethod: "POST", path: "/readings", header } },
-    { name: "the response to a message", request: { httpMethod: "POST", path: "/beds/7:water", header } },
-  ])("$name without messages", ({ request }) => {
+    { name: "a server stream without messages", request: { httpMethod: "GET", path: "/readings", header } },
+    { name: "the response to a client stream", request: { httpMethod: "POST", path: "/readings", header } },
+    { name: "the response to a unary call", request: { httpMethod: "POST", path: "/beds/7:water", header } },
+  ])("$name in a custom coding", ({ request }) => {
     test("is reported to onResponse with status 200", async () => {
       // Read when the hook is called, like logs and metrics do; it may change later.
       const reported = Promise.withResolvers<object>();
@@ -130,7 +130,7 @@ describe.each<Way>([
       expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 404, code: Code.NotFound });
     });
 
-    test("gets an error response if it cannot be compressed", async () => {
+    test("is replaced by an error response if compression fails", async () => {
       const faults: unknown[] = [];
       await using greenhouse = await start(codingWith(fail), faults);
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
@@ -213,7 +213,7 @@ describe.each<Way>([
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
   });
 
-  describe("a stream with a slow encoding of its error", () => {
+  describe("a stream whose final error takes long to encode", () => {
     /** Begins a stream, and stops the clock when the stream's error is passed to the coding. */
     const begin = async (clock: StoppableClock, encode: PieceEncoder["end"], close: () => void) => {
       const end: PieceEncoder["end"] = (bytes) => {
@@ -232,7 +232,7 @@ describe.each<Way>([
       return { greenhouse, answer };
     };
 
-    test("is sent completely after almost 30 s", async () => {
+    test("is sent completely if encoding takes less than 30 s", async () => {
       using clock = stoppableClock();
       const encoded = Promise.withResolvers<void>();
       const encode: PieceEncoder["end"] = (bytes) => encoded.promise.then(() => same(bytes));
@@ -246,7 +246,7 @@ describe.each<Way>([
       expect(JSON.parse(await within(whole, "the body"))).toEqual([{ sensor: "a" }, error]);
     });
 
-    test("is aborted after 30 s with its encoder closed", async () => {
+    test("is aborted after 30 s, and its encoder is closed", async () => {
       using clock = stoppableClock();
       let closed = 0;
       const { greenhouse, answer } = await begin(

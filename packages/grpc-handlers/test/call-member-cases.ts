@@ -14,7 +14,7 @@ import {
 import { expect } from "vitest";
 import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
 
-/** Calls by kind, and their callback. */
+/** The call objects by kind, and the handler's callback. */
 export type Unary = ServerUnaryCall<Message, Message>;
 export type Readable = ServerReadableStream<Message, Message>;
 export type Writable = ServerWritableStream<Message, Message>;
@@ -96,7 +96,7 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     outcome: { code: status.OK, messages: said({ bedName: "beds/1", treeId: "7" }) },
   },
   {
-    name: "call.metadata contains text, repeated and binary values, but no gRPC fields",
+    name: "call.metadata contains text, repeated and binary values, without gRPC's fields",
     shows: ["metadata"],
     handlers: unary((call, callback) => {
       const names = Object.keys(call.metadata.getMap()).toSorted();
@@ -271,7 +271,7 @@ const streamCases: readonly Case[] = [
     outcome: { code: status.OK, messages: [{ treeCount: 9 }] },
   },
   {
-    name: "write sends a message of a server stream, and end its trailer",
+    name: "write sends a server stream's message, and end sends its trailer",
     shows: ["write", "end", "sendMetadata", "request"],
     handlers: {
       listTrees: (call: Writable) => {

@@ -57,7 +57,7 @@ const garden = readDescriptorSet(bufSet).services.find(({ typeName }) => typeNam
 
 describe("the descriptors of proto-loader", () => {
   test.each([{ keepCase: false }, { keepCase: true }])(
-    "with the options %j are equal to buf's after completion",
+    "with the options %j are completed to match buf's descriptors",
     (options) => {
       const [service, ...others] = readServices(loadGarden(options));
       expect(shapeOf(service)).toEqual(shapeOf(garden));

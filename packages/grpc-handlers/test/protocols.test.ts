@@ -88,7 +88,7 @@ describe("grpc-js handlers over REST and JSON", () => {
     },
     { name: "a rule with response_body", path: "/v1/trees/7/species", response: [200, "[null,null]"] },
     {
-      name: "a failed call with the error and its detail",
+      name: "a call that fails with an error detail",
       path: "/v1/beds/1/trees/404",
       response: [
         404,
@@ -113,7 +113,7 @@ describe("grpc-js handlers over REST and JSON", () => {
       response: [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }],
     },
     {
-      name: "the error for an invalid request",
+      name: "an invalid request",
       path: "/v1/beds/1/trees/seven",
       response: [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
     },

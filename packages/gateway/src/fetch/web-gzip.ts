@@ -16,7 +16,7 @@ export const webGzip: PieceDecompression = {
 /**
  * Decodes gzip pieces as they arrive.
  *
- * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip, and the errors of `encoded`
+ * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip, and any error that `encoded` throws
  */
 async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;

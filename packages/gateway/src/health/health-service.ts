@@ -28,7 +28,7 @@ export const healthRequestBytesMax = 512;
 /** Milliseconds between two readiness checks for watchers. Probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 
-/** Maximum number of watching streams across all connections. Clients need no credential to open a stream of 35 KB. */
+/** Maximum number of watching streams across all connections. A stream takes 35 KB and needs no credential. */
 const watchersMax = 1_000;
 
 /** A stream that watches the health of a service. */

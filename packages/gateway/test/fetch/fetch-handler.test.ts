@@ -99,7 +99,7 @@ describe("an RPC over Fetch", () => {
       },
       body: '"no"',
     },
-  ])("with $why, is refused in gRPC, which needs trailers", async ({ options, body }) => {
+  ])("in gRPC is refused with $why, because Fetch has no trailers", async ({ options, body }) => {
     const fetch = serveByFetch({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
     const unknown = await exchangeFetch(
@@ -140,7 +140,7 @@ describe("a client stream over Fetch", () => {
     );
   const lines = Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n');
 
-  test("is decompressed with gzip", async () => {
+  test("with gzip is decompressed", async () => {
     const answer = await exchangeFetch(record(), upload("gzip", gzipSync(lines)));
     expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"count":2}']);
     expect((await exchangeFetch(record(), upload("gzip", lines))).httpStatus).toBe(400);
@@ -165,8 +165,8 @@ describe("a client stream over Fetch", () => {
   const whole: Compression = { name: "whole", compress: copy, decompress: copy };
   test.each([
     { why: "is not available", coding: "br", available: undefined, readable: "gzip" },
-    { why: "cannot decode parts of a body", coding: "whole", available: [whole], readable: "identity" },
-  ])("if its coding $why, is refused with a list of the supported codings", async ({ coding, available, readable }) => {
+    { why: "cannot decode a body in pieces", coding: "whole", available: [whole], readable: "identity" },
+  ])("whose coding $why is refused with a list of supported codings", async ({ coding, available, readable }) => {
     const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
     expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
   });
@@ -177,7 +177,7 @@ describe("a response over Fetch", () => {
     { httpStatus: 200, body: "text" },
     { httpStatus: 205, body: "" },
     { httpStatus: 304, body: "" },
-  ])("given $httpStatus, has a body only if its status allows one", async ({ httpStatus, body }) => {
+  ])("with status $httpStatus has a body only if the status allows one", async ({ httpStatus, body }) => {
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
     const fetch = serveByFetch({}, { endpoints: [endpoint] });
     const page = { httpMethod: "GET", path: "/page", header: [] };
@@ -191,7 +191,7 @@ describe("a response over Fetch", () => {
     ]);
   });
 
-  test("keeps several fields with the same name separate, as cookies require", async () => {
+  test("keeps Set-Cookie fields separate", async () => {
     const fetch = serveByFetch({
       getReading: (_, { responseHeader }) => {
         responseHeader.append("set-cookie", "a=1");
@@ -223,7 +223,7 @@ describe("a response over Fetch", () => {
     { how: "is sent completely", request: reading, read: (response: Response) => response.text() },
     { how: "is streamed", request: readings, read: (response: Response) => response.text() },
     { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
-  ])("if it $how, leaves no listener on the request's signal", async ({ request, read }) => {
+  ])("that $how leaves no listener on the request's signal", async ({ request, read }) => {
     const implementation: Greenhouse = {
       getReading: () => ({}),
       async *watchReadings() {
@@ -269,7 +269,7 @@ describe("a response over Fetch", () => {
 });
 
 describe("a client over Fetch that disconnects", () => {
-  test("does not cause a call if the request is not served yet", async () => {
+  test("gets 499 without a call if its signal is already aborted", async () => {
     let called = false;
     const fetch = serveByFetch({
       getReading: () => {
@@ -281,7 +281,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(called).toBe(false);
   });
 
-  test("does not cause a call while its body is being read", async () => {
+  test("gets 499 while its body is being read", async () => {
     const controller = new AbortController();
     const body = pulledRequest(() => controller.abort());
     const response = await within(
@@ -305,7 +305,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(await reason.promise).toMatchObject({ code: Code.Canceled });
   });
 
-  test("is reported to onResponse as cancelled while an endpoint responds", async () => {
+  test("is reported to onResponse as cancelled if an endpoint was responding", async () => {
     const controller = new AbortController();
     const reported = Promise.withResolvers<object>();
     const handle: Endpoint["handle"] = async () => {
@@ -321,9 +321,9 @@ describe("a client over Fetch that disconnects", () => {
   });
 
   test.each([
-    { how: "by cancelling the body", leave: (body: ReadableStream<Uint8Array>) => body.cancel() },
+    { how: "by cancelling the response body", leave: (body: ReadableStream<Uint8Array>) => body.cancel() },
     { how: "by aborting the request's signal", leave: (_: unknown, controller: AbortController) => controller.abort() },
-  ])("$how cancels a streaming call", async ({ leave }) => {
+  ])("$how cancels the streaming call", async ({ leave }) => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
     const fetch = serveByFetch({
@@ -339,7 +339,7 @@ describe("a client over Fetch that disconnects", () => {
     if (controller.signal.aborted) await expect(new Response(body).text()).rejects.toThrow();
   });
 
-  test("stops the handler of a stream that was never read", async () => {
+  test("stops a streaming handler even if the client read no message", async () => {
     const finished = Promise.withResolvers<void>();
     const fetch = serveByFetch({
       async *watchReadings() {

@@ -41,7 +41,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
   });
 
-  test("is read up to its limit, or not at all if longer", async () => {
+  test("is read up to the limit, but not if Content-Length is larger", async () => {
     let pulls = 0;
     const pull: Pull = (controller) => {
       pulls += 1;
@@ -113,7 +113,7 @@ describe("a request over Fetch", () => {
     expect([answer.status, isKept]).toEqual([200, false]);
   });
 
-  test("allocates memory only for the base64 text that has arrived", async () => {
+  test("allocates memory only for the base64 text received so far", async () => {
     const arrived = Promise.withResolvers<void>();
     const client = new AbortController();
     let sentBytes = 0;
@@ -138,7 +138,7 @@ describe("a request over Fetch", () => {
   test.each<{ what: string; pull: Pull }>([
     { what: "stream fails", pull: (controller) => controller.error(new Error("broken")) },
     { what: "yields a string instead of bytes", pull: (controller) => controller.enqueue("{}") },
-  ])("if its body $what, does not reach the handler", async ({ pull }) => {
+  ])("whose body $what does not reach the handler", async ({ pull }) => {
     let called = false;
     const fetch = serveByFetch({
       waterBed: () => {
@@ -150,7 +150,7 @@ describe("a request over Fetch", () => {
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
   });
 
-  test("gets status 500 if the application has read its body", async () => {
+  test("gets status 500 if the application already read its body", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const read = pulledRequest((controller) => controller.close());
     await read.arrayBuffer();
@@ -167,10 +167,10 @@ describe("a request over Fetch", () => {
     }
   });
 
-  describe("a body that a hook consumes", () => {
+  describe("a body consumed by a hook", () => {
     const readers = [
-      { how: "locked", take: (request: Request) => void request.body?.getReader() },
-      { how: "read", take: async (request: Request) => void (await request.arrayBuffer()) },
+      { how: "locks", take: (request: Request) => void request.body?.getReader() },
+      { how: "reads", take: async (request: Request) => void (await request.arrayBuffer()) },
     ];
     const calls = [
       { path: "/beds/7:water", type: "application/json", sent: "{}", status: 500 },
@@ -183,7 +183,7 @@ describe("a request over Fetch", () => {
     const rows = readers.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
 
     test.each(rows)(
-      "if $hook has $how it, causes one error response to $path in $type format",
+      "causes one error response to $path in $type if $hook $how it",
       async ({ take, hook, path, type, sent, status }) => {
         const handled: unknown[] = [];
         const answered: unknown[] = [];
@@ -222,7 +222,7 @@ describe("a request over Fetch", () => {
   test.each([
     { where: "inside", end: -8 },
     { where: "after", end: undefined },
-  ])("is reported as cancelled if it fails $where its gzip body", async ({ end }) => {
+  ])("is reported as cancelled if its stream fails $where its gzip body", async ({ end }) => {
     const failed = Promise.withResolvers<unknown>();
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const fetch = serveByFetch(
@@ -248,7 +248,7 @@ describe("a request over Fetch", () => {
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("with gzip accepts an empty body and refuses a single byte", async () => {
+  test("with gzip may have an empty body, but not a single byte", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {
@@ -259,7 +259,7 @@ describe("a request over Fetch", () => {
     expect(statuses).toEqual([200, 400]);
   });
 
-  test("is passed on without calling admit if no route matches", async () => {
+  test("is passed to next without calling admit if no route matches", async () => {
     const fetch = serveByFetch(
       {},
       {
@@ -276,7 +276,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("http://fetch.example/nowhere"))).status).toBe(401);
   });
 
-  test("has the peer and the context values that the server provides", async () => {
+  test("has the peer and context values that the server provides", async () => {
     const key = createContextKey("nobody");
     const answers: CompletedRequest[] = [];
     const options = { onResponse: (answer: CompletedRequest) => void answers.push(answer) };
@@ -290,7 +290,7 @@ describe("a request over Fetch", () => {
     expect(answers[1]).toMatchObject({
       peer: { address: "", port: 0 },
       path: "/sensors/palm/reading",
-      // A Fetch request does not have it.
+      // A Fetch request has no HTTP version.
       httpVersion: undefined,
       httpStatus: 200,
     });

@@ -12,7 +12,7 @@ import {
 } from "../../src/health/index.ts";
 import { createGateway } from "../../src/index.ts";
 
-// Checks health and drains with two values for each option, and compares what is observed.
+// Checks health and drains with two values for each option, and compares the results.
 
 const ready = new Readiness({});
 const stopping = new Readiness({});
@@ -40,7 +40,7 @@ const healthEffects: EffectsOf<HealthOptions> = {
   services: () => compareHealth({ services: [] }),
 };
 
-/** Compares what a server is told to do within a moment. */
+/** Compares the timeouts that a server's `drain` gets within 10 ms. */
 function compareTimes(on: Partial<DrainTimes>): Promise<Differs> {
   return compareValues<Partial<DrainTimes>>({}, on, async (times) => {
     const timeouts: number[] = [];

@@ -12,17 +12,17 @@ const degraded = new Readiness({ mirror });
 const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" } });
 
 test.each([
-  ["/livez is 200 while all parts are healthy", "/livez", healthy, 200, { status: "live" }],
-  ["/livez is 200 while draining, because a restart would lose calls", "/livez", draining, 200, { status: "live" }],
+  ["/livez returns 200 while all parts are healthy", "/livez", healthy, 200, { status: "live" }],
+  ["/livez returns 200 while draining to avoid a restart", "/livez", draining, 200, { status: "live" }],
   [
-    "/livez is 200 while the store is unavailable, because a restart would not help",
+    "/livez returns 200 while the store is unavailable, because restarts cannot help",
     "/livez",
     broken,
     200,
     { status: "live" },
   ],
-  ["/readyz is 200 while all parts are healthy", "/readyz", healthy, 200, { status: "ready" }],
-  ["/readyz is 503 while draining", "/readyz", draining, 503, { status: "not ready", obstacles: ["draining"] }],
+  ["/readyz returns 200 while all parts are healthy", "/readyz", healthy, 200, { status: "ready" }],
+  ["/readyz returns 503 while draining", "/readyz", draining, 503, { status: "not ready", obstacles: ["draining"] }],
   [
     "/readyz names the unhealthy part but not the file in its error",
     "/readyz",
@@ -31,7 +31,7 @@ test.each([
     { status: "not ready", obstacles: ["store"] },
   ],
   [
-    "/readyz is 200 and names an unhealthy optional part",
+    "/readyz returns 200 and names an unhealthy optional part",
     "/readyz",
     degraded,
     200,
@@ -44,7 +44,7 @@ test.each([
     503,
     { status: "not ready", obstacles: ["store"], degraded: ["mirror"] },
   ],
-  ["/healthz returns the same as /readyz", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
+  ["/healthz returns the response of /readyz", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
 ])("%s", async (_, path, readiness, httpStatus, body) => {
   const response = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
   expect(response.httpStatus).toBe(httpStatus);

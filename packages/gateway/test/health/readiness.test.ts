@@ -55,7 +55,7 @@ test.each([
   { parts: [], got: "undefined" },
   { parts: [null], got: "null" },
   { parts: [["store"]], got: "an array" },
-])("Readiness refuses $got instead of an object of parts", ({ parts, got }) => {
+])("Readiness refuses $got instead of an object with parts", ({ parts, got }) => {
   expect(() => Reflect.construct(Readiness, parts)).toThrow(
     expect.objectContaining({ code: "ERR_OPTIONS", message: `Readiness requires an object of parts, got ${got}` }),
   );

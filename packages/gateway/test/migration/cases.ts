@@ -6,23 +6,23 @@ import type { Field } from "../../../testing/src/http/exchange.ts";
 
 /** One request, and the expected response. */
 export interface Case {
-  /** The grpc-gateway tests that send it, with the variant in parentheses if there are several. */
+  /** The grpc-gateway tests that send the request, with the variant in parentheses if a test has several. */
   readonly of: readonly string[];
   readonly request: string;
   readonly header?: readonly Field[];
   readonly body?: string;
-  /** The response that they expect. Has the status and the body, parsed if it is JSON. */
+  /** The response that the tests expect, as status and body. A JSON body is parsed. */
   readonly response: readonly [httpStatus: number, body?: unknown];
-  /** The response header fields that they check. */
+  /** The response header fields that the tests check. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly trailer?: readonly Field[];
   /** Whether the client disconnects as soon as the handler runs, which must abort the handler's signal. */
   readonly leaves?: true;
-  /** The options that the same response requires, all together. */
+  /** The options that are all required to get grpc-gateway's response. */
   readonly by?: readonly (keyof RestServiceOptions)[];
-  /** The different response with any options, and the sentence that contradicts grpc-gateway's response. */
+  /** The gateway's response if no option leads to grpc-gateway's, and the sentence that contradicts grpc-gateway. */
   readonly refused?: Otherwise;
-  /** The different response with any options, if no sentence contradicts grpc-gateway's response. */
+  /** The gateway's response if no option leads to grpc-gateway's, although no sentence contradicts grpc-gateway. */
   readonly missing?: Otherwise;
 }
 

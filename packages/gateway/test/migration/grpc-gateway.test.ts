@@ -128,7 +128,7 @@ describe("the grpc-gateway integration test", () => {
     else expect(await responseTo(one, address)).toEqual(expectedOf(one));
   });
 
-  test.each(byOption)("only with $by, $name gets the same response", async (one) => {
+  test.each(byOption)("$name gets grpc-gateway's response only if $by are set", async (one) => {
     const { by = [] } = one;
     const address = await gateways.addressWith(by);
     if (one.leaves === true) expect(await disconnect(one, address, gateways.waiting)).toBe(true);
@@ -144,7 +144,7 @@ describe("the grpc-gateway integration test", () => {
     expect(await isSame(one, everyOption)).toBe(true);
   });
 
-  test.each(different)("$name gets a different response than from grpc-gateway with every option", async (one) => {
+  test.each(different)("$name does not get grpc-gateway's response, even with all options", async (one) => {
     const { response } = one.refused ?? one.missing ?? one;
     const address = await gateways.addressWith(everyOption);
     const got = await responseTo(one, address);

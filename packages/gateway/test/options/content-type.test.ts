@@ -53,7 +53,7 @@ describe("contentType", () => {
     { name: "an error", path: error, type: own },
     { name: "an error in the Google format", rest: { errors: "google" }, path: error, type: own },
     { name: "an error before a stream", path: "/sensors/none/readings", type: own },
-    { name: "an unknown path", path: "/nowhere", type: own },
+    { name: "the error for an unknown path", path: "/nowhere", type: own },
     { name: "an error record without a content type", rest: { errorRecord }, path: error, type: own },
     {
       name: "an error record with a content type",
@@ -76,11 +76,11 @@ describe("contentType", () => {
       type: "application/a2a+json",
     },
     {
-      name: "an RPC over Connect",
+      name: "a Connect response",
       path: `/${selector}/GetReading?encoding=json&message={}`,
       type: "application/json",
     },
-  ])("given $name, the response has Content-Type $type", async ({ rest, path, type, accept = "*/*" }) => {
+  ])("$name is sent with Content-Type $type over HTTP", async ({ rest, path, type, accept = "*/*" }) => {
     expect(await typeOf(rest?.profile === undefined ? { contentType: own, ...rest } : rest, path, { accept })).toBe(
       type,
     );

@@ -172,7 +172,7 @@ describe("a failed stream", () => {
     { rest: { errors: "google" as const }, line: google, event: google },
     { rest: { errors: "problem" as const }, line: `{"@error":${problem}}`, event: problem },
     { rest: own, line: '{"@error":{"own":true}}', event: '{"own":true}' },
-  ])("ends with $line as lines and as an array", async ({ rest, line, event }) => {
+  ])("ends with $line in NDJSON and in a JSON array", async ({ rest, line, event }) => {
     const path = "/sensors/broken/readings";
     expect((await get(rest, path)).text).toBe(`{"sensor":"s0"}\n${line}\n`);
     expect((await get(rest, path, "application/json")).text).toBe(`[{"sensor":"s0"},\n${line}]`);
@@ -189,13 +189,13 @@ describe("the end event of Server-Sent Events", () => {
     { rest: { errors: "problem" }, sends: true },
     { rest: { errors: "google" }, sends: false },
     { rest: { errors: "google", endEvent: true }, sends: true },
-  ] as const)("given $rest, is sent: $sends", async ({ rest, sends }) => {
+  ] as const)("is sent or omitted as the options $rest require (sent: $sends)", async ({ rest, sends }) => {
     const { text } = await get(rest, "/sensors/x/readings", "text/event-stream");
     expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
   });
 });
 
-test("createGateway() rejects an unknown format of errors", () => {
+test("createGateway() rejects an unknown error format", () => {
   expect(() => Reflect.apply(createGreenhouse, undefined, [{ errors: "rfc7807" }])).toThrow(
     'rest.errors must be one of status, google, problem, got "rfc7807"',
   );

@@ -159,12 +159,12 @@ describe("the JSON values of a client stream", () => {
     { input: ListValueSchema, body: "*", want: "sequence" },
     { input: SinkSchema, body: "labels", want: "or-array" },
     { input: SinkSchema, body: "*", want: "or-array" },
-  ])("are read as a $want if $body of $input.name is the body", ({ input, body, want }) => {
+  ])("have the form $want for body $body in $input.name messages", ({ input, body, want }) => {
     const pattern = { httpMethod: "POST", pathTemplate: "/", body, responseBody: "" };
     expect(bodyFormatOf(input, pattern, rule, options).jsonValues).toBe(want);
   });
 
-  test("may be arrays that follow each other", () => {
+  test("may be consecutive arrays", () => {
     const received: string[] = [];
     const read = (body: Uint8Array): Message => {
       received.push(String(Buffer.from(body)));

@@ -8,8 +8,8 @@ import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/sr
 
 // JSON names that are not identifiers, or are other fields' names. The names in the OpenAPI document are accepted for
 // that field and used in responses. A JSON name takes precedence over a proto name, as in Go's protojson, C#'s
-// JsonParser, ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133). Grpc-gateway reads queries the other way
-// round.
+// JsonParser, ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133). In queries, grpc-gateway prefers proto
+// names.
 
 const { input } = oddMethod("List");
 
@@ -75,7 +75,7 @@ describe.each(styles)("query parameters of the OpenAPI document with $style", ({
     return { parameter, name: parameter.name, names };
   });
 
-  test.each(parameters)("include $name, which sets $names in the response", async ({ parameter, name, names }) => {
+  test.each(parameters)("include $name, which sets $names in requests", async ({ parameter, name, names }) => {
     const isEntry = parameter.style === "deepObject";
     const value = parameter.schema["type"] === "array" ? ["7"] : "7";
     const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
@@ -86,7 +86,7 @@ describe.each(styles)("query parameters of the OpenAPI document with $style", ({
   test("exist once for each field that a query can set", () => {
     const names = parameters.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
-    // The special and each message's exchanged names, then the seven names that only the request has.
+    // Both messages have the special names and four exchanged names. Only the request has seven more names.
     expect(names.filter((name) => !isMap.test(name))).toHaveLength(2 * (specialNames.length + 4) + 7);
   });
 });
@@ -97,14 +97,14 @@ test.each([
   { name: "in.ner.page.size.x", why: "a member of a string" },
   { name: "filter", why: "a map" },
   { name: "filter[other]", why: "a map entry, which requires mapsInQuery" },
-])("as $why, the query parameter $name is refused", async ({ name }) => {
+])("the query parameter $name, $why, is refused", async ({ name }) => {
   expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
     status: 400,
     json: { code: Code.InvalidArgument },
   });
 });
 
-test("a query sets an entry of a map that has a bracket in its JSON name", async () => {
+test("a query can set entries if a map's JSON name contains brackets", async () => {
   expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
   expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
     status: 200,
@@ -155,7 +155,7 @@ test.each([
   { text: '{"f0":"a","f2":"b","page":"c"}', want: { f0: "a", f2: "b", f1: "c" } },
   { text: '{"direct":"a","loop":{"text":"b"}}', want: { direct: "a", loop: { text: "b" } } },
   { text: '{"loop.text":"a"}', want: { direct: "a" } },
-])("JSON names precede proto names when $text is decoded", ({ text, want }) => {
+])("JSON names take precedence over proto names when $text is decoded", ({ text, want }) => {
   for (const codegen of [true, false]) expect(readJson(input, text, { codegen })).toEqual(create(input, want));
 });
 
@@ -176,7 +176,7 @@ describe("a path with JSON names", () => {
   });
 
   test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
-    "the query parameter %s does not override it",
+    "refuses the query parameter %s, which would set its field again",
     async (name) => {
       const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
       expect([status, json]).toEqual([
@@ -195,29 +195,29 @@ describe("a path with JSON names", () => {
   });
 });
 
-test("a rule's body is a proto name, even if it is another field's JSON name", () => {
+test("a rule's body is a proto name, not another field's JSON name", () => {
   expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
   const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
   expect(parameter?.schema).toMatchObject({ format: "int64" });
 });
 
-test("the OpenAPI document describes a body by the proto name in the rule", () => {
+test("the OpenAPI document finds a rule's body by proto name", () => {
   const content = strict.document.paths["/names"]?.patch?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
 });
 
-test("an uploaded file sets the field with the proto name in the rule", async () => {
+test("an uploaded file sets the field by its proto name", async () => {
   const init = { method: "PUT", headers: { "content-type": "text/plain" }, body: "a" };
   const response = await strict.gateway.fetch(new Request("http://gateway/file", init));
   expect([response.status, await response.text()]).toEqual([200, "a"]);
 });
 
-test("the OpenAPI document describes a client stream by the proto name in the rule", () => {
+test("the OpenAPI document finds a client stream's body by proto name", () => {
   const content = withJsonStreams.document.paths["/send"]?.post?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ type: "array", items: { type: "string" } });
 });
 
-test("a rule's response body is a proto name", async () => {
+test("a rule's response body names a field by its proto name", async () => {
   expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
   const response = strict.document.paths["/answers"]?.post?.responses["200"];
   expect(response?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
@@ -229,7 +229,7 @@ describe("an update mask", () => {
     { body: { "page.size": "a", two: "b", one: "7" }, paths: "f0,one,two" },
     { body: { f0: "a", uuid: "b" }, paths: "f0,uuid" },
     { body: { id: "a", legacyId: "7" }, paths: "id,uuid" },
-  ])("the body $body gives it the proto names of its fields", async ({ body, paths }) => {
+  ])("created from the body $body contains the proto names", async ({ body, paths }) => {
     const { json } = await ask(strict, "PATCH", "/names", body);
     expect(json).toMatchObject({ inner: paths });
   });
@@ -237,12 +237,12 @@ describe("an update mask", () => {
   test.each([
     { mask: "f0,legacy_id", paths: "f0,legacyId" },
     { mask: "page.size", paths: "page.size" },
-  ])("given $mask, reaches the handler unchanged", async ({ mask, paths }) => {
+  ])("sent as $mask reaches the handler unchanged", async ({ mask, paths }) => {
     const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
     expect(json).toMatchObject({ inner: paths });
   });
 
-  test.each(["with-dash", "filter[name]", "with space"])("given the invalid path %s, is refused", async (mask) => {
+  test.each(["with-dash", "filter[name]", "with space"])("with the invalid path %s is refused", async (mask) => {
     const target = `/names?inner=${encodeURIComponent(mask)}`;
     expect(await ask(strict, "PATCH", target, {})).toMatchObject({ status: 400 });
   });

@@ -302,7 +302,7 @@ test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayO
   { name: "NODE_ENV=development", nodeEnv: "development", options: {}, isNamed: true },
   { name: "NODE_ENV unset", nodeEnv: undefined, options: {}, isNamed: true },
 ])(
-  "onError gets the option's name with $name (the client gets it: $isNamed)",
+  "with $name, onError gets the option's name (the client gets it: $isNamed)",
   async ({ nodeEnv, options, isNamed }) => {
     vi.stubEnv("NODE_ENV", nodeEnv);
     onTestFinished(() => void vi.unstubAllEnvs());

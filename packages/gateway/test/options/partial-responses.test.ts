@@ -125,7 +125,7 @@ test("a selection applies to each message of a stream", async () => {
   expect((await send("/readings?fields=none")).status).toBe(400);
 });
 
-test("a response that depends on X-Goog-FieldMask names it in Vary", async () => {
+test("a response that depends on X-Goog-FieldMask lists the field in Vary", async () => {
   for (const path of ["/v1/query", "/readings"])
     expect((await send(path)).headers.get("vary")).toContain("x-goog-fieldmask");
 });
@@ -143,7 +143,7 @@ test.each(["*", "rpc,*", "*,sink.tags"])(
   },
 );
 
-test("a parameter fields that names a request field sets it", async () => {
+test("the parameter fields sets a request field with this name, if any", async () => {
   const set = setOfFiles([
     {
       name: "named.proto",

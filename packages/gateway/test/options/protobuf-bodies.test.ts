@@ -132,7 +132,7 @@ describe("protobufBodies", () => {
     expect(fromBinary(EchoSchema, received.body).sink).toMatchObject({ fInt64: 7n, fString: "a" });
   });
 
-  test("a body is refused if it sets a oneof member other than the path's", async () => {
+  test("a body is refused if path and body set different oneof members", async () => {
     const body = sinkOf({ choice: { case: "choiceNumber", value: 1n } });
     const received = await send("PUT /v1/choices/a", { header: [["content-type", type]], body });
     expect(received).toMatchObject({ httpStatus: 400, contentType: type });
@@ -151,7 +151,7 @@ describe("protobufBodies", () => {
     expect(fromBinary(EchoSchema, received.body)).toMatchObject({ rpc: "Create" });
   });
 
-  test("a response body field is binary if it is a message, and JSON otherwise", async () => {
+  test("a response body is binary only if its field is a message", async () => {
     const header: Field[] = [["accept", type]];
     const nested = await send("GET /v1/response/nested", { header });
     const tags = await send("GET /v1/response/tags", { header });
@@ -205,7 +205,7 @@ describe("protobufBodies", () => {
     expect(await statusOfPart(field)).toBe(status);
   });
 
-  test("an unsupported content type is refused with a list of the accepted types", async () => {
+  test("an unsupported content type is refused with the accepted types", async () => {
     const { httpStatus, body } = await send("POST /v1/sinks", { header: [["content-type", "text/plain"]], body: "a" });
     const { message }: { message?: unknown } = JSON.parse(String(body));
     expect([httpStatus, message]).toEqual([
@@ -288,7 +288,7 @@ describe("prettyJson", () => {
     expect(String(body)).toMatch(/"details": \[\]\n\}$/);
   });
 
-  test("a parameter pretty that names a request field sets it", async () => {
+  test("the parameter pretty sets a request field with this name, if any", async () => {
     const set = setOfFiles([
       {
         name: "named.proto",

@@ -107,7 +107,7 @@ describe("ignored query parameters", () => {
     { query: "utm_term=%zz&utm_%61=%ff&key", sink: {} },
     { query: "key=1&key=2", sink: {} },
     { query: "fInt64=7", sink: { fInt64: "7" } },
-  ])("given $query, are not decoded into the message", async ({ query, sink }) => {
+  ])("in $query are not decoded into the message", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 
@@ -117,8 +117,8 @@ describe("ignored query parameters", () => {
     { why: "a name in another case", query: "Key=1", message: 'unknown query parameter "Key"' },
     { why: "a malformed name", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
     { why: "a field with a wrong value", query: "f_int64=x", message: expect.stringContaining("is not an int64") },
-    { why: "other unknown names", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
-  ])("do not include $why, which is refused", async ({ query, message }) => {
+    { why: "an unlisted name", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
+  ])("do not cover $why, which is refused", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message });
   });
 
@@ -176,25 +176,25 @@ describe("entries of maps in a query", () => {
     { query: "labels[__proto__]=a", sink: { labels: JSON.parse('{"__proto__":"a"}') } },
     { query: "palette[a]=COLOR_GREEN", sink: { palette: { a: "COLOR_GREEN" } } },
     { query: "labels[constructor]=a", sink: { labels: { constructor: "a" } } },
-  ])("given $query, are decoded into the message", async ({ query, sink }) => {
+  ])("in $query are decoded into the message", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 
   test.each([
     { why: "a repeated key", query: "labels[a]=1&labels[a]=1", message: "is set more than once" },
     {
-      why: "a repeated key under both names of the field",
+      why: "a repeated key under both field names",
       query: "blob_by_name[a]=&blobByName[a]=",
       message: "more than once",
     },
     { why: "a key that is not canonical", query: "counts[TRUE]=1", message: '"TRUE" is not a valid key' },
     { why: "a value of another type", query: "counts[true]=x", message: '"x" is not an int32' },
-    { why: "values without a text form", query: "nested_by_id[1]=x", message: "its field cannot be set in a query" },
+    { why: "message values", query: "nested_by_id[1]=x", message: "its field cannot be set in a query" },
     { why: "values that can be any JSON", query: "value_by_name[a]=1", message: "its field cannot be set in a query" },
     { why: "a map without a key", query: "labels=a", message: "its field cannot be set in a query" },
     { why: "a key of a field that is not a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
     { why: "a field after a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
-  ])("given $why, are refused", async ({ query, message }) => {
+  ])("with $why are refused", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
   });
 
@@ -206,7 +206,7 @@ describe("entries of maps in a query", () => {
   });
 
   test.each(["grpc-gateway", "envoy"] as const)(
-    "are refused for an unknown enum name by the profile %s",
+    "are refused with an unknown enum name despite the profile %s",
     async (profile) => {
       const lenient = createSink({ profile, service: () => ({ mapsInQuery: true }) });
       expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toMatchObject({

@@ -139,7 +139,7 @@ test.each<{ name: string; question: Question; errorCode: Code }>([
     question: { case: "allExtensionNumbersOfType", value: "garden.v1.Gnome" },
     errorCode: Code.NotFound,
   },
-  { name: "a request without a question", question: { case: undefined }, errorCode: Code.InvalidArgument },
+  { name: "a request without message_request", question: { case: undefined }, errorCode: Code.InvalidArgument },
 ])("$name gets an error response, and the stream continues", async ({ question, errorCode }) => {
   const responses = await ask([question, { case: "listServices", value: "" }]);
   expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual([

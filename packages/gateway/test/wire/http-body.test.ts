@@ -14,7 +14,7 @@ import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../../testing/src/gateway/rest-ways.ts";
 
-/** Throws if the response was reset. Over HTTP/2, it has a code; over Fetch, the status is 500 if it had not begun. */
+/** Throws if the response was reset. A reset is a code over HTTP/2, and status 500 over Fetch before the body. */
 function toWhole(answer: HttpResponse & { readonly resetCode?: number }): HttpResponse {
   const { httpStatus, resetCode = ErrorCode.noError } = answer;
   if (httpStatus !== 200 || resetCode !== ErrorCode.noError) throw new Error("the answer was reset");
@@ -44,7 +44,7 @@ function inTwoPieces(row: { readonly length: number | string; readonly turns: nu
     async *download(_: unknown, { responseHeader }: HandlerContext) {
       responseHeader.set("content-length", String(row.length));
       yield { contentType: "a/b", data: bytes.subarray(0, 3) };
-      // Waits two turns each, because a handler may continue before the gateway sends its pieces when a turn ends.
+      // Waits two turns for each, because the gateway sends chunks only when a turn ends.
       for (let end = 0; end < 2 * row.turns; end += 1) await nextTurn();
       yield { data: bytes.subarray(3) };
     },
@@ -101,7 +101,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     expect(put).toEqual({ name: "a/b", contentType: "application/x-thing; a=b", data: bytes });
   });
 
-  test("is sent as JSON only if the rule's body is a message around it", async () => {
+  test("is sent as JSON only as a field of another message", async () => {
     const selector = `${FileService.typeName}.`;
     await using files = await startFiles(
       http2,
@@ -136,7 +136,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   test.each<{ readonly name: string; readonly header: readonly Field[]; readonly want: string }>([
     { name: "with a content type", header: [["content-type", "c/d"]], want: "c/d" },
     { name: "without a content type", header: [], want: "" },
-  ])("reaches the handler empty and $name", async ({ header, want }) => {
+  ])("with an empty body and $name reaches the handler", async ({ header, want }) => {
     const taken: unknown[] = [];
     const take = (file: HttpBody | undefined): void => {
       taken.push(file && { contentType: file.contentType, length: file.data.byteLength });
@@ -283,7 +283,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     { pieces: 1, isImmediate: true },
     { pieces: 3, isImmediate: true },
     { pieces: 3, isImmediate: false },
-  ])("keeps the Content-Length of a handler that sends $pieces chunks (immediately: $isImmediate)", async (row) => {
+  ])("keeps the handler's Content-Length for $pieces chunks (sent without delay: $isImmediate)", async (row) => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", String(row.pieces * bytes.byteLength));
@@ -363,7 +363,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     expect(answer.body).toEqual(Buffer.concat([bytes, Buffer.from("abc")]));
   });
 
-  test("is received in chunks, of which the first has the content type and URL fields", async () => {
+  test("is received in chunks, the first with content type and URL fields", async () => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload });
     const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
@@ -391,7 +391,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
       header: [["content-encoding", "gzip"] as const],
       lengths: [3],
     },
-  ])("given $name, is received in chunks", async ({ body, header, lengths }) => {
+  ])("from $name is received in chunks", async ({ body, header, lengths }) => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload }, { readMaxBytes: 10 });
     const answer = await ask(files, ["PUT", "/uploads/a"], [["content-type", "c/d"], ...header], body);
@@ -410,7 +410,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     expect([answer.httpStatus, fieldValue(answer.header, "content-type"), answer.body]).toEqual([200, "c/d", bytes]);
   });
 
-  test("gets an error response if the handler fails immediately after the first chunk", async () => {
+  test("gets an error response if the handler fails before anything is sent", async () => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", "5");
@@ -424,7 +424,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     expect(["content-type", "etag"].map((name) => fieldValue(header, name))).toEqual(["application/json", '"1"']);
   });
 
-  test("is truncated if the handler fails after the first chunk was sent", async () => {
+  test("is truncated if the handler fails after its first chunk is sent", async () => {
     await using files = await startFiles(http2, {
       async *download({ name }) {
         if (name === "later") yield { data: bytes };

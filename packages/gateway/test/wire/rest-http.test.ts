@@ -116,8 +116,8 @@ describe.each(transports)("REST over %s", (transport) => {
 
   test.each([
     { why: "without Accept-Encoding", header: [] },
-    { why: "if Accept-Encoding prefers identity", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
-  ])("$why, responds without compression", async ({ header }) => {
+    { why: "if identity is preferred", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
+  ])("does not compress responses $why, even large ones", async ({ header }) => {
     const answer = await exchange(transport, get(`/v1/string/${"a".repeat(5000)}`, ...header));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
     expect(headerOf(answer)["vary"]).toContain("accept-encoding");
@@ -168,7 +168,7 @@ describe.each(transports)("REST over %s", (transport) => {
     expect(header["access-control-allow-headers"]?.toLowerCase()).toContain("authorization");
   });
 
-  test("responds to preflights for all paths in the same way", async () => {
+  test("sends the same response to preflights for all paths", async () => {
     const answers = await Promise.all(
       ["/v1/sinks/7", "/nowhere", "/kitchensink.v1.KitchenSink/Create", "/v1/query?x=1"].map((path) =>
         exchange(transport, {
@@ -185,7 +185,7 @@ describe.each(transports)("REST over %s", (transport) => {
     for (const head of heads) expect(head).toEqual(heads[0]);
   });
 
-  test("does not allow other origins", async () => {
+  test("does not allow an unlisted origin", async () => {
     const answer = await exchange(transport, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
@@ -233,7 +233,7 @@ describe.each(transports)("REST over %s", (transport) => {
     { header: ["grpc-timeout", "0n"] },
     { header: ["connect-timeout-ms", "0"] },
     { header: ["x-server-timeout", "0"] },
-  ])("responds with 504 to the expired timeout $header at any URL", async ({ header }) => {
+  ])("responds with 504 to the expired timeout $header before parsing the URL", async ({ header }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(transport, get(path, header));
       expect(answer.httpStatus).toBe(504);
@@ -241,7 +241,7 @@ describe.each(transports)("REST over %s", (transport) => {
     }
   });
 
-  test("parses the URL only after the request gate has admitted the call", async () => {
+  test("parses the URL only after the request gate admits the call", async () => {
     const seen: string[] = [];
     await using gated = await startKitchenSink({
       rest: { service: () => ({ lenient: true }), onIgnored: () => void seen.push("ignored") },

@@ -120,7 +120,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
       appendMetadata(this.#caller.headers.responseTrailer, end.metadata);
       this.#response.end();
     } catch (error) {
-      // For example, the handler's metadata is not a `Metadata`.
+      // `appendMetadata` throws, for example, if the handler's metadata is not a `Metadata`.
       this.#response.fail(error);
     }
   }

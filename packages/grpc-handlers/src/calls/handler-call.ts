@@ -137,7 +137,7 @@ export class HandlerCall extends Duplex {
   }
 }
 
-/** Recognizes Metadata from another grpc-js copy too. */
+/** Recognizes `Metadata`, including `Metadata` from another grpc-js copy. */
 function isMetadata(value: unknown): value is Metadata {
   return typeof value === "object" && value !== null && "toHttp2Headers" in value;
 }

@@ -2,7 +2,7 @@ import { Metadata } from "@grpc/grpc-js";
 import { notAdded, notSentAsMetadata } from "@plantstore/http";
 import { LazyHeaders } from "@plantstore/protocols";
 
-// Handlers do not get the header fields that grpc-js omits too, and the Connect protocol's own fields.
+// The header fields that handlers do not get: those that grpc-js omits, and the Connect protocol's own fields.
 const notPassedOn: ReadonlySet<string> = new Set([
   ...notSentAsMetadata,
   "accept-encoding",

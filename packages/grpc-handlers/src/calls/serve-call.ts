@@ -127,7 +127,7 @@ class RunningCall implements CallListener {
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {
-      // As in grpc-js, response streams get no callback. Wrappers distinguish the kinds of handlers by it.
+      // As in grpc-js, response streams get no callback. Wrappers recognize a handler's kind by its arguments.
       const returned = definition.responseStream ? handler(call) : handler(call, this.#respond);
       // Without a `catch`, an async handler's rejection would exit the process.
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#fail(error));
@@ -158,7 +158,7 @@ class RunningCall implements CallListener {
   }
 }
 
-/** Returns whether an error comes from a handler's loop over the requests, which the end of the call has stopped. */
+/** Returns whether an error comes from a handler's `for await` loop that the end of the call stopped. */
 function isOfEnd(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_STREAM_PREMATURE_CLOSE";
 }

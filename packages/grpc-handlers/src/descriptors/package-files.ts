@@ -215,7 +215,7 @@ class Names {
     for (const nested of message.nestedType) this.#addTypes(nested, typeName);
   }
 
-  /** The name in snake case, unless an HTTP rule has the name in camel case, or the JSON name would change. */
+  /** Returns a field's name in snake case, unless an HTTP rule uses camel case or the JSON name would change. */
   #fieldName(field: FieldDescriptorProto): string {
     const { name } = field;
     if (this.#ruleFields.get(field) === name) return name;
@@ -229,7 +229,7 @@ function mapEntryName(field: string): string {
   return `${field.replaceAll(/(?:^|_+)([a-z]?)/g, (_, first: string) => first.toUpperCase())}Entry`;
 }
 
-// As protoc, puts the oneofs of optional fields last. Reflection clients reject any other order.
+// Puts the oneofs of optional fields last, as protoc does. Reflection clients reject any other order.
 function sortOneofs(message: DescriptorProto): void {
   const { field: fields, oneofDecl: oneofs } = message;
   const members = fields.filter((field) => isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex));

@@ -29,7 +29,7 @@ function hold(requests: BufferedRequests, call: PausableCall): object {
   call.pause();
   const drainBuffer = (): void => {
     requests.drainBuffer();
-    // Nest passes on the buffered requests in a `setImmediate` callback too.
+    // Runs after the `setImmediate` callback in which Nest passes on the buffered requests.
     setImmediate(() => call.resume());
   };
   return Object.create(requests, { drainBuffer: { value: drainBuffer } });

@@ -66,7 +66,7 @@ async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) =
     for await (const message of iterableOf(handle(context))) {
       context.sendHeader();
       if (!call.destroyed && !call.write(message)) await untilWritable(call);
-      // Leaving the loop also ends the handler's generator.
+      // The `return` also closes the handler's generator.
       if (call.destroyed) return;
     }
     context.sendHeader();

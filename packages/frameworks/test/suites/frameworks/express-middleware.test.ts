@@ -90,7 +90,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
   const load = requireFrom(pluginFolder);
 
   describe.each(Object.entries(ways))("the gateway %s", (_way, { prefixes, mount }) => {
-    test.each(middlewares)("serves calls through $name if mounted after it", async (middleware) => {
+    test.each(middlewares)("serves calls if mounted after $name in the application", async (middleware) => {
       const surroundings = await surround();
       const app = express();
       app.use(middleware.create(load, surroundings));

@@ -130,7 +130,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     return app;
   }
 
-  test.each(templates)("the plugin serves the template %s like a gateway without Fastify", async (rules) => {
+  test.each(templates)("with the template %s, the plugin responds like a gateway without Fastify", async (rules) => {
     const own = withTemplates(rules.split(" "));
     const alone = createServer(createGateway(own).handler);
     onTestFinished(() => void alone.close());

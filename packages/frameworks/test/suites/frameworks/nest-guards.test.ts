@@ -205,7 +205,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(seen).toEqual(["Palmhouse.watchReadings", "Palmhouse.watchReadings"]);
   });
 
-  test("does not run after another guard has refused the call", async () => {
+  test("does not run after another guard refuses the call", async () => {
     class Never extends RoleGuard {}
     const url = await startWith({ canActivate: () => false }, Never);
     expect(await call(url, getReading)).toEqual([403, "Forbidden resource"]);

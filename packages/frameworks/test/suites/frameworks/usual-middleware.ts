@@ -41,7 +41,7 @@ interface AskedRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The parts around an application that middleware uses. */
+/** The resources outside the application that middleware uses. */
 export interface Surroundings {
   /** A folder with a file. */
   readonly folder: string;

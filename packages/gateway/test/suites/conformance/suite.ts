@@ -25,14 +25,14 @@ export interface Served {
   readonly handlers?: "grpc-js";
   /** The cases that may be repeated once. */
   readonly repeatable: readonly RegExp[];
-  /** How many cases all declared features have, to detect a feature that is no longer declared. */
+  /** Number of cases for all declared features, to detect a feature that is no longer declared. */
   readonly casesWanted: number;
 }
 
 /**
- * The cases that depend on the machine. A server must have read a call's deadline within half a second, or must have
- * responded that it has passed before the suite's own client, which has the same deadline, stops reading. A client that
- * cancels 5 ms after its last message must do so before the response that comes after half a second.
+ * The cases that depend on the machine's speed. A server must read a call's deadline within half a second, or must
+ * report an expired deadline before the suite's client, which has the same deadline, stops reading. A client that
+ * cancels 5 ms after its last message must cancel before the response, which arrives after half a second.
  */
 export const timed: RegExp = /^(?:Deadline Propagation|Timeouts)\/|^Client Cancellation\/.*\/cancel-after-close-send$/;
 

@@ -122,7 +122,7 @@ describe("the gateway after Express's body parsers", () => {
       path: waterBed,
       body: lossless,
     },
-  ])("after the parser $name, $body at $path is decoded", async ({ parsers, path, body }) => {
+  ])("decodes $body at $path if the parser $name ran first", async ({ parsers, path, body }) => {
     expect(await ask(parsers, post(path, body))).toEqual([200, watered]);
     const packed = post(path, body);
     const header: readonly Field[] = [json, ["content-encoding", "gzip"]];

@@ -64,7 +64,7 @@ test("servers/workers.ts exits with 0 on a signal, even after a worker died", as
   expect(server.stderr()).toBe("");
 });
 
-test("servers/operations.ts has health, reflection, probes, a page and separate metrics", async () => {
+test("servers/operations.ts serves health, reflection, probes and docs, and metrics on another port", async () => {
   await using server = await startExample("servers/operations.ts");
   const [, admin = ""] = await server.find(/\n(http:\S+)\n/);
   const textOf = async (path: string): Promise<string> => {

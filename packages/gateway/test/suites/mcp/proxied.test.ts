@@ -31,28 +31,25 @@ test.each(upstreams)("an MCP client that starts the proxy calls $name through a 
   expect(result["structuredContent"]).toEqual({ rpc: "Create", sink: everyType });
 });
 
-test.each(upstreams)(
-  "MCP clients of the proxy get errors and streams of $name, and cancel calls",
-  async ({ build }) => {
-    await using server = await startGrpcProgram(await build());
-    using folder = createTempFolder();
-    const flags = flagsFor(server.address, echoFiles, folder);
-    await using proxy = await startProxyProcess([...flags, "--mcp", "transcoding.v1.*", "--port", "0"]);
-    const url = `${proxy.baseUrl}/mcp`;
-    for (const client of [await connect2(url, "2026-07-28", ""), await connect1(url, "")]) {
-      const failed = await client.callTool({ name: "transcoding_v1_EchoService_Fail", arguments: { code: 9 } });
-      expect(failed).toMatchObject({ isError: true, content: [{ text: "FAILED_PRECONDITION: as asked" }] });
+test.each(upstreams)("MCP clients get errors and streams from $name, and can cancel calls", async ({ build }) => {
+  await using server = await startGrpcProgram(await build());
+  using folder = createTempFolder();
+  const flags = flagsFor(server.address, echoFiles, folder);
+  await using proxy = await startProxyProcess([...flags, "--mcp", "transcoding.v1.*", "--port", "0"]);
+  const url = `${proxy.baseUrl}/mcp`;
+  for (const client of [await connect2(url, "2026-07-28", ""), await connect1(url, "")]) {
+    const failed = await client.callTool({ name: "transcoding_v1_EchoService_Fail", arguments: { code: 9 } });
+    expect(failed).toMatchObject({ isError: true, content: [{ text: "FAILED_PRECONDITION: as asked" }] });
 
-      const count = { name: "transcoding_v1_StreamService_Count", arguments: { count: 3 } };
-      let progress = 0;
-      const result = await client.callTool(count, { onprogress: () => void (progress += 1) });
-      const messages = [1, 2, 3].map((index) => ({ index, text: "item" }));
-      expect({ messages: result["structuredContent"], progress }).toEqual({ messages: { messages }, progress: 3 });
+    const count = { name: "transcoding_v1_StreamService_Count", arguments: { count: 3 } };
+    let progress = 0;
+    const result = await client.callTool(count, { onprogress: () => void (progress += 1) });
+    const messages = [1, 2, 3].map((index) => ({ index, text: "item" }));
+    expect({ messages: result["structuredContent"], progress }).toEqual({ messages: { messages }, progress: 3 });
 
-      const controller = new AbortController();
-      const options = { signal: controller.signal, onprogress: () => controller.abort() };
-      await expect(client.callTool(count, options)).rejects.toThrow(/abort/i);
-      await client.close();
-    }
-  },
-);
+    const controller = new AbortController();
+    const options = { signal: controller.signal, onprogress: () => controller.abort() };
+    await expect(client.callTool(count, options)).rejects.toThrow(/abort/i);
+    await client.close();
+  }
+});

@@ -134,8 +134,8 @@ const clients: readonly { readonly name: string; readonly call: SignInAndCall }[
 describe.each([
   { kind: "a gateway below a path", start: startGateway },
   { kind: "a proxy", start: startProxy },
-])("the sign-in of $kind", ({ start }) => {
-  test.each(clients)("accepts a tool call of $name, which is configured with a URL only", async ({ call }) => {
+])("the sign-in to $kind", ({ start }) => {
+  test.each(clients)("lets $name call a tool with only the URL as configuration", async ({ call }) => {
     using authorization = await startAuthorizationServer();
     await using server = await start(authorization);
     expect(await call(server.url, `${greenhouse}_WaterBed`)).toEqual({ note: "ada" });
@@ -145,7 +145,7 @@ describe.each([
     expect(authorization.tokenRequests).toMatchObject([{ grant_type: "authorization_code", resource: server.url }]);
   });
 
-  test.each(clients)("causes $name to ask its user for a missing scope", async ({ call }) => {
+  test.each(clients)("lets $name ask the user for a missing scope", async ({ call }) => {
     using authorization = await startAuthorizationServer();
     // The user first consents to reading only.
     authorization.grant = (requested) => (authorization.consentRequests.length === 1 ? "orders:read" : requested);

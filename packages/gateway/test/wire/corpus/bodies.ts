@@ -15,24 +15,24 @@ const fields: readonly Case[] = [
   update(`${json}: null leaves a field unset`, "tags", "null", {}),
   update("an empty body leaves the field unset", "tags", "", {}),
   {
-    rule: "the query never sets the body's field",
+    rule: "the query must not set the body's field",
     request: "PATCH /v1/body/tags?tags=a",
     body: '["b"]',
     want: invalid("is already set by the path or the body"),
   },
   {
-    rule: "the query never sets a field of the body's message",
+    rule: "the query must not set a field inside the body",
     request: "PATCH /v1/nested/a?nested.number=7",
     body: "{}",
     want: invalid("is already set by the path or the body"),
   },
   {
-    rule: "the query never sets the body's field, even if the body is empty",
+    rule: "the query must not set the body's field, even if the body is empty",
     request: "PATCH /v1/body/tags?tags=a",
     want: invalid("is already set by the path or the body"),
   },
   {
-    rule: "the body and the query set members of the same oneof",
+    rule: "the body and the query must not set members of one oneof",
     request: "PATCH /v1/body/choice?choiceText=a",
     body: "{}",
     want: invalid("cannot be set together"),
@@ -44,25 +44,25 @@ const fields: readonly Case[] = [
     want: { rpc: "Update", sink: { nested: { text: "a", number: "7" }, mask: "number" } },
   },
   {
-    rule: "the body never sets a path field",
+    rule: "the body must not set a path field",
     request: "PATCH /v1/nested/a",
     body: '{"text":"b"}',
     want: invalid("text: is already set by the path"),
   },
   {
-    rule: "the body never sets a path field, not even to the same value",
+    rule: "the body must not repeat a path field with an equal value",
     request: "PATCH /v1/nested/a",
     body: '{"text":"a"}',
     want: invalid("text: is already set by the path"),
   },
   {
-    rule: "the body never sets a deeper path field",
+    rule: "the body must not set a nested path field",
     request: "PATCH /v1/inner/a",
     body: '{"inner":{"inner":{"text":"b"}}}',
     want: invalid("nested.inner.inner.text: is already set by the path"),
   },
   {
-    rule: "the body sets fields next to a deeper path field",
+    rule: "the body may set fields next to a nested path field",
     request: "PATCH /v1/inner/a",
     body: '{"text":"b","inner":{"inner":{"number":7}}}',
     want: { rpc: "Update", sink: { nested: { text: "b", inner: { inner: { text: "a", number: "7" } } } } },
@@ -80,19 +80,19 @@ const fields: readonly Case[] = [
     want: invalid('f_int64: "x" is not an int64'),
   },
   {
-    rule: "an error names the body's field and the one inside",
+    rule: "an error contains the path to a field inside the body",
     request: "PATCH /v1/nested/a",
     body: '{"number":"x"}',
     want: invalid('nested.number: "x" is not an int64'),
   },
   {
-    rule: "an unknown field inside of the body's field",
+    rule: "an unknown field inside the body's field is refused",
     request: "PATCH /v1/nested/a",
     body: '{"x":1}',
     want: invalid('unknown field "nested.x"'),
   },
   {
-    rule: "text after the value of the body's field",
+    rule: "text after the body's JSON value is refused",
     request: "PATCH /v1/body/int64",
     body: "7 8",
     want: invalid("not valid JSON"),
@@ -101,37 +101,37 @@ const fields: readonly Case[] = [
 
 const collisions: readonly Case[] = [
   {
-    rule: 'body "*" never sets a path field',
+    rule: 'body "*" must not set a path field',
     request: "PUT /v1/sinks/7",
     body: '{"fInt64":"9"}',
     want: invalid("f_int64: is already set by the path"),
   },
   {
-    rule: 'body "*" never sets a path field, not even to null',
+    rule: 'body "*" must not set a path field to null',
     request: "PUT /v1/sinks/7",
     body: '{"f_int64":null}',
     want: invalid("f_int64: is already set by the path"),
   },
   {
-    rule: 'body "*" never sets a nested path field',
+    rule: 'body "*" must not set a nested path field',
     request: "PUT /v1/nested/a/sinks",
     body: '{"nested":{"text":"b"}}',
     want: invalid("nested.text: is already set by the path"),
   },
   {
-    rule: 'body "*" and the path are of one oneof',
+    rule: 'body "*" and the path must not set members of one oneof',
     request: "PUT /v1/choices/a",
     body: '{"choiceNumber":1}',
     want: invalid("cannot be set together"),
   },
   {
-    rule: `${http}: body "*" leaves nothing for the query`,
+    rule: `${http}: with body "*", the query must not set any field`,
     request: "POST /v1/sinks?fString=a",
     body: "{}",
     want: invalid("is already set by the path or the body"),
   },
   {
-    rule: `${http}: a body that is a field does not contain the path's fields`,
+    rule: `${http}: if one field is the body, the query must not set a path field`,
     request: "PATCH /v1/children/a?fString=b",
     body: "{}",
     want: invalid("is already set by the path or the body"),
@@ -146,13 +146,13 @@ const collisions: readonly Case[] = [
 
 const presence: readonly Case[] = [
   {
-    rule: "zero bytes are not a body, with any content type",
+    rule: "zero bytes are not a body for any content type",
     request: "POST /v1/sinks",
     contentType: "text/plain",
     want: { rpc: "Create", sink: {} },
   },
   {
-    rule: `${http}: no body is bound`,
+    rule: `${http}: a rule without a body refuses a body`,
     request: "DELETE /v1/sinks/7",
     body: '{"fInt64":"9"}',
     want: invalid("does not accept a body"),
@@ -165,13 +165,13 @@ const presence: readonly Case[] = [
     want: { httpStatus: 200, json: {} },
   },
   {
-    rule: "a DELETE may bind a body",
+    rule: "a DELETE rule may have a body",
     request: "DELETE /v1/bodies/7",
     body: '{"text":"a"}',
     want: { httpStatus: 200, json: {} },
   },
   {
-    rule: "a DELETE that binds a body refuses an invalid one",
+    rule: "a DELETE rule with a body refuses an invalid body",
     request: "DELETE /v1/bodies/7",
     body: '{"text":1}',
     want: invalid("nested.text: must be a string"),
@@ -181,7 +181,7 @@ const presence: readonly Case[] = [
 const contentTypes: readonly Case[] = [
   ...["application/problem+json", "application/vnd.shop.v1+json;charset=utf-8", ...jsonContentTypes].map(
     (contentType) => ({
-      rule: "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8",
+      rule: "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8 is accepted",
       request: "POST /v1/sinks",
       body: '{"fString":"a"}',
       contentType,
@@ -199,14 +199,14 @@ const contentTypes: readonly Case[] = [
     "*/*",
     "application/json, text/plain",
   ].map((contentType) => ({
-    rule: "RFC 9110 §15.5.16: an unsupported content type",
+    rule: "RFC 9110 §15.5.16: an unsupported content type gets 415",
     request: "POST /v1/sinks",
     body: '{"fString":"a"}',
     contentType,
     want: unsupportedMediaType(contentType),
   })),
   ...["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"].map((contentType) => ({
-    rule: "the content type of curl -d",
+    rule: "the error for curl's default content type names --json",
     request: "POST /v1/sinks",
     body: '{"fString":"a"}',
     contentType,

@@ -8,11 +8,11 @@ export interface Case {
   /** The method and the request target. */
   readonly request: string;
   readonly body?: string | Uint8Array;
-  /** With a body, the default is `application/json`. */
+  /** The content type. Defaults to `application/json` for a request with a body. */
   readonly contentType?: string | null;
   readonly header?: readonly Field[];
   readonly want: Want;
-  /** The only HTTP version that supports it, by default both. Node's HTTP/1.1 parser accepts only known methods. */
+  /** The only HTTP version that supports the request. Default: both. Node's HTTP/1.1 parser refuses unknown methods. */
   readonly only?: "HTTP/2";
 }
 
@@ -43,15 +43,15 @@ export function invalid(message: string): Want {
   return { httpStatus: 400, code: 3, message };
 }
 
-/** No such resource. */
+/** The error for a path that no rule matches. */
 export const notFound: Want = { httpStatus: 404, code: 5, message: "" };
 
-/** Returns a path's expectation without the method. */
+/** Returns the error for a path whose rules do not include the method. */
 export function methodNotAllowed(allow: string): Want {
   return { httpStatus: 405, code: 12, message: "", header: { allow } };
 }
 
-/** No server rule has the method. */
+/** The error for an HTTP method that no rule on the server has. */
 export const methodUnknown: Want = { httpStatus: 501, code: 12, message: "" };
 
 /** Returns what is expected for an unsupported content type. */

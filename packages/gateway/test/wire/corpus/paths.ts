@@ -17,21 +17,35 @@ function malformed(rule: string, message: string, ...requests: readonly string[]
 /** Which RPC a path selects, and its variables' values. See also `test/protocols/rest/rules/route-table.test.ts`. */
 export const pathCases: readonly Case[] = [
   // Templates.
-  ...nothing("an empty segment is not a resource", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
-  ...nothing(`${http}: every segment of a variable has to be there`, "GET /v1/shelves/1/books/"),
+  ...nothing("only ** matches an empty segment", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
+  ...nothing(`${http}: a variable matches only with all its segments`, "GET /v1/shelves/1/books/"),
   to("Segments", "an escape is decoded once", "GET /v1/files/100%2525", { fString: "100%25" }),
   to("Segments", "an escape is decoded once", "GET /v1/files/%252e%252e", { fString: "%2e%2e" }),
   to("Root", `${http}: the root`, "GET /"),
   // Escapes, RFC 3986 §2.1 and §6.2.2.
-  to("Segments", "RFC 3986 §6.2.2.2: literals of templates are decoded too", "GET /v1/escaped/a%2fb/x", {
+  to("Segments", "RFC 3986 §6.2.2.2: escapes in template literals are decoded", "GET /v1/escaped/a%2fb/x", {
     fString: "x",
   }),
-  ...nothing("RFC 3986 §2.2: an escaped slash separates nothing", "GET /v1/escaped/a/b/x", "GET /v1%2Fwild%2Fa%2Fend"),
-  ...malformed("RFC 3986 §2.1: an escape", "has an invalid percent escape", "GET /v1/string/%", "GET /v1/string/%zz"),
-  ...malformed("RFC 3629 §3: UTF-8", "the path is not valid UTF-8", "GET /v1/string/%ff", "GET /v1/files/%c3/%a9"),
+  ...nothing(
+    "RFC 3986 §2.2: an escaped slash does not separate segments",
+    "GET /v1/escaped/a/b/x",
+    "GET /v1%2Fwild%2Fa%2Fend",
+  ),
+  ...malformed(
+    "RFC 3986 §2.1: an invalid escape is refused",
+    "has an invalid percent escape",
+    "GET /v1/string/%",
+    "GET /v1/string/%zz",
+  ),
+  ...malformed(
+    "RFC 3629 §3: invalid UTF-8 is refused",
+    "the path is not valid UTF-8",
+    "GET /v1/string/%ff",
+    "GET /v1/files/%c3/%a9",
+  ),
   // Dot segments.
   ...nothing(
-    "RFC 3986 §6.2.2.3: a dot segment is the client's to remove, escaped or not",
+    "RFC 3986 §6.2.2.3: dot segments are not removed and match no route",
     "GET /v1/./query",
     "GET /v1/x/../query",
     "GET /v1/x/%2e%2e/query",
@@ -40,19 +54,21 @@ export const pathCases: readonly Case[] = [
     "GET /v1/files/a/..",
     "GET /v1/string/.",
   ),
-  to("Segments", "a segment that only starts with dots is one like others", "GET /v1/files/..a/.b", {
+  to("Segments", "a segment that starts with dots is an ordinary segment", "GET /v1/files/..a/.b", {
     fString: "..a/.b",
   }),
-  to("Segments", "an escaped slash makes no dot segment", "GET /v1/files/..%2Fsecret", { fString: "..%2Fsecret" }),
+  to("Segments", "dots before an escaped slash are not a dot segment", "GET /v1/files/..%2Fsecret", {
+    fString: "..%2Fsecret",
+  }),
   // Route precedence.
-  to("MatchLiteral", "a literal beats *, also when escaped", "GET /v1/match/m%65"),
-  to("MatchOne", "the search goes back from a literal", "GET /v1/match/me/x/y", {
+  to("MatchLiteral", "an escaped literal takes precedence over *", "GET /v1/match/m%65"),
+  to("MatchOne", "matching backtracks from a literal", "GET /v1/match/me/x/y", {
     fString: "me",
     nested: { text: "y" },
   }),
   { rule: "routes depend on the method", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },
   // Verbs.
-  to("Close", "a verb is the text behind the last colon, after decoding", "GET /v1/verbs/a:b:%70eek", {
+  to("Close", "a verb is the text after the last colon, decoded", "GET /v1/verbs/a:b:%70eek", {
     fString: "a:b",
   }),
   ...nothing("a verb needs a value before it", "POST /v1/verbs/:close", "GET /v1/verbs/:close"),
@@ -74,12 +90,12 @@ export const pathCases: readonly Case[] = [
     want: methodNotAllowed("GET, HEAD"),
   },
   {
-    rule: `${http}: a custom kind is the only method`,
+    rule: `${http}: a rule of kind custom matches only its method`,
     request: "GET /v1/custom/a",
     want: methodNotAllowed("HEAD, PROPFIND"),
   },
   {
-    rule: "no method override",
+    rule: "X-HTTP-Method-Override is ignored",
     request: "POST /v1/sinks/7",
     header: [
       ["x-http-method-override", "DELETE"],

@@ -73,7 +73,7 @@ const calls: readonly {
     order: ["guard", "interceptor", "pipe", "handler", "filter"],
   },
   {
-    name: "an RpcException with a text is UNKNOWN with this text",
+    name: "an RpcException with a string is UNKNOWN with this message",
     treeId: 400,
     outcome: [status.UNKNOWN, "not a tree"],
     order: ["guard", "interceptor", "pipe", "handler"],

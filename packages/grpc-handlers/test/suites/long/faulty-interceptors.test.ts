@@ -113,7 +113,7 @@ test.each(
     ),
   ),
 )(
-  "an exception in interceptor $outer's $part is INTERNAL if $method responds $when (timing)",
+  "an exception in $part of interceptor $outer ends $method with INTERNAL (response: $when)",
   async ({ part, when, method, outer }) => {
     const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
     const handlers = allHandlers((call, callback) =>

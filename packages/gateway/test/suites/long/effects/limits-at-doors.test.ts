@@ -108,7 +108,7 @@ function ends(socket: Socket): Promise<unknown> {
   return Promise.race([once(socket, "end"), once(socket, "close")]);
 }
 
-/** Waits for an effect that the table lists, and for a while for others. */
+/** Returns whether an effect occurs. An effect that the table does not list is awaited for a limited time. */
 async function happens(effect: Promise<unknown>, isLimited: boolean): Promise<boolean> {
   const happened = effect.then(() => true);
   return await (isLimited ? happened : Promise.race([happened, sleep(settledMs, false)]));

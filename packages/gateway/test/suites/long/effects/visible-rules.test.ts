@@ -9,7 +9,7 @@ import { openValidation } from "../../../../../validation/src/index.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
 import { createGateway, type GatewayOptions, type VisibilityOptions, visibleServices } from "../../../../src/index.ts";
 
-// The option `visibility`: labels that are not valid, and rules that name what is hidden.
+// Invalid labels in the option `visibility`, and rules that refer to hidden parts.
 
 const services = restrictedServices();
 const greenhouse = services.find(isGreenhouse) ?? GreenhouseService;

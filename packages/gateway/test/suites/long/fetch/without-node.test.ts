@@ -75,7 +75,7 @@ test("a failing REST call gets an error response without Node.js", async () => {
 });
 
 test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
-  "a call in %s gets a response without Node.js",
+  "a %s call to the gateway's browser bundle gets a response",
   async (name) => {
     const format = wireFormats[name];
     const message = emptyMessage(format);

@@ -116,9 +116,9 @@ test("check() of an unknown service fails with NOT_FOUND", async ({ expect }) =>
 });
 
 test.for([
-  { coding: "no coding", compressed: {} },
-  { coding: "gzip", compressed: { sendCompression: compressionGzip, compressMinBytes: 0 } },
-])("with $coding, the health service accepts a request of 512 bytes, not more", async ({ compressed }, { expect }) => {
+  { coding: "uncompressed", compressed: {} },
+  { coding: "gzip-compressed", compressed: { sendCompression: compressionGzip, compressMinBytes: 0 } },
+])("the health service accepts $coding requests of at most 512 bytes", async ({ compressed }, { expect }) => {
   await using served = await serve();
   const baseUrl = `http://${served.address.address}:${String(served.address.port)}`;
   const health = createClient(Health, createGrpcTransport({ baseUrl, ...compressed }));
@@ -140,7 +140,7 @@ test.for([
   { watched: "the whole server", service: "", first: Status.SERVING },
   { watched: "an unknown service", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
 ])(
-  "a watcher of $watched gets a status immediately and when the server drains",
+  "a watcher of $watched gets the status immediately and during the drain",
   async ({ service, first }, { expect, onTestFinished }) => {
     // Timers are faked, so that the next periodic check cannot send the status.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
@@ -207,7 +207,7 @@ function watchFrom(
   return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]();
 }
 
-test("a watcher ends when its client disconnects, and the last one stops the timer", async ({ expect }) => {
+test("a watcher ends with its client, and the last watcher stops the timer", async ({ expect }) => {
   const service = createHealthService({ readiness: new Readiness({}), services: [] });
   const callers = [new AbortController(), new AbortController()];
   const watchers = callers.map(({ signal }) => watchFrom(service, signal));

@@ -22,7 +22,7 @@ test("each case cites sections of standards", () => {
   expect(cases.filter(({ sentence }) => !standards.test(sentence)).map(({ id }) => id)).toEqual([]);
 });
 
-test("the ids of cases contain no characters with a meaning in glob patterns", () => {
+test("case ids contain no special characters of glob patterns", () => {
   expect(cases.filter(({ id }) => !/^[a-z0-9.-]+$/.test(id)).map(({ id }) => id)).toEqual([]);
 });
 

@@ -110,7 +110,7 @@ test.each<[what: string, server: (socket: Socket) => void, says: string]>([
     sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
     "truncated after 30 bytes",
   ],
-])("a server that %s fails its case", async (_, server, says) => {
+])("if a server %s, its conformance case fails", async (_, server, says) => {
   await using served = await serve(server);
   const [result] = await runAgainst(served.baseUrl, some("query.none"));
   expect(result?.outcome).toBe("fail");
@@ -182,7 +182,7 @@ test.each<{ what: string; respond: (stream: ServerHttp2Stream) => void; says: st
     },
     says: "truncated after",
   },
-])("if the HTTP/2 server $what, the case fails", async ({ respond, says, timeoutMs = waitLimitMs }) => {
+])("an HTTP/2 server that $what fails its case", async ({ respond, says, timeoutMs = waitLimitMs }) => {
   const server = createHttp2Server();
   server.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => undefined);
@@ -336,7 +336,7 @@ test("the command exits with 1 only if an unknown must case fails", async () => 
   expect(exitCode).toBe(0);
 });
 
-test("the command prefixes the path of its base URL", async () => {
+test("the command adds the base URL's path to request paths", async () => {
   const gateway = createGateway({ ...echoOptions, requestPathPrefix: "/api" });
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   for (const more of [[], ["--http2"]]) {

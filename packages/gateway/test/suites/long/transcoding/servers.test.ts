@@ -15,7 +15,7 @@ function knownFailing(id: string): readonly string[] {
   return readKnownFailing(readFileSync(join(folder, `${id}.txt`), "utf8"));
 }
 
-test("each server has a list of known failures, and each list has a server", () => {
+test("each server has a list of known failures, and vice versa", () => {
   expect(readdirSync(folder).toSorted()).toEqual([...servers, ...backends].map(({ id }) => `${id}.txt`).toSorted());
 });
 

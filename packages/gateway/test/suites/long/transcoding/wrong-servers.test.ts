@@ -50,14 +50,14 @@ const wrongRequests: Wrong<ChangeRequest> = [
   ["swapped variables", "path.pair", to((t) => t.replace("a/b", "b/a"))],
   ["escapes that are decoded twice", "path.string.percent-escape", to((t) => t.replace("%25", "%"))],
   ["escapes that are not decoded", "path.string.space", to((t) => t.replace("%", "%25"))],
-  ["an escaped slash that separates", "path.pair.escaped-slashes", to((t) => t.replaceAll("%2F", "/"))],
+  ["an escaped slash that separates segments", "path.pair.escaped-slashes", to((t) => t.replaceAll("%2F", "/"))],
   ["a path without empty segments", "path.no.empty-segment", to((t) => t.replace("//", "/"))],
   ["a path in lower case", "path.no.capital", to((t) => t.toLowerCase())],
-  ["a plus in a path decoded as a space", "path.string.raw-plus", to((t) => t.replace("+", "%20"))],
+  ["a plus in the path that is decoded as a space", "path.string.raw-plus", to((t) => t.replace("+", "%20"))],
   ["invalid escapes that are dropped", "path.bad-escape", to((t) => t.replace("%zz", "zz"))],
-  ["a verb that is always split off", "verb.other", to((t) => t.replace(":b", ""))],
+  ["a verb that is split off any path", "verb.other", to((t) => t.replace(":b", ""))],
   ["a verb after an escaped colon", "verb.escaped-colon", to((t) => t.replace("%3A", ":"))],
-  ["a query that wins over the path", "query.path.proto-name", to((t) => t.replace(/7\?f_int64=8/, "8"))],
+  ["a query that overrides the path", "query.path.proto-name", to((t) => t.replace(/7\?f_int64=8/, "8"))],
   ["only the last value of a repeated field", "query.repeated.strings", to((t) => t.replace(/r_string=a&/, ""))],
   ["an empty value treated as missing", "query.string.empty", to((t) => t.replace("?opt_string=", ""))],
   ["text after the JSON that is ignored", "body.syntax.trailing-text", withBody((b) => b.replace(" x", ""))],
@@ -71,18 +71,22 @@ const wrongResponses: Wrong<ChangeResponse> = [
     "path.segments.slash",
     withEchoedMessage((m) => m.replace("%2F", "/")),
   ],
-  ["a query in addition to a body", "body.star.query.field", callingBackend('{"fInt64":"7","fString":"b"}')],
+  [
+    "query parameters accepted although the whole message is the body",
+    "body.star.query.field",
+    callingBackend('{"fInt64":"7","fString":"b"}'),
+  ],
   ["query parameters with JSON names only", "query.name.proto-name-beside-json-name", withEchoedMessage(() => "{}")],
-  ["a body that wins over the path", "body.star.path.json-name", callingBackend('{"fInt64":"9"}')],
-  ["null that clears the path", "body.star.path.null", callingBackend("{}")],
-  ["a body of an RPC without one that is read", "body.none.delete.field", callingBackend('{"fInt64":"9"}')],
+  ["a body that overrides the path", "body.star.path.json-name", callingBackend('{"fInt64":"9"}')],
+  ["a null in the body that clears a path variable", "body.star.path.null", callingBackend("{}")],
+  ["a body that is read although the rule has none", "body.none.delete.field", callingBackend('{"fInt64":"9"}')],
   ["invalid UTF-8 that is replaced", "body.utf-8.bad", callingBackend('{"fString":"\ufffd"}')],
   ["an int32 that wraps", "json.int32.no.above-max", callingBackend('{"fInt32":-2147483648}')],
   ["an unknown enum read as zero", "path.enum.unknown-name", callingBackend("{}")],
   ["an invalid value reported as an internal error", "path.int64.letters", withStatus(500)],
-  ["lost presence", "body.presence.int64", withEchoedMessage(() => "{}")],
-  ["bytes that must be padded", "body.bytes.unpadded", withStatus(400)],
-  ["numbers of enums that are not read", "body.enum.number", withStatus(400)],
+  ["a field that loses its presence", "body.presence.int64", withEchoedMessage(() => "{}")],
+  ["unpadded base64 that is refused", "body.bytes.unpadded", withStatus(400)],
+  ["enum numbers that are refused", "body.enum.number", withStatus(400)],
   [
     "an int64 in a response as a number",
     "response.int64.above-2-53",
@@ -102,14 +106,14 @@ const wrongResponses: Wrong<ChangeResponse> = [
     withResponseBody((t) => t.trim().split("\n").toReversed().join("\n")),
   ],
   ["a stream without its error", "stream.error.behind-one", withResponseBody((t) => t.split("\n")[0] ?? "")],
-  ["line ends between pieces of bytes", "file.pieces.two", withResponseBody((t) => t.split("").join("\n"))],
+  ["line breaks between chunks of bytes", "file.pieces.two", withResponseBody((t) => t.split("").join("\n"))],
   ["bytes in JSON", "file.get.text", withResponseBody((t) => JSON.stringify(t))],
   [
-    "another content type of bytes",
+    "a wrong content type for bytes",
     "file.get.image",
     (response) => ({ ...response, header: [["content-type", "text/plain"]] }),
   ],
-  ["a body to HEAD", "method.head", (response) => ({ ...response, body: Buffer.from("{}") })],
+  ["a body in the response to HEAD", "method.head", (response) => ({ ...response, body: Buffer.from("{}") })],
 ];
 
 const wrongServers = [
@@ -117,7 +121,7 @@ const wrongServers = [
   ...wrongResponses.map(([name, detectedBy, response]) => ({ name, detectedBy, request: undefined, response })),
 ];
 
-test.each(wrongServers)("$detectedBy detects $name", async ({ detectedBy, request, response }) => {
+test.each(wrongServers)("the case $detectedBy detects $name on a server", async ({ detectedBy, request, response }) => {
   const wrong: Exchange = async (original, timeoutMs) => {
     const received = await right(request?.(original) ?? original, timeoutMs);
     return response?.(received) ?? received;

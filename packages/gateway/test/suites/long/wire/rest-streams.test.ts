@@ -174,7 +174,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended, "the end of the stream");
   });
 
-  test("ends with an error record if it fails after the header was sent early", async () => {
+  test("ends with an error record if it fails after its early header", async () => {
     const fail = Promise.withResolvers<never>();
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
@@ -218,7 +218,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect((await get(greenhouse, "/sensors/a/readings")).httpStatus).toBe(500);
   });
 
-  test("gets the HTTP status of an error that is thrown a few turns later", async () => {
+  test("gets the HTTP status of an error thrown a few turns later", async () => {
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
       watchReadings: async function* () {
@@ -298,7 +298,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     });
   }
 
-  test("is refused if the request does not match the types of its rule", async () => {
+  test("is refused for a wrong parameter type or HTTP method", async () => {
     await using greenhouse = await start();
     expect((await get(greenhouse, "/sensors/a/readings?count=x")).httpStatus).toBe(400);
     const put = await send(greenhouse, { httpMethod: "PUT", path: "/sensors/a/readings", header: [] });
@@ -369,10 +369,10 @@ describe("a server stream on REST", () => {
       request: { httpMethod: "GET", path: "/sensors/undecided/readings" },
     },
     {
-      name: "of bytes",
+      name: "of HttpBody messages",
       request: { httpMethod: "GET", path: "/downloads/a" },
     },
-    { name: "with a client stream", request: { httpMethod: "POST", path: "/climate" } },
+    { name: "in a bidirectional RPC", request: { httpMethod: "POST", path: "/climate" } },
   ])("$name sends no header before its first message", async ({ request }) => {
     const failure = Promise.withResolvers<never>();
     const asked = Promise.withResolvers<void>();
@@ -406,13 +406,13 @@ describe("a server stream on REST", () => {
     expect((await answer).httpStatus).toBe(404);
   });
 
-  test("gets the HTTP status of an error after the process was blocked", async () => {
+  test("gets an error's HTTP status although a blocked process delayed it", async () => {
     await using greenhouse = await startGreenhouse({ watchReadings: failLate }, { rest: { rules } });
     const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [] };
     expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
   });
 
-  test("sends each message immediately, and aborts its handler when the client disconnects", async () => {
+  test("sends messages immediately, and aborts its handler when the client disconnects", async () => {
     const gone = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       {
@@ -434,7 +434,7 @@ describe("a server stream on REST", () => {
     expect(await within(gone.promise, "the abort of the handler")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("leaves no timer running", async () => {
+  test("leaves no timer running after its end", async () => {
     const inTurns = async function* (request: { sensor: string; count: number }) {
       yield { sensor: "first" };
       await nextTurn();
@@ -462,7 +462,7 @@ describe("a server stream on REST", () => {
     expect([started > 0, timers.size]).toEqual([true, 0]);
   });
 
-  test("to an HTTP/1.0 client ends by closing the connection, without chunks", async () => {
+  test("closes the connection at its end, without chunks, for HTTP/1.0 clients", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -510,7 +510,7 @@ describe("a server stream on REST", () => {
     expect(asked * 10_000).toBeLessThan(64 * 1024 * 1024);
   });
 
-  test("can end with an error record that has numbers beyond JavaScript's range", async () => {
+  test("can end with an error record that contains integers beyond 2^53", async () => {
     const id: JsonValue = Reflect.apply(Reflect.get(JSON, "rawJSON"), JSON, ["9007199254740993"]);
     await using greenhouse = await startGreenhouse(
       { watchReadings },
