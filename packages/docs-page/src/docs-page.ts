@@ -77,7 +77,7 @@ export function createDocsPage(options: DocsPageOptions): Endpoint[] {
     });
   const endpoints = [
     endpointOf("/openapi.json", "application/json", ({ json }) => json),
-    // RFC 9512.
+    // RFC 9512 defines the media type.
     endpointOf("/openapi.yaml", "application/yaml", ({ yaml }) => yaml()),
     resourceEndpoint("/docs", open, async () => {
       const [{ origins }, { hash }] = await Promise.all([serialized(), script()]);

@@ -4,7 +4,7 @@
  */
 export const levelsInPieces = 3;
 
-/** Writes a value as `JSON.stringify` does, but in pieces. An OpenAPI document has short pieces. */
+/** Writes a value as `JSON.stringify` does, but in pieces, which are short for an OpenAPI document. */
 export function* jsonPieces(value: unknown, levels: number = levelsInPieces): Generator<string> {
   if (typeof value !== "object" || value === null || Array.isArray(value) || levels === 0) {
     yield JSON.stringify(value);

@@ -1,6 +1,6 @@
 import { levelsInPieces } from "./json-pieces.ts";
 
-/** A number's digits in JSON text, so that no digit is lost. */
+/** A number as its JSON text, so that no digit is lost. */
 class Digits {
   readonly text: string;
   constructor(text: string) {
@@ -25,7 +25,7 @@ export function* yamlPieces(value: unknown): Generator<string> {
   yield "\n";
 }
 
-/** Yields a value's YAML: an object member by member, down to this many levels, and any other value in one piece. */
+/** Yields a value as YAML. Objects down to `levels` are split into members, and any other value is one piece. */
 function* memberPieces(value: unknown, indent: string, levels: number): Generator<string> {
   const members = levels === 0 ? [] : membersOf(value);
   if (members.length === 0) yield blockOf(value, indent);
@@ -35,7 +35,7 @@ function* memberPieces(value: unknown, indent: string, levels: number): Generato
   }
 }
 
-/** Returns the members that an object's JSON would have, or none for other values. */
+/** Returns an object's members as `JSON.stringify` would write them. Other values have no members. */
 function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits) return [];
   return Object.entries(value).filter(([, each]) => each !== undefined);

@@ -20,7 +20,7 @@ test.each<{ name: string; ofDocument?: object[]; ofOperation?: object[]; want: b
   { name: "the operation is public", ofDocument: bearer, ofOperation: [], want: false },
   { name: "only the operation requires a credential", ofDocument: [], ofOperation: bearer, want: true },
   { name: "the operation allows an empty alternative", ofDocument: bearer, ofOperation: [...bearer, {}], want: false },
-])("needsCredential returns $want when $name for a call", ({ ofDocument, ofOperation, want }) => {
+])("if $name, needsCredential returns $want for an operation", ({ ofDocument, ofOperation, want }) => {
   const description = { info: { title: "t", version: "1" }, paths: {}, ...(ofDocument && { security: ofDocument }) };
   expect(needsCredential(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toBe(want);
 });

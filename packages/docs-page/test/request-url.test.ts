@@ -21,13 +21,13 @@ test.each<Row>([
   { name: "a slash in one segment", values: { "path bed": "a/b" }, want: "/v1/a%2Fb" },
   { name: "a space and a percent sign", values: { "path bed": "a %" }, want: "/v1/a%20%25" },
   {
-    name: "slashes for a wildcard (**) of several segments",
+    name: "slashes for the wildcard **",
     template: "/v1/{bed=**}",
     values: { "path bed": "a/b?" },
     want: "/v1/a/b%3F",
   },
   {
-    name: "slashes for a wildcard (*) of one segment, then of several,",
+    name: "slashes for the wildcards * and **",
     template: "/v1/{bed=*/**}",
     path: "/v1/{bed}/{file}",
     parameters: [bed, file],
@@ -36,7 +36,7 @@ test.each<Row>([
   },
   { name: "no value", values: {}, want: "/v1/{bed}" },
   {
-    name: "two lines, one as an array and one as a string,",
+    name: "two lines for an array and two for a string",
     path: "/v1/beds",
     template: "/v1/beds",
     parameters: [
@@ -46,7 +46,7 @@ test.each<Row>([
     values: { "query tags": "a\nb", "query text": "c\nd" },
     want: "/v1/beds?tags=a&tags=b&text=c%0Ad",
   },
-])("a parameter with $name results in the URL path $want in requests", (row) => {
+])("parameters with $name result in the URL $want in requests", (row) => {
   const { template = "/v1/{bed}", path = "/v1/{bed}", parameters = [bed], values, want } = row;
   const object = { responses: {}, parameters, "x-rpc": { procedure: "/beds.v1.Beds/Get", path: template } };
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };

@@ -45,7 +45,7 @@ test.each<Row>([
   { rpc: "list", name: "a JSON name that is another field's name", values: { "query id": "a" }, want: { id: "a" } },
   {
     rpc: "get",
-    name: "path variables with braces in a JSON name",
+    name: "path variables, one with braces in its JSON name",
     values: path,
     want: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
   },

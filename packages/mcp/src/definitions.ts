@@ -13,7 +13,7 @@ import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
 
-/** Maximum bytes in all cached definitions, enough for 5,000 usual ones. Others are created again. */
+/** Maximum bytes in all cached definitions, enough for 5,000. Other definitions are created at each use. */
 const keptBytesMax = 16 * 1024 * 1024;
 
 /** Assumed bytes of a definition whose schema is omitted. Creating it costs as much as creating a large definition. */
@@ -26,7 +26,7 @@ const descriptionMax = 4_000;
 const titleMax = 200;
 
 interface Definition {
-  /** JSON text after a comma. */
+  /** The definition as JSON text, preceded by a comma. */
   readonly json: Uint8Array;
   /** Size in bytes that counts toward the page limit. */
   readonly cost: number;

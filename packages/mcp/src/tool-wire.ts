@@ -77,7 +77,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     try {
       scanner.readObject(readMember);
     } catch (error) {
-      // `readEnvelope` has accepted a key that is set more than once.
+      // Unlike `readEnvelope`, the scanner refuses a key that is set more than once.
       throw error instanceof FieldProblem ? problem("ERR_MESSAGE_INVALID", error.message) : error;
     }
     if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
@@ -111,7 +111,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     this.exchange.respond(200, [...jsonFields, ...fields, ...metadataFields(error)], result);
   }
 
-  /** The client has disconnected. */
+  /** Called when the client disconnects. */
   release(): void {
     this.#progress?.stop();
   }
@@ -192,7 +192,7 @@ function tooLong(limit: string): ConnectError {
 
 /**
  * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). A 401
- * requires a challenge (RFC 9110 §15.5.2). Without one, another server may have refused this server's credential.
+ * needs a challenge (RFC 9110 §15.5.2). Without a challenge, another server may have refused this server's credential.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;

@@ -18,11 +18,11 @@ export interface Tool<AnyRpc extends NamedRpc = Rpc> {
 type NamedRpc = Pick<Rpc, "method">;
 
 /**
- * Returns the tools by name, in RPC order. Client and bidirectional streams are omitted: a tool has one input.
+ * Returns the tools by name, in RPC order. Omits client and bidirectional streams, because a tool has one input.
  *
- * @param isIncomplete - whether selectors may match no RPC
- * @throws TypeError for unknown tool options and for a promise; Error for a selector without an RPC, and for a tool
- * name in the options that is invalid or not unique
+ * @param isIncomplete - whether a selector that matches no RPC is accepted
+ * @throws TypeError if a tool option is unknown, or if the function `select` returns a promise; Error if a selector
+ * matches no RPC, or if a tool name in the options is invalid or not unique
  */
 export function selectTools<AnyRpc extends NamedRpc>(
   select: McpOptions["tools"],
@@ -68,8 +68,8 @@ function plainName(method: DescMethod): string {
 
 /**
  * Returns a tool name, which is the RPC's full name with underscores instead of dots. The name starts with a letter, as
- * some models require. A shortened name ends with a hash, and so does a name that an earlier RPC already has. An RPC
- * can therefore neither take nor change the name of an earlier RPC, which may belong to another upstream.
+ * some models require. A name that is shortened or already used ends with a hash. An RPC can therefore neither take
+ * nor change the name of an earlier RPC, which may belong to another upstream.
  */
 function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const plain = plainName(method);

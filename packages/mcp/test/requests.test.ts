@@ -103,7 +103,7 @@ describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create
     },
   );
 
-  test("calls admit before it knows the RPC, and interceptors with the RPC", async () => {
+  test("calls admit without a procedure, and interceptors with the tool's procedure", async () => {
     await connections.exchange(greenhouse.address, httpVersion, call(watered));
     expect(ran).toEqual(["admit undefined mcp", `scope ${waterBedProcedure}`, "handler"]);
   });

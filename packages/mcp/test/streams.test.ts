@@ -60,12 +60,12 @@ function progress(token: unknown, count: number): object[] {
 
 const cases: readonly Case[] = [
   {
-    name: "a stream's messages in its result without a progress token",
+    name: "all messages in the result without a progress token",
     arguments: { count: 2 },
     response: [success(2)],
   },
   {
-    name: "a stream's messages also as progress with a token",
+    name: "all messages as progress and in the result with a progress token",
     arguments: { count: 2 },
     meta: { progressToken: "a" },
     response: [...progress("a", 2), success(2)],
@@ -84,7 +84,7 @@ const cases: readonly Case[] = [
   },
   { name: "an empty result for a stream without messages", arguments: { count: 0 }, response: [success(0)] },
   {
-    name: "messages as progress that arrive at different times",
+    name: "delayed messages as separate progress notifications",
     arguments: { sensor: "slow", count: 2 },
     meta: { progressToken: "a" },
     response: [...progress("a", 2), success(2)],

@@ -133,7 +133,7 @@ test.each(wrongOptions)("$name is refused by createGateway", ({ options, error }
   expect(() => createGateway({ routes, mcp: createMcp(options as unknown as McpOptions) })).toThrow(error);
 });
 
-test("createGateway refuses plain options instead of the result of createMcp", () => {
+test("createGateway refuses plain options instead of a createMcp result", () => {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A program without types.
   const mcp = { tools: [] } as unknown as ReturnType<typeof createMcp>;
   expect(() => createGateway({ routes, mcp })).toThrow("mcp must be the result of createMcp()");

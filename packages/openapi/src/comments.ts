@@ -8,8 +8,8 @@ import { runSteps } from "@plantstore/http";
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments from a FileDescriptorSet with source info. `buf build -o definition.binpb` and `protoc
- * --include_source_info --descriptor_set_out` write one. Descriptors in generated code have no comments.
+ * Reads the comments from a FileDescriptorSet with source info, as `buf build -o definition.binpb` or `protoc
+ * --include_source_info --descriptor_set_out` writes it. Descriptors in generated code have no comments.
  *
  * @throws Error if the bytes are not a FileDescriptorSet
  */

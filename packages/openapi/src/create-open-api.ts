@@ -132,7 +132,7 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
   return runSteps(describeServices(services, options));
 }
 
-/** Like {@link createOpenApi}, but works in short event loop turns. Rejects with the errors that it throws. */
+/** Like {@link createOpenApi}, but works in short event loop turns. Rejects with the errors of `createOpenApi`. */
 export function createOpenApiAsync(
   services: readonly DescService[],
   options: OpenApiOptions,

@@ -22,9 +22,9 @@ export interface OpenApiPath {
  * Converts a path template to OpenAPI's syntax. In OpenAPI, each path parameter is one segment.
  *
  * In a variable with several segments, a wildcard gets the name of the literal before it, as in AIP-122. For example,
- * `{name=shelves/*}` becomes `shelves/{shelf}`. Without a literal, it gets a number, as in `{name_1}`. A wildcard
- * outside a variable becomes `{segment_1}`. `**` becomes one parameter, because OpenAPI 3.1 cannot express several
- * segments. Dots in a field path become `_`, because generators convert names to identifiers.
+ * `{name=shelves/*}` becomes `shelves/{shelf}`. Without a literal, the wildcard gets a number, as in `{name_1}`.
+ * A wildcard outside a variable becomes `{segment_1}`. `**` becomes one parameter, because OpenAPI 3.1 cannot express
+ * several segments. Dots in a field path become `_`, because generators convert names to identifiers.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
   const variableAt = (at: number): TemplateVariable | undefined =>

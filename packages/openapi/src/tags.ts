@@ -29,7 +29,7 @@ export class Tags {
     return [...tags, ...[...unused].map((name) => ({ name, description: `The operations with the tag \`${name}\`.` }))];
   }
 
-  // A short name that several services have is ambiguous, so the full name replaces it.
+  // Returns a service's tag. The full name replaces a short name that several services have.
   #nameOf(service: DescService): string {
     const { name, typeName } = service;
     return openApiOptionsOf(service).name || (this.#byName.get(name)?.length === 1 ? name : typeName);

@@ -87,7 +87,7 @@ test.each([
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
   ["Shed", "A shed."],
   ["colour", "Its colour."],
-])("readComments maps %s to the comment %j in its result", (name, want) => {
+])("for %s, readComments returns the comment in the definition, if any", (name, want) => {
   expect(comments.get(name)).toBe(want);
 });
 

@@ -123,7 +123,7 @@ describe("a path parameter", () => {
     expect(parameter?.description).toBe("A long one.");
   });
 
-  test("has a description that it matches several segments", () => {
+  test("is described as matching several segments", () => {
     const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
     expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
   });
@@ -148,7 +148,7 @@ describe("a wildcard inside a path variable", () => {
     ]);
   });
 
-  test("has a number as its name without a preceding literal", () => {
+  test("is named by its number without a preceding literal", () => {
     const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
     const selector = `${KitchenSink.typeName}.Root`;
     const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
@@ -387,7 +387,7 @@ describe("a name in the document", () => {
     expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
     const ids = Object.values(paths).map(({ get }) => get?.operationId);
     expect(ids).toEqual(["Finder_find", "Finder_find_2"]);
-    // The first fifty exclude each other.
+    // Only the first fifty members of the oneof exclude each other.
     const { dependentSchemas } = components?.schemas?.["Query"] ?? {};
     expect(Object.keys(Object(dependentSchemas)).length).toBe(49);
   });
@@ -397,7 +397,7 @@ function getRule(selector: string, path: string) {
   return { selector, pattern: { case: "get", value: path } } as const;
 }
 
-/** A deprecated service with one RPC, not itself deprecated, whose message has many strings. */
+/** Returns a deprecated service. Its only RPC is not deprecated, and its message has a oneof with 51 strings. */
 function retiredService(packageName: string): DescService {
   const type = `.${packageName}.Query`;
   const { STRING } = FieldDescriptorProto_Type;
@@ -456,7 +456,7 @@ describe("a field with field_behavior (AIP-203)", () => {
     expect(components?.schemas?.["Shelf"]?.["required"]).toEqual(["theme", "widthMm", "place"]);
   });
 
-  test("makes the body required if it is the body", () => {
+  test("makes the request body required if the field is the body", () => {
     expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
     expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
     // One of several fields is enough.
@@ -509,11 +509,11 @@ describe("the extension x-rpc of an operation", () => {
   });
 });
 
-test("the schema of a NullValue field is null instead of an enum", () => {
+test("a NullValue field's schema is null instead of an enum", () => {
   expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue", { const: null });
 });
 
-test("the schema of a NullValue parameter is the enum", () => {
+test("a NullValue parameter's schema is the enum", () => {
   const parameter = operation("GET /v1/query").parameters?.find(({ name }) => name === "nullValue");
   expect(parameter?.schema).toEqual({ $ref: "#/components/schemas/NullValue" });
 });
@@ -616,7 +616,7 @@ test("paths that differ only in variable names are one path item", () => {
   expect(names).toEqual([["/ones/{f_string}", ["get", "put", "delete"], "f_string"]]);
 });
 
-test("an RPC that the gateway omits is left out", () => {
+test("the document omits an RPC that the option omit names", () => {
   const rule = { pattern: { case: "get", value: "/v1/{none}" } } as const;
   const selector = `${OrderService.typeName}.DeleteOrder`;
   const rest: GatewayOptions["rest"] = { rules: [{ selector, ...rule }], omit: [selector] };

@@ -155,14 +155,14 @@ test.each(["outer", "inner"])("a REQUIRED field in an optional %s message is an 
   expect(requiredInNested(optional === "inner", optional === "outer")).toBe(undefined);
 });
 
-test("a body of one message with a REQUIRED field is required", () => {
+test("a unary request's body is required with a REQUIRED field", () => {
   expect(describeNotes({ Note: { field: "text", isRequired: true } }).post?.requestBody).toMatchObject({
     required: true,
   });
 });
 
 test.each([
-  { name: "of one message without a REQUIRED field", isRequired: false, clientStreaming: false },
+  { name: "of a unary request without a REQUIRED field", isRequired: false, clientStreaming: false },
   { name: "of a client stream with a REQUIRED field", isRequired: true, clientStreaming: true },
 ])("a body $name is optional", ({ isRequired, clientStreaming }) => {
   const { post } = describeNotes({ Note: { field: "text", isRequired } }, { clientStreaming });

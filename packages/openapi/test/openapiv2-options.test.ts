@@ -117,14 +117,14 @@ describe("openapiv2_operation", () => {
   });
 
   test.each([
-    { name: "a summary", fields: [[2, "Send"]], want: { summary: "Send", description: "Soon." } },
-    { name: "a description", fields: [[3, "Later."]], want: { summary: "Sends an order", description: "Later." } },
+    { name: "only a summary", fields: [[2, "Send"]], want: { summary: "Send", description: "Soon." } },
+    { name: "only a description", fields: [[3, "Later."]], want: { summary: "Sends an order", description: "Later." } },
     { name: "nothing", fields: [], want: { summary: "Sends an order", description: "Soon.", tags: ["Shop"] } },
-  ] as const)("with $name leaves other members to the RPC's comment", ({ fields, want }) => {
+  ] as const)("that sets $name takes other members from the RPC's comment", ({ fields, want }) => {
     expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
   });
 
-  test("with another operation's id gets a number in its operationId", () => {
+  test("whose operationId is already used gets a number in its operationId", () => {
     const { operations } = describeShop({ methods: [undefined, [[5, "send0"]], [[5, "send0"]]] });
     expect(operations.map((operation) => operation?.operationId)).toEqual(["send0", "send0_2", "send0_3"]);
   });

@@ -28,7 +28,7 @@ describe("the security of a document", () => {
       want: { document: [{ bearer: [], key: [] }], operations: {} },
     },
     {
-      name: "contains the alternatives of the option security",
+      name: "contains the alternatives from the option security",
       options: { securitySchemes, security: [{ bearer: ["orders"] }, { key: [] }, {}] },
       want: { document: [{ bearer: ["orders"] }, { key: [] }, {}], operations: {} },
     },
@@ -65,7 +65,7 @@ describe("the security of a document", () => {
       options: { securitySchemes, describeSecurity: () => [{ oauth: [] }] },
       message: '"oauth" is not a name of securitySchemes; accepted are bearer, key',
     },
-  ])("is refused if it names an unknown scheme $name in the options", ({ options, message }) => {
+  ])("is refused if the requirement $name names an unknown scheme", ({ options, message }) => {
     expect(() => requirementsOf(options)).toThrow(message);
   });
 });

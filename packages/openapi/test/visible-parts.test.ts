@@ -25,8 +25,8 @@ import { http } from "../../protobuf/src/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../protobuf/src/gen/google/api/http_pb.ts";
 import { createOpenApi, visibleServices } from "../../gateway/src/index.ts";
 
-// The cases in protoc-gen-openapiv2, which has examples for five label sets: none, each of two, both, and no filter. An
-// RPC with a hidden message is hidden here, and described there without a schema.
+// The cases in protoc-gen-openapiv2, whose examples use five filters: no label, each of two labels, both labels, and no
+// filter. This package hides an RPC with a hidden message. protoc-gen-openapiv2 describes the RPC without a schema.
 
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 type MethodInit = MessageInitShape<typeof MethodDescriptorProtoSchema>;

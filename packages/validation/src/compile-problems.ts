@@ -2,7 +2,7 @@ import { create, createFileRegistry, setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import type { Protovalidate } from "./protovalidate.ts";
 
-/** Returns the compile errors of CEL expressions. Validates empty messages, because only that compiles expressions. */
+/** Returns the compile errors of CEL expressions. Expressions are compiled by validating empty messages. */
 export function compileProblems(
   { createValidator, message: messageRules, MessageRulesSchema }: Protovalidate,
   ownerOf: ReadonlyMap<string, string>,

@@ -18,7 +18,7 @@ const dynamicValues = /null_type|google\.protobuf\./;
  * Returns the type errors in CEL expressions, each with its message type. Each rule is evaluated on an empty message
  * and on one with all fields set. Errors that depend on the message, such as a division by zero, are ignored.
  *
- * @param rulesOfInputs - the rules for each input type; types in several inputs are evaluated once
+ * @param rulesOfInputs - the rules for each input type. A type in several inputs is evaluated once
  */
 export function findTypeErrors(
   validator: Pick<Validator, "validate">,
@@ -40,7 +40,7 @@ export function findTypeErrors(
 
 /** Time in milliseconds after which a rule's failure is reported again. */
 const repeatMs = 60_000;
-/** Maximum failures reported within {@link repeatMs}, because errors may differ by the messages that they quote. */
+/** Maximum failures reported within {@link repeatMs}, because one rule's errors may quote different values. */
 const failuresMax = 64;
 
 /** Remembers rules with a failed evaluation, so that a gateway reports each failure to `onFault` once a minute. */

@@ -19,7 +19,7 @@ import { exampleOf } from "./rule-example.ts";
 import { keywordsOf } from "./rule-keywords.ts";
 
 /**
- * Describes `buf.validate` field rules for documents. Some descriptions are found by validating messages. Untrusted
+ * Describes `buf.validate` field rules for documents. Validating messages shows which fields are required. Untrusted
  * rules are not evaluated, because patterns and CEL, even in response messages, could take long or fill the memory.
  */
 export class DescribedRules implements FieldRules {

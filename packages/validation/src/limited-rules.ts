@@ -53,7 +53,7 @@ export function openTimeLimit(): TimeLimit {
 }
 
 /**
- * Prepares checks for another server's rules, within limits. Refuses CEL: 100 characters can fill the memory.
+ * Prepares checks for another server's rules, within limits. Refuses CEL, because 100 characters can fill the memory.
  *
  * @throws Error if a rule is refused, or if compiling the rules takes too long
  */

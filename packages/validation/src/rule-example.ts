@@ -10,7 +10,7 @@ const formatExamples: Readonly<Record<string, string>> = {
   uuid: "8e03978e-40d5-43e8-bc93-6894a57f9324",
 };
 
-/** Texts for patterns. Most patterns match one of these texts. */
+/** Example strings for fields with a pattern. Most patterns match one of the strings. */
 const patternExamples: readonly string[] = "text 12345 123 A a1 abc-123 +12025550123 2026-01-31 TEXT shelves/1".split(
   " ",
 );

@@ -108,7 +108,7 @@ function exclude(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? {} : { not: { enum: values } };
 }
 
-/** The value kinds for which only rules with single values are described. */
+/** The value kinds for which only rules that list values, such as `const` and `in`, become keywords. */
 const choiceKinds: ReadonlySet<string> = new Set("bool enum int64 uint64 sint64 fixed64 sfixed64".split(" "));
 
 const numberKinds: ReadonlySet<string> = new Set("float double int32 uint32 sint32 fixed32 sfixed32".split(" "));
@@ -163,7 +163,7 @@ function choices(given: GivenRules, toJson: ToJson): OpenApiSchema {
   };
 }
 
-/** Without values, the schema accepts nothing. */
+/** Returns a schema that accepts only these values. With no values, the schema accepts nothing. */
 function allow(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? { not: {} } : { enum: values };
 }

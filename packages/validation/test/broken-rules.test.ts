@@ -121,18 +121,18 @@ const typeErrors: readonly (readonly [string, Rules, RegExp])[] = [
   ["calls an unknown function", { ofField: { celExpression: ["this.isNice()"] } }, /Note: unbound function: isNice/],
   ["uses an unknown name", { ofField: { celExpression: ["that == 'x'"] } }, /Note: unresolved attribute/],
   [
-    "reads a missing field if another field is set",
+    "reads a missing field when another field is set",
     { ofMessage: { celExpression: ["this.text == '' || this.title == 'x'"] } },
     /Note: field not found: title/,
   ],
   [
-    "reads a missing field if another field is not set",
+    "reads a missing field when another field is not set",
     { ofMessage: { celExpression: ["this.text != '' || this.title == 'x'"] } },
     /Note: field not found: title/,
   ],
 ];
 
-test.for(typeErrors)("the gateway does not start if an expression %s in a rule", ([, rules, problem]) => {
+test.for(typeErrors)("if a rule's expression %s, the gateway does not start", ([, rules, problem]) => {
   expect(() => start(rules)).toThrow(
     expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(problem) }),
   );
@@ -148,14 +148,14 @@ test("a type error in a nested message is listed once", () => {
 
 const dependingOnMessages: readonly (readonly [string, Rules])[] = [
   ["divides by a field", { ofMessage: { celExpression: ["1 / size(this.text) > 0"] } }],
-  ["reads a key of a map", { ofMessage: { celExpression: ["this.labels['x'] == 'y'"] } }],
-  ["selects a key of a map", { ofMessage: { celExpression: ["this.labels.x == 'y'"] } }],
+  ["reads a map's value with brackets", { ofMessage: { celExpression: ["this.labels['x'] == 'y'"] } }],
+  ["reads a map's value with a dot", { ofMessage: { celExpression: ["this.labels.x == 'y'"] } }],
   ["reads an element of a list", { repeated: true, ofMessage: { celExpression: ["this.text[1] == 'y'"] } }],
   ["compares a wrapper", { ofMessage: { celExpression: ["this.limit > 3"] } }],
   ["compares a value of any type", { ofMessage: { celExpression: ["this.any_value > 3"] } }],
 ];
 
-test.for(dependingOnMessages)("the gateway starts if an expression %s in a rule", ([, rules]) => {
+test.for(dependingOnMessages)("if a rule's expression %s, the gateway starts", ([, rules]) => {
   expect(() => start(rules)).not.toThrow();
 });
 

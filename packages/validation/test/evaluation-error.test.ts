@@ -15,7 +15,7 @@ function isReported(
   return takeFault(rules.errorFor(type, new Error(text))) !== undefined;
 }
 
-test("the same rule's evaluation error is reported once per minute", () => {
+test("a rule's evaluation error is reported once per minute", () => {
   const rules = new FailedRules();
   for (let minute = 0; minute < 3; minute++) {
     expect([isReported(rules, "a"), isReported(rules, "a")]).toEqual([true, false]);

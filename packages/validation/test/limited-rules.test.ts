@@ -43,9 +43,9 @@ function work(ms: number): void {
 }
 
 test.each([
-  { name: "that uses CPU time", workMs: 160, attempts: 1 },
-  { name: "without CPU time", workMs: 0, attempts: 4 },
-])("a check $name is refused after $attempts attempts over the limit", ({ workMs, attempts }) => {
+  { name: "that uses its time limit on the CPU", workMs: 160, attempts: 1 },
+  { name: "that exceeds its time limit without CPU time", workMs: 0, attempts: 4 },
+])("a check $name is refused after $attempts of 4 possible attempts", ({ workMs, attempts }) => {
   let checks = 0;
   // Only the rules are prepared in time.
   const limit = (run: () => void): boolean => {

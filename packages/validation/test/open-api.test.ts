@@ -51,9 +51,9 @@ test("without the option validation, the schema has no keywords for rules", () =
 });
 
 test.each([
-  { kind: "trusted", untrusted: false, want: ["12345"] },
-  { kind: "untrusted", untrusted: true, want: [] },
-])("exampleOf returns $want for a pattern in $kind rules", async ({ untrusted, want }) => {
+  { example: "a matching string", kind: "trusted", untrusted: false, want: ["12345"] },
+  { example: "no string", kind: "untrusted", untrusted: true, want: [] },
+])("exampleOf returns $example for a pattern in $kind rules", async ({ untrusted, want }) => {
   const rules = await openValidation({ untrusted });
   expect(rules.exampleOf(AddressSchema.field.zip)).toEqual(want);
 });

@@ -38,7 +38,7 @@ test.each<{ readonly name: string; readonly rules: Rules; readonly want: object 
   },
   { name: "refused values", rules: number({ notIn: [1, 2] }), want: { not: { enum: [1, 2] } } },
   { name: "examples", rules: number({ example: [7] }), want: { examples: [7] } },
-])("number rules with $name become schema keywords", ({ rules, want }) => {
+])("number rules with $name become JSON Schema keywords", ({ rules, want }) => {
   expect(keywordsOfField("fInt32", rules)?.value).toEqual(want);
 });
 
@@ -52,14 +52,14 @@ test.each<{ readonly name: string; readonly value: object; readonly want: object
     value: { prefix: "a", suffix: "b" },
     want: { allOf: [{ pattern: "^a" }, { pattern: "b$" }] },
   },
-  { name: "an excluded text", value: { notContains: "x+" }, want: { not: { pattern: String.raw`x\+` } } },
+  { name: "an excluded substring", value: { notContains: "x+" }, want: { not: { pattern: String.raw`x\+` } } },
   { name: "a format", value: { wellKnown: { case: "email", value: true } }, want: { format: "email" } },
   {
-    name: "a pattern with a class that ECMAScript reads differently",
+    name: "a pattern with a character class that ECMAScript interprets differently",
     value: { pattern: String.raw`^\p{L}$` },
     want: {},
   },
-  { name: "a pattern that only RE2 reads like this", value: { pattern: String.raw`\Aab` }, want: {} },
+  { name: "a pattern that only RE2 supports", value: { pattern: String.raw`\Aab` }, want: {} },
 ])("string rules with $name become keywords that ECMAScript supports", ({ value, want }) => {
   expect(keywordsOfField("fString", string(value))?.value).toEqual(want);
 });
@@ -94,7 +94,7 @@ test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: R
     { type: { case: "map", value: { minPairs: 0n } } },
     { minProperties: 1 },
   ],
-])("the schema of %s excludes the zero value if the field is required", (_, name, rules, value) => {
+])("the schema of %s excludes the zero value if required", (_, name, rules, value) => {
   expect(keywordsOfField(name, { required: true, ...rules })?.value).toEqual(value);
 });
 

@@ -34,7 +34,7 @@ const places: readonly (readonly [place: string, at: (rules: Given) => Given])[]
   ["the values of a map", (values) => ({ type: { case: "map", value: { values } } })],
 ];
 
-test.each(places)("the pattern of %s is counted once by findRules", (_, at) => {
+test.each(places)("findRules counts the pattern of %s once", (_, at) => {
   const pattern: Given = { type: { case: "string", value: { pattern: "abc" } } };
   expect(rulesWith(at(pattern)).patternCharacters).toBe(3);
 });
@@ -71,7 +71,7 @@ test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
       for (const field of note.field) field.oneofIndex = 0;
     },
   ],
-])("findRules finds a message type with only a rule for %s in it", (_, add) => {
+])("findRules finds a message type by a rule for %s alone", (_, add) => {
   const file = create(FileDescriptorProtoSchema, notesWith({}));
   const [note = expect.unreachable("no message")] = file.messageType;
   for (const field of note.field) delete field.options;

@@ -68,7 +68,7 @@ function showLines(shown: HTMLElement, lines: readonly string[]): void {
   for (const oldLine of [...shown.children].slice(0, -shownLinesMax)) oldLine.remove();
 }
 
-// A named event and a line with an error are not messages, because they end a stream.
+// Returns whether a line is a message. Named events and lines with an error end a stream.
 function isMessage(line: string, before: string): boolean {
   if (line.startsWith("data:")) return !before.startsWith("event:");
   return line.startsWith("{") && !/^\{"(?:@error"|error":\{"code":)/.test(line);
@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Returns a response's meaning. An error has its message and its code's name, and other responses have the status's
- * description. Also returns the value names in an error.
+ * Returns the text that explains a response, which is an error's message or else the status's description. For an
+ * error, also returns the code's name, and the names that belong to its numbers.
  */
 function readMeaning(
   description: Description,

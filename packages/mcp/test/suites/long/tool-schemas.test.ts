@@ -113,7 +113,7 @@ const wrapped = { name: "W", inputType: ".google.protobuf.StringValue" };
 describe("a tool of an RPC that refuses unknown fields", () => {
   const fetch = serveDescribed([...rpcs(1), wrapped], { messages: chainOf(2, 2), gateway: strict });
 
-  test("has an input schema, but no output schema, without additional properties", async () => {
+  test("forbids additional properties only in its input schema", async () => {
     const [tool, wrapping] = (await pageOf(fetch)).tools;
     expect(tool?.["inputSchema"]).toMatchObject({
       additionalProperties: false,
