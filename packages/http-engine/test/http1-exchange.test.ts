@@ -189,7 +189,7 @@ describe("a client that pipelines requests", () => {
   });
 
   test.each([
-    // Each has some hundred KiB.
+    // Each case sends several hundred KiB.
     {
       what: "many requests and a body with Content-Length",
       count: 2000,
@@ -285,7 +285,7 @@ describe("an unread body", () => {
       header: ["content-type: text/plain"],
       httpStatus: 415,
     },
-  ])("does not delay the response to $name, even if it is malformed", async ({ target, header, httpStatus }) => {
+  ])("does not delay the response to $name, even if the body is malformed", async ({ target, header, httpStatus }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");

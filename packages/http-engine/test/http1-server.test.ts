@@ -213,8 +213,7 @@ describe("request limits", () => {
   });
 });
 
-// Half a second each, which a busy machine needs to read a request in time. They are concurrent, because they only
-// wait.
+// Timeouts of half a second let a busy machine read a request in time. The tests only wait, so they run concurrently.
 describe.concurrent("an HTTP/1.1 client", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
@@ -281,7 +280,7 @@ describe.concurrent("an HTTP/1.1 client", () => {
       name: "an incomplete body",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
     },
-  ])("has the full timeout for $name that follows an idle time", async ({ sent }) => {
+  ])("gets the full timeout for $name after an idle period", async ({ sent }) => {
     const timeoutMs = 600;
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };
     await using own = await startGreenhouse({}, { limits });
@@ -314,7 +313,7 @@ describe.concurrent("an HTTP/1.1 client", () => {
   });
 });
 
-test("a complete request gets a response after the idle timeout expires", async () => {
+test("a request that arrives just after the idle timeout gets its response", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using greenhouse = await startGreenhouse(
@@ -335,7 +334,7 @@ test("a complete request gets a response after the idle timeout expires", async 
 describe("the Content-Length of a response", () => {
   test.each<{ name: string; header: Record<string, string>; httpStatus: number; body: string; want: string | null }>([
     {
-      name: "another length than that of its body",
+      name: "a Content-Length of 2 with 5 bytes",
       header: { "content-length": "2" },
       httpStatus: 200,
       body: "hello",
@@ -364,7 +363,7 @@ describe("HEAD", () => {
   test.each([
     { name: "an endpoint", target: "/page", want: "6" },
     { name: "an RPC with GET", target: "/sensors/s/reading", want: "14" },
-  ])("for $name gets GET's header without a body", async ({ target, want }) => {
+  ])("for $name returns GET's Content-Length without a body", async ({ target, want }) => {
     await using greenhouse = await startGreenhouse(
       { getReading: ({ sensor }) => ({ sensor }) },
       { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "orders" }) }] },
@@ -379,7 +378,7 @@ describe("HEAD", () => {
   });
 });
 
-test("onResponse reports a pipelined request before the next one is served", async () => {
+test("onResponse reports a pipelined request before the next request is served", async () => {
   const reported: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => Promise.resolve({}) },
@@ -526,7 +525,7 @@ describe("a request that becomes malformed during admission", () => {
       target: watchReadings,
       fields: [connectStream, expects],
     },
-  ])("in $name gets one 400 response and never reaches the handler", async ({ target, fields }) => {
+  ])("for $name gets one 400 response and never reaches the handler", async ({ target, fields }) => {
     const admitted = Promise.withResolvers<void>();
     let ran = false;
     const run = (): never => {

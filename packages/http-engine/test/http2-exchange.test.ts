@@ -53,7 +53,7 @@ async function settle(connection: FrameConnection): Promise<void> {
 
 describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
   describe("a reset by the client", () => {
-    test("during admission prevents the call of an interceptor", async () => {
+    test("during admission prevents the interceptor call", async () => {
       const admitting = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<void>();
       const calls: string[] = [];
@@ -179,7 +179,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     expect(faults).toEqual([]);
   });
 
-  describe("a limit", () => {
+  describe("request limits", () => {
     let greenhouse: TestGreenhouse;
     beforeAll(async () => {
       greenhouse = await startGreenhouse(
@@ -195,14 +195,14 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       ...(http2 === "listening"
         ? [{ name: "a long header field", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
         : []),
-    ])("refuses $name with $httpStatus and an error record", async ({ path, header, httpStatus }) => {
+    ])("refuse $name with $httpStatus and an error record", async ({ path, header, httpStatus }) => {
       using connection = await openHttp2(greenhouse.address);
       const response = await connection.exchange({ httpMethod: "GET", path, header });
       expect(response.httpStatus).toBe(httpStatus);
       expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
     });
 
-    test("causes 413 for a large body, and the connection stays open", async () => {
+    test("refuse a large body with 413, and keep the connection open", async () => {
       using connection = await openHttp2(greenhouse.address);
       // Far more than HTTP/2's windows allow while the body is not read.
       for (let turn = 0; turn < 10; turn += 1) {
@@ -226,7 +226,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     test.each([
       { name: "at the limit", bytes: 2000, want: "404" },
       { name: "one byte over the limit", bytes: 2001, want: "431" },
-    ])("header fields $name get a $want response", async ({ bytes, want }) => {
+    ])("lead to status $want for header fields $name of 2000 bytes", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -234,7 +234,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       expect(end && statusOf(new HpackDecoder(bytes), end)).toBe(want);
     });
 
-    test("of two open streams resets a third stream", async () => {
+    test("reset a third stream if two streams are allowed", async () => {
       using connection = await openFrames(greenhouse.address);
       for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
       // The stream is reset (RFC 9113 §5.1.2).
@@ -294,7 +294,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       expect(statuses).toEqual(["100", "200"]);
     });
 
-    test.each([0, 8])("is ignored after reset code %i, and the connection stays open", async (errorCode) => {
+    test.each([0, 8])("is ignored after a reset with code %i, without closing the connection", async (errorCode) => {
       await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");

@@ -92,7 +92,7 @@ test("a body that fills its flow-control window before admission is read complet
   await gateway.close();
 });
 
-test("a long call does not keep the chunk that contains its message", async () => {
+test("a long call does not keep its message's chunk in memory", async () => {
   const response = Promise.withResolvers<object>();
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, { deleteOrder: () => response.promise }),

@@ -268,7 +268,7 @@ const capitalZ = 0x5a;
 // Maximum number of bytes in a cached field section, which idle connections keep. Most sections from browsers or with
 // JWTs are shorter. Parsing a longer section again costs a few microseconds.
 const cachedSectionBytesMax = 4 * 1024;
-// Maximum number of fields in a cached section. Small fields take ten times their bytes in memory. Some 30 are usual.
+// Maximum number of fields in a cached section. Small fields take ten times their size in memory. Some 30 are usual.
 const cachedFieldsMax = 64;
 /** Maximum number of empty lines before a request. Old clients send an empty line after a body. */
 const emptyLinesMax = 16;

@@ -15,7 +15,7 @@ export class ResponseWriter {
   #framing: Framing = "none";
   /** Number of body bytes that remain to be sent, if the length was announced. */
   #remainingBytes = 0;
-  /** Entries that were not written completely. Each counts with all its bytes, because a part keeps them in memory. */
+  /** Entries that were not written completely. Each counts in full, because a part keeps the whole entry in memory. */
   readonly #queue: (string | Uint8Array)[] = [];
   /** Number of bytes from the queue's first entry that were written to the socket. */
   #firstAt = 0;

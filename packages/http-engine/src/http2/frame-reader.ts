@@ -145,7 +145,7 @@ const noBytes = Buffer.alloc(0);
 // Offsets of type and flags in a frame header (RFC 9113 §4.1).
 const typeAt = 3;
 const flagsAt = 4;
-// Minimum number of bytes in a part of a DATA frame that is passed on separately. Copying a smaller part is cheaper.
+// Minimum number of received bytes for passing on a part of an incomplete DATA frame. Copying fewer bytes is cheaper.
 const partBytesMin = 4096;
 
 // Only DATA without padding can be split, because padding follows the data.

@@ -39,7 +39,7 @@ export const defaultHttp2Limits = {
   queuedBytes: 16_777_216,
   /**
    * Number of bytes in the socket's buffer above which we stop reading from the peer: 512 KiB, which fit the response
-   * headers of all streams. DATA alone never exceeds it, because streams queue DATA while the buffer is full.
+   * headers of all streams. DATA alone never exceeds this, because streams queue DATA while the buffer is full.
    */
   unreadBytes: 524_288,
   /** Milliseconds until a connection without streams is closed, or a silent peer with streams gets a PING: 75 s. */

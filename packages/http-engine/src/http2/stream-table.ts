@@ -9,7 +9,7 @@ const rememberedResets = 1024;
 /** The open streams on a connection, and the reasons why other streams are not open (RFC 9113 §5.1, §5.1.1). */
 export class StreamTable<Stream extends IdentifiedStream> {
   readonly open: OpenStreams<Stream> = new OpenStreams();
-  /** Highest stream identifier that the client has opened, which closes all idle streams with lower ones (§5.1.1). */
+  /** Identifier of the highest stream that the client has opened. Lower idle streams count as closed (§5.1.1). */
   lastStreamId = 0;
   /** Identifiers of streams that we have reset, because frames may still arrive. The oldest identifiers are removed. */
   readonly #resetByUs = new Set<number>();

@@ -166,7 +166,7 @@ test("a client's reset is detected while the read-ahead buffer is full", async (
   };
   await expect.poll(check).toBe(true);
   await within(disconnected.promise, "onDisconnect");
-  // No other request is served after this one's call.
+  // No other request is served after the response to this call.
   ends.connection.respond(200, [], Buffer.of());
   await new Promise(setImmediate);
   expect(requests).toBe(1);
@@ -336,7 +336,7 @@ describe("a draining connection", () => {
   });
 });
 
-test("a client that does not read a full socket buffer is disconnected", async () => {
+test("a client that stops reading a full socket buffer is disconnected", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket } = ends;

@@ -112,7 +112,7 @@ describe("an HTTP/1.1 connection", () => {
     expect(deadlines.check({ ...idle, stage: "head" })).toBe("nothing");
   });
 
-  test("restarts its timeout with each client activity", () => {
+  test("restarts its timeout whenever the client is active", () => {
     const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let checks = 0; checks < 100; checks += 1) {
       expect(deadlines.check({ ...idle, clientClosed: true })).toBe("nothing");

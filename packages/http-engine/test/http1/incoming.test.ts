@@ -19,7 +19,7 @@ test("a completely consumed chunk is not kept", () => {
   expect(incoming.bytes.byteLength).toBe(0);
 });
 
-test("clear() drops all bytes and the state of the search", () => {
+test("clear() drops all bytes and the search state", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a: long field"));
   incoming.consumeSection();
@@ -55,7 +55,7 @@ test("a buffer doubles when added bytes do not fit", () => {
   expect(sizes).toEqual([1_000, 2_000, 4_000]);
 });
 
-test("bytes of two chunks are joined after earlier bytes were retained", () => {
+test("two chunks are joined after retained bytes were consumed", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("x".repeat(100)));
   incoming.retain();

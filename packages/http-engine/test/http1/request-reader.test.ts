@@ -33,7 +33,7 @@ test("a repeated head is parsed once, even after a longer head", () => {
   expect(sections.map((section) => sections.indexOf(section))).toEqual([0, 1, 1]);
 });
 
-test("a request line is refused once its target is certainly too long", () => {
+test("an incomplete request line longer than urlBytes + 64 is refused", () => {
   const refused = [0, 1].map((more) => {
     let heads = 0;
     const callbacks = {
@@ -117,7 +117,7 @@ test("read() returns whether onPiece has kept a view of the chunk", () => {
   expect(chunks.map((chunk) => reader.read(Buffer.from(chunk)))).toEqual([false, true, false]);
 });
 
-test("field sections up to 4 KiB and 64 fields share one cache", () => {
+test("field sections of at most 4 KiB and 64 fields share one cache", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   using allocations = vi.spyOn(Buffer, "allocUnsafeSlow");

@@ -79,7 +79,7 @@ const floods: readonly Flood[] = [
   // Each stream allows two frames, and one stream is open.
   ["PRIORITY", { ignoredFrames: 5 }, () => [priorityFrame], 7],
   ["unknown frames", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
-  // Two streams allow four.
+  // Two streams allow four frames.
   [
     "DATA for a stream that the server has reset",
     { ignoredFrames: 5 },

@@ -33,7 +33,7 @@ interface WindowStream {
   /** The window for what the server sends. */
   receiveWindow: number;
   readonly received: Buffer[];
-  /** `undefined` while it is open. */
+  /** `undefined` while the stream is open. */
   end: "responded" | "reset" | undefined;
 }
 
@@ -50,7 +50,7 @@ class WindowClient {
   /**
    * @param choose - returns an integer from 0 up to but excluding its argument, which decides the next action and its
    * size
-   * @param initialWindowSize - the setting of RFC 9113 §6.5.2 that it announces
+   * @param initialWindowSize - the setting that the client announces (RFC 9113 §6.5.2)
    */
   constructor(connection: FrameConnection, choose: (below: number) => number, initialWindowSize: number) {
     this.#connection = connection;
@@ -93,7 +93,7 @@ class WindowClient {
     }
   }
 
-  /** Sends part of a body, sometimes with padding. @returns whether the window allowed any */
+  /** Sends part of a body, sometimes with padding. @returns whether the window allowed any bytes */
   #send(stream: WindowStream): boolean {
     const left = stream.body.byteLength - stream.sentBytes;
     const allowed = Math.min(this.#sendWindow, stream.sendWindow, 16_384);
@@ -255,7 +255,7 @@ describe("an unread body", () => {
       frames.push([type, streamId]);
       return type === frameType.ping && flags === frameFlag.ack;
     });
-    // One update sets the connection window, and none follows for what was not read.
+    // One update sets the connection window, and none follows for unread bytes.
     expect(frames.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
     connection.send(dataFrame(1, Buffer.from("x")));
     expect(await connection.readEnd(1)).toStrictEqual({

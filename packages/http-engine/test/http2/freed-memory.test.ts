@@ -59,13 +59,13 @@ test("a chunk is not freed if its receiver throws", async () => {
   expect(kept.every((piece) => piece.byteLength > 0)).toBe(true);
 });
 
-// Three windows. The last write has large pieces, which are not copied, and a small one, which is.
+// Three windows. The last write has large pieces, which are not copied, and a small piece, which is copied.
 const windows: readonly number[] = [65_535, 40_000, 2 * 16_384 + 100];
 const bodyBytes = windows.reduce((sum, bytes) => sum + bytes, 0);
 
 test.each([
-  { name: "for single use is freed after sending", mark: markSingleUse, want: 0 },
-  { name: "for repeated use is not freed", mark: (body: Uint8Array) => body, want: bodyBytes },
+  { name: "marked for single use is freed after sending", mark: markSingleUse, want: 0 },
+  { name: "not marked for single use is kept", mark: (body: Uint8Array) => body, want: bodyBytes },
 ])("a response body $name", async ({ mark, want }) => {
   const body = mark(Buffer.alloc(bodyBytes, "x"));
   await using engine = await startEngine({

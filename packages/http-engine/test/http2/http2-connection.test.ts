@@ -213,17 +213,17 @@ describe("an HTTP/2 client", () => {
 
   test.each([
     { name: "sends nothing", sent: [] },
-    { name: "sends only PING acknowledgements", sent: [alive] },
-    { name: "sends only PING acknowledgements after a request", sent: [whole(1), alive] },
+    { name: "sends only PINGs", sent: [alive] },
+    { name: "sends only PINGs after a request", sent: [whole(1), alive] },
   ])("that $name gets GOAWAY after the idle timeout", async ({ sent }) => {
     using pair = quietPair();
     const frames = readFrames(pair.client);
     // Any number of PINGs, because here the idle timeout should close the connection.
     serveConnection(pair.server, { limits: { idleTimeoutMs: 50, pings: Number.POSITIVE_INFINITY } });
-    // Without a kernel buffer, it arrives before the first deadline check, however busy the machine is.
+    // Without a kernel buffer, the bytes arrive before the first deadline check, even on a busy machine.
     pair.client.write(Buffer.concat([opening, ...sent.map(frameBytes)]));
     const frameTypes = new Set<number>();
-    // With a PING after each acknowledgement, it always sends something.
+    // The client sends a PING after each acknowledgement, so that it is never silent.
     const goAway = await frames.readUntil(({ type, flags }) => {
       if (type === frameType.ping && flags === ack) setImmediate(() => pair.client.write(frameBytes(alive)));
       frameTypes.add(type);
@@ -240,7 +240,7 @@ describe("an HTTP/2 client", () => {
   test("with consecutive streams is not idle", async () => {
     const clock = useFakeClock();
     const { streams, serve } = keeper();
-    // Three streams take longer than the idle timeout, and almost none of it passes between two.
+    // Three streams take longer than the idle timeout, and almost no time passes between two streams.
     await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3, 5]) {
@@ -285,7 +285,7 @@ describe("an HTTP/2 client", () => {
     expect(await patient.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("stays connected if a blocked process reads its PING acknowledgement late", async () => {
+  test("stays connected if a busy server reads its PING acknowledgement late", async () => {
     const clock = useFakeClock();
     const begins = Promise.withResolvers<void>();
     await using engine = await startEngine({
@@ -300,7 +300,7 @@ describe("an HTTP/2 client", () => {
     await within(begins.promise, "the stream");
     await clock.pass(1000);
     const ping = await nextOf(connection, frameType.ping);
-    // After it, the event loop reads before it checks deadlines, as it does after timers.
+    // After this turn, the event loop reads before it checks deadlines, as after timers.
     await nextTurn();
     connection.send(frame(frameType.ping, ack, 0, ping?.payload));
     await clock.pass(2000);
@@ -336,7 +336,7 @@ describe("an HTTP/2 client", () => {
   test.each([
     { name: "the stream is reset", everyMs: 13, last: frameType.resetStream },
     { name: "the connection is closed", everyMs: 3_600_000, last: frameType.headers },
-  ])("with an incomplete body keeps a timer until $name after the response", async ({ everyMs, last }) => {
+  ])("with an incomplete body has a linger timer until $name, not longer", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });

@@ -111,7 +111,7 @@ describe("the engine", () => {
     { bytes: 32_769, frames: [16_384, 16_384, 1] },
   ])("sends a field block with $bytes octets in minimal frames (§4.3)", async ({ bytes, frames }) => {
     await using engine = await startEngine({
-      // A table size update precedes the first one.
+      // A table size update of one octet precedes the first block.
       serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
     });
     using connection = await openFrames(engine.address);
@@ -189,7 +189,7 @@ describe("the engine", () => {
     expect(pieces).toEqual(["a", "b", "c"]);
   });
 
-  test("sends the reset of the last stream while it drains (§6.8)", async () => {
+  test("can reset the last stream while its connection drains (§6.8)", async () => {
     const streams: Http2Stream[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -240,7 +240,7 @@ describe("the engine", () => {
     expect(sent).toMatchObject([want]);
   });
 
-  test("returns the window of an unread body when it responds", async () => {
+  test("restores the flow-control window of an unread body when it responds", async () => {
     let heldBytes = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -264,7 +264,7 @@ describe("the engine", () => {
     expect(granted).toStrictEqual([uint32(48_000)]);
   });
 
-  test("returns the window of a body that arrives while the response is queued", async () => {
+  test("restores the flow-control window of a body while the response is queued", async () => {
     await using engine = await startEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
       limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
@@ -360,7 +360,7 @@ describe("the engine", () => {
     connection.send(whole(1));
     expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
     expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);
-    // This does not count as a client error.
+    // An error in onFault does not count as a client error.
     expect(errors).toEqual([]);
   });
 });

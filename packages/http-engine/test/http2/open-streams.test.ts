@@ -7,7 +7,7 @@ import { type IdentifiedStream, OpenStreams } from "../../src/http2/open-streams
 // Many of 300 identifiers share their first slot, even in a table that has grown to 256 slots.
 const ids = fc.integer({ min: 0, max: 300 }).map((n) => 2 * n + 1);
 
-test("OpenStreams finds the same streams as a Map after any additions and deletions", () => {
+test("after any additions and deletions, OpenStreams finds the expected streams", () => {
   fc.assert(
     fc.property(fc.array(ids, { maxLength: 200 }), (toggled) => {
       const streams = new OpenStreams<IdentifiedStream>();

@@ -27,7 +27,7 @@ async function givenBack(connection: FrameConnection): Promise<Record<number, nu
   return given;
 }
 
-test("bytes of a closed stream are credited once, even if they are consumed later", async () => {
+test("bytes of a closed stream are credited once, even if consumed later", async () => {
   const streams: Http2Stream[] = [];
   await using engine = await startEngine({
     limits,
@@ -59,7 +59,7 @@ test("after a complete body, only the connection is credited", async () => {
   expect(await givenBack(connection)).toStrictEqual({ 0: 40_000 });
 });
 
-test("an open stream is credited when half its window was consumed", async () => {
+test("an open stream is credited when half its window is consumed", async () => {
   await using engine = await startEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
   using connection = await openFrames(engine.address);
   connection.send(begun(1), ...[1, 1, 1].map((id) => dataFrame(id, chunk)));

@@ -54,7 +54,7 @@ describe("SendFlow", () => {
     expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
   });
 
-  test("handles WINDOW_UPDATE at a cost independent of the queued streams", async () => {
+  test("handles WINDOW_UPDATE at a cost independent of the number of queued streams", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
@@ -83,7 +83,7 @@ describe("SendFlow", () => {
     expect(sendFlow.queuedBytes).toBe(999 * streams.length);
   });
 
-  test("uses a single byte in the connection window", async () => {
+  test("sends one byte if the connection window grows by one byte", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(65_537)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 100_000), whole(1));
@@ -161,7 +161,7 @@ test("long responses do not block short responses", async () => {
     connection.send(windowUpdateFrame(0, data.payload.byteLength));
   }
   expect(completed).toStrictEqual(shorts);
-  // Its first window's bytes, and then at most as many turns as the others.
+  // Stream 1 sends its first window, and then takes at most as many turns as the other streams.
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });
 

@@ -66,7 +66,7 @@ export const problems = {
   },
   /** The body was read before the gateway got it. Mount the gateway before any body parser. */
   ERR_BODY_CONSUMED: { code: "Internal", httpStatus: 500 },
-  /** The body's compression is not supported. The response lists supported ones. */
+  /** The body's compression is not supported. The response lists the supported compressions. */
   ERR_ENCODING_UNSUPPORTED: {
     code: "InvalidArgument",
     // 415 is also the status for an unsupported content coding (RFC 9110 §15.5.16).

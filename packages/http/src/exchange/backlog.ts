@@ -124,5 +124,8 @@ export class Backlog {
 /** Share of one connection, in bytes. Clients that read do not need more. */
 const shareBytes = 16 * 1024 * 1024;
 
-/** Number of bytes that a client must read to make progress. Occasional single bytes are not enough. */
+/**
+ * Number of bytes that a client must read before progress is recorded. A client could otherwise avoid disconnection by
+ * occasionally reading a single byte.
+ */
 const progressBytes = 16 * 1024;

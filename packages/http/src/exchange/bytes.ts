@@ -1,4 +1,4 @@
-/** node's Buffer, if it exists. A slice of its pool takes a third to a half of the time to allocate an array. */
+/** node's Buffer, if it exists. Slicing its pool takes a third to half the time of allocating an array. */
 const nodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();

@@ -54,7 +54,7 @@ export interface Exchange extends HeaderReader {
 
   /**
    * Sends a piece of the body. Returns a promise if the caller should wait until the client has read enough or has
-   * disconnected. Pieces that are written meanwhile are buffered, and return the same promise.
+   * disconnected. A write before the promise settles buffers its piece, and returns the same promise.
    */
   write(piece: Uint8Array): void | Promise<void>;
 

@@ -6,7 +6,7 @@
  * - `hop`: hop-by-hop negotiation (RFC 9110 §7.6.1), which HTTP/2 also has
  * - `length`, `content`: the body of a message (RFC 9110 §8)
  * - `representation`: other properties of the body or the resource (RFC 9110 §8, RFC 6266, RFC 9530)
- * - `date`: when the message was made (RFC 9110 §6.6.1)
+ * - `date`: when the message was created (RFC 9110 §6.6.1)
  * - `request`: properties of a request, set by the client (RFC 9110 §7.2, §10.1.1)
  */
 const fieldKinds = {
@@ -66,7 +66,7 @@ export const setByHttp1: ReadonlySet<string> = fieldNames({
 });
 
 /**
- * The fields that a hook must not add to a response. A second one would invalidate the first (RFC 9110 §5.3), and an
+ * The fields that a hook must not add to a response. A second field would invalidate the first (RFC 9110 §5.3), and an
  * HTTP/2 client may reset a stream with a connection-specific field.
  */
 export const notAdded: ReadonlySet<string> = fieldNames({

@@ -8,7 +8,7 @@
 export const freedBytesMin: number = 16 * 1024;
 
 /**
- * Frees the buffer of a chunk, unless the buffer contains other data, too. Afterwards every view into the buffer is
+ * Frees the buffer of a chunk, unless the buffer also contains other data. Afterwards every view into the buffer is
  * empty. Callers skip chunks below {@link freedBytesMin}, because the comparison costs less than the call.
  */
 export function freeChunk(chunk: Uint8Array): void {
@@ -45,7 +45,7 @@ export function nudgeScavenge(bufferBytes: number): void {
   Array<undefined>(Math.min(bufferBytes >>> 4, nudgeElementsMax));
 }
 
-/** Maximum 8-byte elements that are allocated for one buffer: 2 MiB, because the heap may be small. */
+/** Maximum number of 8-byte elements that are allocated for one buffer: 2 MiB, because the heap may be small. */
 const nudgeElementsMax = 256 * 1024;
 
 /** Returns whether bytes fill their whole buffer. Bytes from node's pool do not fill the pool. */

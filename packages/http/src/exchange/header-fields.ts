@@ -1,6 +1,6 @@
 import { withCode } from "../errors/index.ts";
 
-/** Header or trailer fields in the order sent: name, value, name, value, … Node's format, so that nothing is copied. */
+/** Header or trailer fields in the order sent: name, value, name, value, … As in node, so nothing is copied. */
 export type HeaderFields = readonly string[];
 
 /**
@@ -39,7 +39,7 @@ export function requireFields(fields: HeaderFields): void {
   for (let i = 0; i < fields.length; i += 2) requireField(fields[i] ?? "", fields[i + 1] ?? "");
 }
 
-// Characters above U+00FF are not allowed. Truncated to a byte, a character above U+00FF might be a line break.
+// Characters above U+00FF are not allowed, because truncating one to a byte could produce a line break.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Header fields that many responses share. The fields are encoded only once. */

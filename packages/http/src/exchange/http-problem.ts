@@ -95,12 +95,12 @@ export function transferEncodingProblem(transferEncoding: string, httpVersion: s
 // Matches transfer codings other than chunked, with or without parameters, followed by chunked (RFC 9112 §7).
 const codingsBeforeChunked = /^(?:(?!chunked[\t ]*[,;])[!#$%&'*+\-.^_`|~0-9a-z]+[\t ]*(?:;[^,"]*)?,[\t ]*)+chunked$/;
 
-/** Returns the problem if a request's method is longer than all implemented ones (RFC 9112 §3). */
+/** Returns the problem if a request's method is longer than all implemented methods (RFC 9112 §3). */
 export function longMethodProblem(request: string): HttpProblem | undefined {
   if (!longMethod.test(request)) return undefined;
   return new HttpProblem("ERR_METHOD_UNKNOWN", `the method is longer than ${methodCharactersMax} characters`);
 }
 
-/** Maximum characters in a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may use longer. */
+/** Maximum characters in a method. Registered methods have up to 17 (RFC 9110 §16.1.1), custom ones may have more. */
 const methodCharactersMax = 32;
 const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

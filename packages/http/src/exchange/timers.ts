@@ -50,7 +50,7 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   }
 }
 
-/** Milliseconds of work per turn in {@link runInTurns}. A few dozen concurrent calls delay each other by as many. */
+/** Milliseconds of work per turn in {@link runInTurns}. A few dozen concurrent calls delay each other by as much. */
 const turnMs = 10;
 
 /**

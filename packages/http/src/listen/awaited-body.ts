@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { type BodyPlan, type BodyReceiver, type HttpProblem, RequestBody } from "../exchange/index.ts";
 
-/** A request body that calls the receiver in the async context of the read, not in that of the socket. */
+/** A request body that calls the receiver in the async context of the read instead of the socket's context. */
 export class AwaitedBody extends RequestBody {
   override read(plan: BodyPlan, receiver: BodyReceiver): void {
     super.read(plan, this.ended ? receiver : new ReceiverInContext(receiver));

@@ -34,6 +34,6 @@ export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }
 
-// The engine probes a client that has closed its side every second, also over HTTP/2.
+// Every second, the engine probes each client that has closed its side, also over HTTP/2.
 const intervalMsMax = 1000;
 const checksPerTimeout = 4;

@@ -55,7 +55,7 @@ export interface HttpConnection extends ServedConnection {
   readonly requests: number;
   /** Closes the connection when all requests have responses. */
   drain(): void;
-  /** Closes the connection because of its age, like {@link drain}. An idle HTTP/1.1 connection is closed, too. */
+  /** Drains the connection because of its age, like {@link drain}, and also closes an idle HTTP/1.1 connection. */
   retire(): void;
   /** Closes the connection immediately. */
   destroy(): void;

@@ -7,8 +7,8 @@ const spareMax = 64;
 /**
  * The open connections on a port. Connections up to the limit are never closed for new connections. {@link spareMax}
  * more are served, because a new connection may be a probe: if it failed, the orchestrator would restart a server that
- * is merely full. Each further connection closes the oldest one beyond the limit that has no request. One with a
- * request stays open, because the client could not detect what the handler has done.
+ * is merely full. Each further connection closes the oldest one beyond the limit that has no request. A connection
+ * with a request stays open, because its client could not know whether the handler has run.
  */
 export class OpenConnections {
   readonly #limit: number;

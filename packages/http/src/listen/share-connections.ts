@@ -49,9 +49,10 @@ interface Worker {
  * clients keep a few connections open for a long time. This process reads no bytes from the connections. The gateway
  * that accepts a connection handles TLS, the PROXY header and HTTP.
  *
- * Connections are not lost if a process exits before reading. A process confirms a connection before it reads any data.
- * This process keeps a copy of the socket until the confirmation, so that another process can get the connection. Up to
- * {@link waitingMax} connections are queued while no process accepts connections.
+ * A connection is not lost if the process that gets the connection exits before reading. That process confirms the
+ * connection before it reads any data. Until the confirmation, this process keeps a copy of the socket, and can hand
+ * the connection over to another process. Up to {@link waitingMax} connections are queued while no process accepts
+ * connections.
  *
  * Rejects with errors from `net.Server`, such as EADDRINUSE, or a TypeError for unknown options.
  */
@@ -144,7 +145,7 @@ class ConnectionHub {
   }
 }
 
-/** Closes the copies of a confirmed connection, and of earlier ones, which the worker had no descriptors to receive. */
+/** Closes the copies of a confirmed connection, and of earlier connections that the worker had no descriptors for. */
 function closeCopies(worker: Worker, taken: number): void {
   for (const [connection, socket] of worker.unconfirmed) {
     if (connection > taken) return;

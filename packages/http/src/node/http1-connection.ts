@@ -249,5 +249,5 @@ const waitingMax = 2048;
 /** Matches a request line in RTSP (RFC 2326 §6.1) or ICE (Icecast's protocol). */
 const otherProtocol = /^(?:\r\n)*[^\r\n]* (?:RTSP|ICE)\/\d/;
 
-/** The properties for a request that cannot be read. */
+/** Placeholder properties for a request that cannot be read. */
 const unread = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };

@@ -1,7 +1,7 @@
 /**
  * Returns the name that is most similar to a misspelled name, ignoring case, or else the only name that it abbreviates.
  *
- * @param lettersPerEdit - number of letters in the longer name for which one edit is allowed
+ * @param lettersPerEdit - how many letters the longer name must have for each edit
  */
 export function nearestName(misspelled: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
   return similarName(misspelled, names, lettersPerEdit) ?? abbreviatedName(misspelled, names);
@@ -50,8 +50,8 @@ export function findMisspelled(
   return undefined;
 }
 
-// Maximum number of compared letters. The limit bounds the work, which grows with the square of the length.
-// equivalent mutant: one letter more or less changes no result.
+// Maximum number of letters that are compared. The CPU time grows with the square of this number.
+// equivalent mutant: a limit of 63 or 65 letters changes no result.
 const comparedLengthMax = 64;
 
 /** Returns the number of letters at the start of two names that are equal, ignoring case. */

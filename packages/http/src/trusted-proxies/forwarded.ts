@@ -24,13 +24,13 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
   }
 }
 
-/** Maximum number of characters in an element with four parameters. The host parameter has up to 261 characters. */
+/** Maximum number of characters in an element: enough for four parameters, of which the host has up to 261. */
 const elementLengthMax = 1024;
 
 /** Maximum characters that are read: about 200 per proxy. Clients may send a field as long as the header limit. */
 const readLengthMax = 4 * 1024;
 
-/** Maximum parameters in an element: four from RFC 7239 §5, and extensions. One costs as much as 100 characters. */
+/** Maximum parameters in an element: four from RFC 7239 §5, and extensions. Each costs as much as 100 characters. */
 const parametersMax = 16;
 
 /** Returns the start of the element that ends at `end`, unless it is too long or has an unpaired quotation mark. */

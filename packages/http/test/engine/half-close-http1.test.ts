@@ -8,8 +8,8 @@ import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
-// An HTTP/1.1 client that ends its side after its request, as `nc -N` does, may still be reading, or be disconnected.
-// Sending interim responses or part of the response shows which. If neither can be sent, the client gets some time.
+// An HTTP/1.1 client that closes its side after its request, as `nc -N` does, may still read, or be disconnected.
+// An interim response or a part of the response shows which. If neither can be sent for a while, the call is cancelled.
 
 const certificate = createCertificate("localhost");
 const tls = { ca: certificate.cert, servername: "localhost" };
@@ -90,7 +90,7 @@ describe.each([
   { name: "", options: undefined },
   { name: " over TLS", options: tls },
 ])("a half-closed client with one complete request$name", ({ options }) => {
-  test("gets a prompt response before the connection closes", async () => {
+  test("gets its response before the connection closes", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     await sendAndEnd(connection, requestOf(longNote));
     const { httpStatus, interim, body } = await connection.readResponse();
@@ -99,7 +99,7 @@ describe.each([
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("is probed with 100 Continue until a slow response", async () => {
+  test("gets 100 Continue as a probe until its response is ready", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, requestOf(""));
@@ -148,7 +148,7 @@ describe("a half-closed client", () => {
     using connection = await openHttp1(greenhouse.address);
     using other = await openHttp1(greenhouse.address);
     connection.socket.end(requestOf("", "1.0"));
-    // In the meantime another client is probed.
+    // In the meantime, another client is probed.
     const interim = seen(other, "100 Continue");
     other.socket.end(requestOf(""));
     await interim;
@@ -165,7 +165,7 @@ describe("a half-closed client", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("gets all messages of a stream, even late messages", async () => {
+  test("gets all messages of a stream that starts late", async () => {
     using connection = await openHttp1(greenhouse.address);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, watchRequest());
@@ -177,7 +177,7 @@ describe("a half-closed client", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("is disconnected if a stream pauses for long", async () => {
+  test("is disconnected if its stream pauses for too long", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     await sendAndEnd(connection, watchRequest());
@@ -194,7 +194,7 @@ describe("a half-closed client", () => {
     readings[0]?.resolve({ sensor: "sensor 0" });
     await begun;
     connection.socket.destroy();
-    // More than the system buffers, so a client that is connected but does not read would not complete it either.
+    // Larger than the system's buffers, so that the response cannot complete without a client that reads.
     for (const reading of readings.slice(1)) reading.resolve({ sensor: longNote });
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
   });

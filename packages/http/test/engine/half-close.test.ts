@@ -87,7 +87,7 @@ describe("a client that half-closes after a request", () => {
   test.each(http2Ways)("$name gets the complete response", async (way) => {
     using connection = await openCall(way);
     connection.socket.end();
-    // The server probes the client, so it has noticed the end by now.
+    // The server's PING shows that it has detected the half-close.
     await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
     response.resolve({ note });
     let bytes = 0;
@@ -100,9 +100,9 @@ describe("a client that half-closes after a request", () => {
   });
 });
 
-test.each(http2Ways)("$name, a client that disconnects has its call cancelled", async (way) => {
+test.each(http2Ways)("$name, the call of a disconnected client is cancelled", async (way) => {
   using connection = await openCall(way);
-  // The client has nothing left to read. Otherwise its system would reset the connection, which the server notices
+  // The client has nothing left to read. Otherwise its system would reset the connection, which the server detects
   // immediately.
   await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);
   connection.socket.destroy();

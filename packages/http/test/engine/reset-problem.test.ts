@@ -7,7 +7,7 @@ import { openFrames, resetFrame } from "../../../testing/src/http/http2-frames.t
 import { windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// Why a call's RST_STREAM was sent (RFC 9113 §7).
+// Tests the error of a call whose stream is reset, for each error code (RFC 9113 §7).
 
 const never: Promise<never> = new Promise(() => {});
 
@@ -32,7 +32,7 @@ describe.each(http2Servers)("an HTTP/2 call (%s)", (http2) => {
     { name: "INADEQUATE_SECURITY", errorCode: 0xc, code: accused },
     { name: "HTTP_1_1_REQUIRED", errorCode: 0xd, code: Code.Canceled },
     { name: "an undefined code", errorCode: 0xff, code: Code.Canceled },
-  ])("is cancelled with the error for $name when its stream is reset", async ({ errorCode, code }) => {
+  ])("fails with the gRPC code for $name when its stream is reset", async ({ errorCode, code }) => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(

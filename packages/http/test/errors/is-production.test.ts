@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { isProduction } from "../../src/errors/index.ts";
 
-test("a runtime without a process is not in production", () => {
+test("isProduction() returns false in a runtime without a process object", () => {
   vi.stubGlobal("process", undefined);
   let result: boolean | undefined;
   try {

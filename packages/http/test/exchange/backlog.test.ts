@@ -9,7 +9,7 @@ const mib = 1024 * kib;
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
 describe("BacklogBudget", () => {
-  // In KiB. Each step adds to or removes from what a connection holds.
+  // Each step adds or removes KiB that a connection buffers.
   test.each<{ name: string; steps: string; cut: string; held: number }>([
     {
       name: "closes the first connection if no client has read anything",
@@ -82,7 +82,7 @@ describe("BacklogBudget", () => {
       cut: ["b"],
       bytes: 34 * kib,
     },
-  ])("$name, according to writableLength", ({ sentKib, cut, bytes }) => {
+  ])("$name, as its writableLength shows", ({ sentKib, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const socket = { writableLength: 50 * kib };
@@ -108,7 +108,7 @@ describe("BacklogBudget", () => {
   });
 });
 
-test("the stall of a client begins when its socket starts to buffer", () => {
+test("the stall time of a client starts when its socket buffers data", () => {
   const socket = { writableLength: 0 };
   const backlog = new BacklogBudget(100 * kib).open(socket, () => undefined);
   socket.writableLength = kib;

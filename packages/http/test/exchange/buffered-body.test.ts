@@ -57,7 +57,7 @@ describe("detachFromChunk()", () => {
   test.each([
     { bytes: 19, chunkBytes: 20 },
     { bytes: 16_384, chunkBytes: 16_393 },
-  ])("returns $bytes bytes whose transfer does not detach the chunk", (row) => {
+  ])("returns $bytes bytes that can be transferred without detaching the chunk", (row) => {
     const part = new Uint8Array(row.chunkBytes);
     freeBuffer(detachFromChunk(part.subarray(0, row.bytes)).buffer);
     expect(part.byteLength).toBe(row.chunkBytes);

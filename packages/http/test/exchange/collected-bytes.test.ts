@@ -38,7 +38,7 @@ describe("CollectedBytes", () => {
     },
   );
 
-  test("uses an eighth of the announced length until more bytes arrive", () => {
+  test("allocates an eighth of the announced length until more bytes arrive", () => {
     const collected = new CollectedBytes(8000, 10_000);
     const sizes = [500, 500, 1, 6999].map((length) => {
       collected.add(new Uint8Array(length));
@@ -63,7 +63,7 @@ describe("CollectedBytes", () => {
     expect(collections.length).toBeGreaterThanOrEqual(2);
   });
 
-  test("uses one buffer of the announced length once an eighth has arrived", () => {
+  test("allocates the announced length once an eighth has arrived", () => {
     const collected = new CollectedBytes(1000, 2000);
     collected.add(new Uint8Array(125));
     const { buffer } = collected.bytes;

@@ -52,14 +52,14 @@ const cases: Readonly<Record<FieldName, string>> = {
   host: "....xxxx.",
 };
 
-test.each(Object.entries(cases))("the field %s belongs to the expected field kinds", (name, marks) => {
+test.each(Object.entries(cases))("the header field %s has the expected kinds", (name, marks) => {
   const concerned = rules.filter(([, names]) => names.has(name)).map(([rule]) => rule);
   // Otherwise the field could be left out of the table.
   expect(concerned).not.toEqual([]);
   expect(concerned).toEqual(rules.filter((_, at) => marks[at] === "x").map(([rule]) => rule));
 });
 
-test("every field kind has a column in the table", () => {
+test("the table of header fields tests every field kind", () => {
   const declared = Object.entries(fieldKinds).flatMap(([name, value]) => (value instanceof Set ? [name] : []));
   expect(declared.toSorted()).toEqual(rules.map(([rule]) => rule).toSorted());
 });

@@ -108,7 +108,7 @@ describe("maxConnectionAgeMs", () => {
   ];
   // node:http2's client does not repeat a call that crosses GOAWAY, which a node:http2 server refuses.
   test.each(heldRows(callers, ["over node:http2"]))(
-    "closes connections $name without a failed call",
+    "closes connections $name without failing a call",
     async ({ open }) => {
       const connections = new Set<object>();
       await using greenhouse = await startGreenhouse(
@@ -147,7 +147,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
     await within(once(http2.session, "close"), "the end of the session");
   });
 
-  test("closes after its next response with connection: close", async () => {
+  test("sends connection: close in its next response, then closes", async () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { maxConnectionAgeMs: 50 });
     using http1 = await openHttp1(greenhouse.address);
     for (let connection: string | undefined; connection !== "close";) {
@@ -232,7 +232,7 @@ describe("the age limit of a connection", () => {
   });
 
   test.each([undefined, Number.POSITIVE_INFINITY, 31_536_000_000, 2 ** 31, Number.MAX_SAFE_INTEGER])(
-    "of %d ms closes no connection within ten minutes",
+    "set to %s closes no connection within ten minutes",
     (maxConnectionAgeMs) => {
       expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs: 1 }, 600_000)).toEqual([undefined, undefined]);
     },

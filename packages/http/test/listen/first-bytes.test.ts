@@ -70,7 +70,7 @@ async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<
 
 describe("detectProtocol", () => {
   test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
-    "passes on a preface split after byte $at completely",
+    "with a preface split after byte $at, passes on all its bytes",
     async ({ at }) => {
       const { client, socket, spoken } = await open();
       await send(client, socket, preface.subarray(0, at));
@@ -128,9 +128,9 @@ describe("a connection with an undetected protocol", () => {
   });
 
   test.each([
-    { name: "without a byte", says: "" },
-    { name: "within the preface", says: "PRI" },
-  ])("that the client ends $name is closed immediately", async ({ says }) => {
+    { name: "before the first byte", says: "" },
+    { name: "during the preface", says: "PRI" },
+  ])("that the client half-closes $name is closed immediately", async ({ says }) => {
     const { client, socket } = await open();
     client.end(says);
     await within(once(socket, "close"), "the connection to close");

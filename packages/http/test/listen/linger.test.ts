@@ -144,7 +144,7 @@ test("a client that idles after its last response is disconnected", async () => 
     { limits: { requestTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
   );
   using connection = await openHttp1(greenhouse.address);
-  // The request is complete now, but was not when its response was sent, so node tracks no late request.
+  // The request completes after its response, so node's request timeout does not close the connection.
   connection.write("POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n");
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
   expect(await connection.atEnd()).toBe(true);

@@ -19,7 +19,7 @@ import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
 describe("a connection over TLS", () => {
-  test("accepts a request in several TLS records during the previous response", async () => {
+  test("accepts a request split across TLS records during the previous response", async () => {
     const certificate = createCertificate("localhost");
     const gateway = createTestGateway({
       routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
@@ -31,7 +31,7 @@ describe("a connection over TLS", () => {
     await within(once(socket, "secureConnect"), "the handshake");
 
     socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
-    // The client has the response's first bytes and stops reading, so the server has yet to write most of it.
+    // The client has the response's first bytes and stops reading, so most of the response is still unsent.
     await within(once(socket, "readable"), "the first bytes of the answer");
     records.hold();
     const contentFields = "content-type: application/json\r\ncontent-length: 2";
@@ -62,14 +62,14 @@ describe("an HTTP/2 connection", () => {
 describe.each([2 ** 31, Infinity])("a header timeout of %d ms", (headerTimeoutMs) => {
   const certificate = createCertificate("localhost");
   test.each([
-    { name: "over cleartext", tls: undefined },
-    { name: "over TLS", tls: certificate },
-  ])("$name closes no connection", async ({ tls }) => {
+    { name: "cleartext", tls: undefined },
+    { name: "TLS", tls: certificate },
+  ])("closes no $name connection", async ({ tls }) => {
     const gateway = createTestGateway({ routes: () => {}, limits: { headerTimeoutMs } });
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
     const outer = connectTcp({ host: "127.0.0.1", port });
     await within(once(outer, "connect"), "the connection");
-    // Longer than 1 ms, after which a timer fires that overflows.
+    // Longer than 1 ms, because a timer that overflows fires after 1 ms.
     await within(new Promise<void>((resolve) => startDeadline(20, resolve)), "20 ms");
     const socket = tls === undefined ? outer : connectTls({ socket: outer, ca: tls.cert, servername: "localhost" });
     socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -168,7 +168,7 @@ test("the load of a gateway counts refused requests and HTTP/2 errors", async ()
     await connection.readUntil(() => false);
   }
   const { badRequests, http2Errors } = gateway.load;
-  // node:http2 does not report them.
+  // node:http2 does not report HTTP/2 errors.
   const errors = new Map(isNodeEngine ? [] : [["PROTOCOL_ERROR", 2]]);
   expect({ badRequests, ...http2Errors }).toEqual({
     badRequests: new Map([[400, 2]]),
@@ -194,7 +194,7 @@ async function askForRoot(socket: Socket): Promise<string> {
   return String((await overHttp1(socket, createByteReader(socket), "x").readResponse()).body);
 }
 
-test("a cleartext connection does not get the peer of an earlier TLS connection", async () => {
+test("a cleartext connection does not inherit an earlier TLS connection's peer address", async () => {
   const certificate = createCertificate("localhost");
   const gateway = createTestGateway({
     routes: () => {},

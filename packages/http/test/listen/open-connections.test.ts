@@ -72,7 +72,7 @@ test("a further connection closes the oldest connection beyond the limit", async
   }
 });
 
-test("the oldest connection beyond the limit takes the place of a closed connection", async () => {
+test("when a connection closes, the oldest one beyond the limit replaces it", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));

@@ -13,7 +13,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
 import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
-// What a node:http server that does not listen fails to do, and what it does before its handler is called.
+// Tests what a node:http server that does not listen lacks, and what it does before its handler is called.
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
@@ -344,7 +344,7 @@ test("on node:http, a request is published once on node's diagnostics channels",
   await expect.poll(() => published).toEqual(channels);
 });
 
-test("on node:http, a fault outside calls is reported, and closes the connection", async () => {
+test("on node:http, an error outside calls is reported, and closes the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp1Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

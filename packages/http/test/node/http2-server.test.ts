@@ -19,7 +19,7 @@ import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
-// What a node:http2 session does not do by itself, or does differently by default.
+// Tests what a node:http2 session does not do by itself, or does differently by default.
 
 const json: Field = ["content-type", "application/json"];
 const never = 60_000;
@@ -59,7 +59,7 @@ describe("a header on node:http2", () => {
       ],
       httpStatus: 400,
     },
-  ])("$name gets $httpStatus, counted in the load", async ({ header, httpStatus }) => {
+  ])("$name gets $httpStatus, and is counted as a bad request", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({});
     using connection = await openFrames(greenhouse.address);
     // If two fields have the same name, the last one counts.
@@ -176,7 +176,7 @@ test("on node:http2, a request is published once on node's diagnostics channels"
   expect(published).toEqual(channels);
 });
 
-test("on node:http2, a fault outside calls is reported, and closes the connection", async () => {
+test("on node:http2, an error outside calls is reported, and closes the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp2Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

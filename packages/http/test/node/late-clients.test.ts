@@ -30,7 +30,7 @@ const timeoutMs = 500;
 const never = 60_000;
 
 // The tests only wait, so they run concurrently.
-describe.concurrent("a late client on node:http", () => {
+describe.concurrent("a slow client on node:http", () => {
   test.for([
     { name: "an incomplete header", limits: { headerTimeoutMs: timeoutMs }, sent: head, httpStatus: 408 },
     {
@@ -123,7 +123,7 @@ describe.concurrent("a late client on node:http", () => {
   );
 });
 
-describe.concurrent("a late client on node:http2", () => {
+describe.concurrent("a slow client on node:http2", () => {
   test("gets a reset for an incomplete body, and the handler does not run", async ({ expect }) => {
     let calls = 0;
     const limits = { requestTimeoutMs: timeoutMs, idleTimeoutMs: never };

@@ -104,7 +104,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
       fields: ["connection: keep-alive", "connection: upgrade", "upgrade: h2c"],
       version: "1.0",
     },
-  ])("to $name is the last request on its connection", async ({ fields, version }) => {
+  ])("for $name is the last request on its connection", async ({ fields, version }) => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     connection.write(water(2, fields, '{"note":"!"}', version) + water(3));
@@ -116,7 +116,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     expect(beds.watered).toEqual(["2!"]);
   });
 
-  test("does not serve a later request's body as a request", async () => {
+  test("does not cause the next request's body to be served as a request", async () => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     const inBody = water(4);
@@ -196,7 +196,7 @@ test("the HTTP engine ignores Upgrade, and serves the requests after it", async 
 describe("an application around a mounted gateway", () => {
   const handshake = "GET /socket HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
 
-  test("gets the connection in its listener for upgrades", async () => {
+  test("gets the connection in its upgrade listener", async () => {
     await using beds = await startBeds({
       start: (create) =>
         mount(
@@ -215,7 +215,7 @@ describe("an application around a mounted gateway", () => {
   });
 
   test.each(["next", "fallback"])(
-    "closes the connection after an upgrade request answered by %s()",
+    "closes the connection after %s() responds to an upgrade request",
     async (passedTo) => {
       const seen: (string | undefined)[] = [];
       const answer: NonNullable<GatewayOptions["fallback"]> = ({ url }, response) => {
@@ -246,7 +246,7 @@ describe("an application around a mounted gateway", () => {
     },
   );
 
-  test("gets an upgrade request in next() after it has started the response", async () => {
+  test("gets an upgrade request in next() even if the response has started", async () => {
     await using beds = await startBeds({
       start: (create) => {
         const { handler } = create();

@@ -44,7 +44,7 @@ describe.each(good)("readProxyHeader() for a PROXY header ($name)", ({ bytes, so
     expect(readProxyHeader(Buffer.concat([bytes, rest]))).toEqual(header);
   });
 
-  test("returns more if the header is truncated at any byte", () => {
+  test('returns kind "more" if the header is truncated at any byte', () => {
     const kinds = [...bytes.keys()].map((length) => readProxyHeader(bytes.subarray(0, length)).kind);
     expect(new Set(kinds)).toEqual(new Set(["more"]));
   });

@@ -243,7 +243,7 @@ test.each(["x-forwarded", "forwarded"] as const)("clientOf() ignores %s fields o
   expect(clientOf(fields, header, stranger)).toEqual(stranger);
 });
 
-test("clientOf() ignores all fields if the option fields is none", () => {
+test("clientOf() ignores all header fields with fields: none", () => {
   expect(clientOf("none", { forwarded: "for=203.0.113.7", "x-forwarded-for": "203.0.113.7" })).toEqual(peer);
 });
 

@@ -77,7 +77,10 @@ interface Entry<Value> {
   bytes: Buffer | undefined;
 }
 
-/** Returns whether an entry was decoded from these bytes, or `false` if the entry has no copy of its bytes. */
+/**
+ * Returns whether an entry's copy of its encoded bytes equals the bytes from `from` to `to`. Without a copy, returns
+ * `false`.
+ */
 function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, to: number): boolean {
   const length = to - from;
   if (own?.byteLength !== length) return false;

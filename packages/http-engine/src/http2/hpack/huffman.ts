@@ -1,6 +1,6 @@
 /**
- * The code length in bits for each byte value, and last for the end-of-string symbol (RFC 7541 Appendix B). The code is
- * canonical, so the lengths determine all codes.
+ * Code lengths in bits (RFC 7541 Appendix B). Entries 0 to 255 are for byte values, and entry 256 is for the
+ * end-of-string symbol. The code is canonical, so the lengths determine all codes.
  */
 // oxfmt-ignore
 export const huffmanCodeLengths: readonly number[] = [

@@ -112,7 +112,7 @@ describe("DecodedCache", () => {
     );
   });
 
-  test("caches few keys while none repeats, then finds a repeated key", () => {
+  test("caches under half the keys while none repeats, then any repeated key", () => {
     const remembered = new DecodedCache<string>(100_000);
     const isFound = (text: string): boolean => {
       const found = find(remembered, text) !== undefined;

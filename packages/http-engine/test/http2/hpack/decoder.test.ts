@@ -152,7 +152,7 @@ describe("the decoder", () => {
     { name: "a value that is longer than its block (§5.2)", block: "40 01 61 05 62" },
     { name: "a missing string (§5.2)", block: "40" },
     { name: "the end-of-string symbol (§5.2)", block: "00 84 ff ff ff ff 01 61" },
-    { name: "padding that is not ones (§5.2)", block: "00 81 18 01 61" },
+    { name: "padding that is not all ones (§5.2)", block: "00 81 18 01 61" },
     { name: "padding of more than seven bits (§5.2)", block: "00 82 1f ff 01 61" },
     { name: "a table larger than the setting (§6.3)", block: "3f e2 1f" },
     { name: "a size update after a field (§4.2)", block: "82 20" },
@@ -219,7 +219,7 @@ describe("the decoder", () => {
     expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
   });
 
-  test("counts all fields over the list limit, and returns only pseudo-header fields", () => {
+  test("over the list limit, counts all fields but returns only pseudo-header fields", () => {
     const decoder = new HpackDecoder(51 + 32);
     const block = Buffer.concat([encodeBlock(["a", "x".repeat(50), "b", "y".repeat(50)]), encodeStatus(418)]);
     const { fields, listBytes } = decoder.decode(block, 0, block.byteLength);

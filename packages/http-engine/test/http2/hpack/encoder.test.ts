@@ -26,7 +26,7 @@ test.each([
 test.each([
   { name: "a line break in a value", fields: ["a", "b\r\nc: d"] },
   { name: "NUL in a value", fields: ["a", "\0"] },
-  // Truncated to an octet, it would be a line feed.
+  // Truncated to an octet, the character would be a line feed.
   { name: "a character above U+00FF", fields: ["a", "\u010a"] },
   { name: "a space in a name", fields: ["a b", "c"] },
   { name: "an empty name", fields: ["", "c"] },

@@ -166,7 +166,7 @@ const invalidCases: readonly UnaryCallCase[] = [
 
 /**
  * Every unary call that is sent to both servers. Excludes the cases in which connect-node reports a client error, such
- * as an invalid message, as an internal error. Also excludes unknown paths, for which it responds without a body.
+ * as an invalid message, as an internal error. Also excludes unknown paths, which get a response without a body.
  */
 export const unaryCallTable: readonly UnaryCallCase[] = [
   ...outcomeCases,

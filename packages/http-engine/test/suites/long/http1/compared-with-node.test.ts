@@ -140,7 +140,7 @@ async function readBy(
 ): Promise<Read[]> {
   using connection = await openHttp1(addressOf(server));
   const { localPort } = connection.socket;
-  // May remain from an earlier connection with this port.
+  // An earlier connection from this port may have left an entry.
   reads.delete(localPort);
   for (const [i, piece] of pieces.entries()) {
     if (i > 0) await new Promise(setImmediate);

@@ -62,7 +62,7 @@ const refuseAtLength: Admit = () => {
   throw new ConnectError("who are you? ".repeat(1000), Code.Unauthenticated);
 };
 
-test("a connection buffers few pipelined requests and few unread responses", async () => {
+test("a connection buffers at most 512 KiB of requests and unread responses", async () => {
   const connectionsCount = 8;
   const aheadBytesMax = 512 * 1024;
   const ahead = Buffer.from(shortest.repeat(20_000));

@@ -83,7 +83,7 @@ function reasonToRefuse(header: readonly Field[]): string | undefined {
   return undefined;
 }
 
-test("the engine rejects more headers than node:http2 only where the RFC forbids them", async () => {
+test("every header that only the engine rejects is forbidden by the RFC", async () => {
   const byOwn = await judge(own.address);
   const byNode = await judge(node.address);
   const differing = headers.filter((_, i) => byOwn[i]?.kind !== byNode[i]?.kind);

@@ -95,7 +95,7 @@ async function replyTo(
   return Buffer.concat(reply);
 }
 
-test("the output is the same for any split of the input in two", async () => {
+test("the output does not depend on where the input is split", async () => {
   const all = await replyTo([recorded], pipe);
   // The last frame is the GOAWAY for a reset on an idle stream, so everything before it was processed.
   expect(all.subarray(-8).toString("hex")).toBe("0000000d00000001");
@@ -105,7 +105,7 @@ test("the output is the same for any split of the input in two", async () => {
   }
 });
 
-test("the output for random frames is the same for any chunks of the input", async () => {
+test("the output for random frames does not depend on the input chunks", async () => {
   const seeds = fc.nat({ max: 2 ** 31 });
   const cuts = fc.array(fc.nat(), { maxLength: 12 });
   const property = fc.asyncProperty(seeds, cuts, fc.constantFrom(echo, pipe), async (seed, chosen, serve) => {
@@ -146,7 +146,7 @@ interface Output {
   readonly others: string[];
 }
 
-test("the output is the same if the input arrives octet by octet", async () => {
+test("the output does not change if the input arrives octet by octet", async () => {
   const octets = Array.from(recorded, (octet) => Buffer.from([octet]));
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
 });

@@ -16,7 +16,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-test("listen() may be repeated only after an error", async () => {
+test("listen() can be called again only after an error", async () => {
   await using greenhouse = await startGreenhouse({});
   const second = createTestGateway({ routes: () => {} });
   const { port } = greenhouse.address;
@@ -28,7 +28,7 @@ test("listen() may be repeated only after an error", async () => {
   await second.close();
 });
 
-test("drain() before the end of listen() closes the socket", async () => {
+test("drain() closes the socket if listen() is still pending", async () => {
   using folder = createTempFolder();
   const path = join(folder.path, "socket");
   const gateway = createTestGateway({ routes: () => {} });

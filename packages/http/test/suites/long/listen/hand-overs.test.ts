@@ -46,7 +46,7 @@ const moments: readonly Moment[] = [
 
 interface End {
   readonly name: string;
-  /** The gateway's timeouts. They are long, unless they are what closes the connection. */
+  /** The gateway's timeouts, which are long unless a timeout should close the connection. */
   readonly timeoutMs: number;
   /** @param encrypted - the client's side inside TLS, after a handshake */
   readonly apply: (client: Socket, encrypted: Socket | undefined) => void;
@@ -56,7 +56,7 @@ const shortMs = 300;
 const longMs = 120_000;
 const ends: readonly End[] = [
   { name: "a reset", timeoutMs: longMs, apply: (client) => void client.resetAndDestroy() },
-  { name: "a half-close of the client", timeoutMs: longMs, apply: endSide },
+  { name: "a half-close", timeoutMs: longMs, apply: endSide },
   { name: "a timeout", timeoutMs: shortMs, apply: () => undefined },
 ];
 
@@ -129,7 +129,7 @@ describe.each([
   test.each<{ name: string; apply: (client: Socket, opened: Gateway) => unknown }>([
     { name: "the client resets it", apply: (client) => client.resetAndDestroy() },
     { name: "a drain reaches its deadline", apply: (_client, opened) => opened.drain(1) },
-  ])("when $name, is closed during the call", async ({ apply }) => {
+  ])("is closed when $name, even during the call", async ({ apply }) => {
     const { port, opened } = await listen({}, longMs);
     const { client, server } = await open(port);
     await send(client, server, slowCall + sent);

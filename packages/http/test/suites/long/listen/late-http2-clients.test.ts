@@ -29,7 +29,7 @@ async function* endless(): AsyncGenerator<{ sensor: string }> {
 }
 
 // The tests only wait, so they run concurrently.
-describe.concurrent("a late HTTP/2 client", () => {
+describe.concurrent("a slow HTTP/2 client", () => {
   test.for([
     { name: "that sends nothing", sent: [] },
     { name: "that sends only PINGs", sent: [ping] },
@@ -74,7 +74,7 @@ describe.concurrent("a late HTTP/2 client", () => {
       if (type === frameType.ping && flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
       return type === frameType.resetStream;
     });
-    // Destroying it also closes node's connection.
+    // node:http2 closes the connection instead of resetting the stream.
     expect(end?.streamId).toBe(isNodeEngine ? undefined : 1);
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200 });
   });
@@ -100,7 +100,7 @@ describe.concurrent("a late HTTP/2 client", () => {
 
   test("stays connected while it waits for a slow handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
-    // The client acknowledges no PING, and is closed after the same time again.
+    // The client acknowledges no PING, and is disconnected after another idle timeout.
     const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
     await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, { limits });
     using connection = await openFrames(greenhouse.address);

@@ -105,7 +105,7 @@ describe.each([
   { name: "HTTP/2 (mounted)", http2: "mounted", open: openHttp2Transport },
   { name: "HTTP/2", http2: "listening", open: openHttp2Transport },
 ] as const)("a partial body over $name", ({ http2, open }) => {
-  test("is released when its request is refused", async () => {
+  test("is freed when its request is refused", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];
     const events = new EventEmitter();
     const admit: Admit = () => {
@@ -129,7 +129,7 @@ describe.each([
     expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);
   });
 
-  test("is released when the client disconnects during admission", async () => {
+  test("is freed when the client disconnects during admission", async () => {
     const undecided = Promise.withResolvers<void>();
     const events = new EventEmitter();
     const admit: Admit = () => {
@@ -150,7 +150,7 @@ describe.each([
     undecided.resolve();
   });
 
-  test("is released when the deadline of its call expires", async () => {
+  test("is freed when the deadline of its call expires", async () => {
     await using greenhouse = await startGreenhouse({}, {}, { http2 });
     const request = requestWith(200_000, ["connect-timeout-ms", "100"]);
     const askAll = async (transport: Transport): Promise<void> => {

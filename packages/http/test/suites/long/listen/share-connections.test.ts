@@ -263,7 +263,7 @@ test("a draining process finishes its connections, and exits", async () => {
 });
 
 test.each(["a port", "a Unix socket"])(
-  "a process reads from a connection of %s only after confirming it",
+  "a process reads from a connection to %s only after confirming it",
   async (name) => {
     using folder = createTempFolder();
     const shared = await share(name === "a port" ? {} : { path: folder.file("socket") });
@@ -275,7 +275,7 @@ test.each(["a port", "a Unix socket"])(
   },
 );
 
-test("a connection without a file descriptor is closed at the next confirmation", async () => {
+test("a connection is closed if its process has no free file descriptor", async () => {
   const shared = await share();
   const limited = spawn("sh", ["-c", 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
