@@ -1,8 +1,8 @@
 import { messageOf } from "@plantstore/http";
 
 /**
- * Thrown if a request message cannot be sent with a rule. The message is the reason, for the caller. Unless another
- * rule can send the request message, it becomes a `ConnectError` with `InvalidArgument`.
+ * Thrown if a request message cannot be sent with a rule. The error's text is the reason. Unless another
+ * rule can send the request message, the error becomes a `ConnectError` with `InvalidArgument`.
  */
 export class Refusal extends Error {}
 

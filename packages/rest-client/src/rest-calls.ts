@@ -43,7 +43,10 @@ export class RestCalls {
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
   }
 
-  /** Makes a unary call. Rejects with a ConnectError, or with the reason of an aborted signal or `Canceled`. */
+  /**
+   * Makes a unary call. Rejects with a ConnectError. If the signal is aborted, the error is created from the abort
+   * reason, by default with the code `Canceled`.
+   */
   async unary(call: RestCall, message: Message): Promise<UnaryResult> {
     try {
       return await this.#unary(call, message);

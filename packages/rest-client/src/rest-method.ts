@@ -53,7 +53,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the request for a message, with the first binding that can represent it. If there is none, the second
+   * Returns the request for a message, with the first binding that can represent it. If no binding can, a second
    * attempt accepts default values, such as 0, for path variables without presence.
    *
    * @throws ConnectError `InvalidArgument` with the names of fields that the bindings cannot represent
@@ -104,7 +104,7 @@ export class RestMethod {
   }
 
   /**
-   * The body for the first message of a stream. If the body is a field that is not set, it still contains a line.
+   * The body for a stream's first message. If the body field is not set, the body still contains a line.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */

@@ -10,7 +10,7 @@ import {
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**
- * Returns a field's values as strings for a URL: one for each element of a repeated field, none if it is not set.
+ * Returns a field's values as strings for a URL: one for each element of a repeated field, none for an unset field.
  *
  * @throws Refusal if a value is not valid for the field
  */

@@ -2,7 +2,7 @@ import type { Readiness } from "@plantstore/gateway/health";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 
-/** Milliseconds between two checks. No store problem is missed, because it lasts at least a second. */
+/** Milliseconds between two checks. No store problem is missed, because each lasts at least a second. */
 const checkIntervalMs = 750;
 
 /**

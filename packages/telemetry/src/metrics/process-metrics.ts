@@ -5,7 +5,7 @@ import { type Metrics, singlePoint } from "./metrics.ts";
 /** Milliseconds in the window for event loop delays. A garbage collection is shorter than the window. */
 const delayWindowMs = 10_000;
 
-/** The event loop delay's sampling interval, in milliseconds. Node's default, whose cost is negligible. */
+/** The event loop delay's sampling interval, in milliseconds: node's default, whose cost is negligible. */
 const delayResolutionMs = 10;
 
 /**

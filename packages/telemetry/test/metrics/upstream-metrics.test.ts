@@ -32,7 +32,7 @@ test("measureUpstreams exports connections, requests and refusals per upstream",
   ]);
 });
 
-test("a call is counted for the upstream at the call's start", () => {
+test("a call is counted for the upstream that it started with", () => {
   const metrics = new Metrics();
   const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
   const [before, after] = ["dns:a:1", "dns:a:1#2"].map((name) => ({ name, upstream: { authority: "a:1", load } }));

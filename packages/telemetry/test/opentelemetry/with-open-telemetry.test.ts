@@ -93,13 +93,13 @@ describe("span attributes", () => {
   const agent: readonly Field[] = [["user-agent", "tests/1"]];
 
   test.each([
-    { name: "the path over REST", request: { ...reading, header: agent }, want: { "url.path": "/sensors/7/reading" } },
+    { name: "REST", request: { ...reading, header: agent }, want: { "url.path": "/sensors/7/reading" } },
     {
-      name: "no path over gRPC",
+      name: "gRPC",
       request: { ...wateringOverGrpc, header: [...wateringOverGrpc.header, ...agent] },
       want: {},
     },
-  ])("include addresses, user agent and $name unless anonymous is set", async ({ request, want }) => {
+  ])("of $name calls include addresses and user agent unless anonymous is set", async ({ request, want }) => {
     const span = await spanOf(false, request);
     const anonymous = await spanOf(true, request);
     expect(span?.attributes).toEqual({ ...anonymous?.attributes, ...connection, ...want });

@@ -220,7 +220,7 @@ describe("an error record", () => {
     expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
   });
 
-  test("is read by the option readErrorBody from a custom record", async () => {
+  test("is read from a custom record with the option readErrorBody", async () => {
     const own = await ask((response) => answerWith(response, 418, { fault: "tea" }), { readErrorBody });
     expect(own).toMatchObject({ code: Code.DataLoss, rawMessage: '"tea" 418' });
     const other = await ask((response) => answerWith(response, 404, { code: 5, message: "gone" }), { readErrorBody });

@@ -276,7 +276,7 @@ function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promi
   return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
 }
 
-test("an RPC without a rule fails or uses Connect, by onUnbound", async () => {
+test("onUnbound determines whether an RPC without a rule fails or uses Connect", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { choice: {} }));
   const { baseUrl } = server;
   const call = (onUnbound: "fail" | "connect") =>
@@ -314,7 +314,7 @@ test("a Connect call uses the options of the REST transport", async () => {
   expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
 });
 
-test("the caller's Accept is sent, but no Content-Type without body", async () => {
+test("the caller's Accept is sent, but not its Content-Type without a body", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });

@@ -26,7 +26,7 @@ import { answerWith, startRestServer } from "../../../../testing/src/gateway/res
 import { within } from "../../../../testing/src/deadline.ts";
 import { ask } from "../../../../testing/src/gateway/ask-rest.ts";
 
-// Tests how many servers' responses, including faulty ones, become messages or errors.
+// Tests how the transport converts responses, including malformed responses, to messages or errors.
 
 const registry = createRegistry(NestedSchema);
 
@@ -264,7 +264,7 @@ test.each(
   expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
 });
 
-test("a deadline over Connect's protocol is limited to a timer's longest delay", async () => {
+test("a deadline with Connect's protocol is limited to the longest timer delay", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
   await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });
@@ -285,7 +285,7 @@ async function* once(parent: string) {
   yield create(WatchBooksRequestSchema, { parent });
 }
 
-test("a call that its signal aborts fails with the signal's reason", async () => {
+test("a call whose signal is aborted fails with the signal's reason", async () => {
   await using server = await startRestServer((response, { line }) => {
     if (line.includes("shelves/1/books:watch"))
       response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");

@@ -155,7 +155,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         want: /^line 2: not valid JSON: expected the end of the text, got "\{"/,
       },
       {
-        name: "contains half a value",
+        name: "contains a truncated value",
         path: "/readings",
         body: '{"sensor":\n"a"}',
         want: /^line 1: sensor: must be a string/,
@@ -176,15 +176,25 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         want: /^line 1: sensor: is already set by the path/,
       },
       {
-        name: "overrides the path in a later message",
+        name: "sets a path field in a later message",
         path: "/sensors/s/readings",
         body: '{}\n{"sensor":"t"}',
         want: /^line 2: sensor: is already set by the path/,
       },
-      { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the stream has no message/ },
+      {
+        name: "is missing in an empty body",
+        path: "/sensors/s/readings",
+        body: "",
+        want: /^the stream has no message/,
+      },
       { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the stream has no message/ },
-      { name: "is missing with a query", path: "/degrees?sensor=s", body: "\n", want: /^the stream has no message/ },
-      { name: "has a bad query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
+      {
+        name: "is missing in a request with a query",
+        path: "/degrees?sensor=s",
+        body: "\n",
+        want: /^the stream has no message/,
+      },
+      { name: "is sent with an invalid query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
       {
         name: "is above the limit",
         path: "/readings",
@@ -192,7 +202,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         want: /^line 2: the message is lar/,
       },
     ]),
-  )("is refused with the number of the line that $name", async ({ path, body, want }) => {
+  )("is refused if a line $name, with the expected message", async ({ path, body, want }) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const response = await post(greenhouse, path, body);
     const { message } = JSON.parse(response.body.toString());
@@ -315,7 +325,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readResponse()).body.toString()).toBe('{"count":1}');
   });
 
-  test("is refused if its decompressed size is over 1032 times larger", async () => {
+  test("is refused if decompression makes it more than 1032 times larger", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const bomb = zstdCompressSync(Buffer.alloc(16 * 1024 * 1024, "\n"));
     const response = await post(greenhouse, "/readings", bomb, [ndjson, ["content-encoding", "zstd"]]);
@@ -409,7 +419,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readResponse()).body.toString()).toBe(`{"count":${lines}}`);
   });
 
-  test("gets an error line for an invalid line if it is bidirectional", async () => {
+  test("that is bidirectional gets an error line for an invalid line", async () => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -431,7 +441,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       accept: "text/event-stream",
       want: 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n',
     },
-  ])('responds in the format of "Accept: $accept" if it is bidirectional', async ({ accept, want }) => {
+  ])("that is bidirectional gets messages as $accept if Accept contains this type", async ({ accept, want }) => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -470,11 +480,11 @@ describe("an HTTP rule for a client stream", () => {
       rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
-  ])("is refused at the start if $name in proto2", ({ rule, problem }) => {
+  ])("is refused by createGateway() if $name (proto2)", ({ rule, problem }) => {
     expect(check(rule)).toThrow(problem);
   });
 
-  test("is accepted at the start if its path has only optional fields", () => {
+  test("is accepted by createGateway() if its path has only optional fields", () => {
     expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
   });
 });

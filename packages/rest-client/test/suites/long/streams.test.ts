@@ -126,7 +126,7 @@ describe("a server stream", () => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
 
-  test("rejects when it fails before its first message", async () => {
+  test("rejects with its error if it fails before its first message", async () => {
     expect(await watch((response) => answerWith(response, 404, { code: 5, message: "no shelf" }))).toEqual([
       "NotFound: no shelf",
     ]);
@@ -183,7 +183,7 @@ describe("a server stream", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
-  test("is read from a gateway in this project", async () => {
+  test("is read from this project's gateway", async () => {
     await using gateway = await startCatalog();
     const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
     const client = createClient(Catalog, createRestTransport({ baseUrl }));
@@ -397,7 +397,7 @@ test.each([
   { count: 0, code: Code.InvalidArgument, ended: 0 },
   { count: 1, code: Code.Unavailable, ended: 0 },
   { count: 2, code: Code.InvalidArgument, ended: 1 },
-])("a server stream's input with $count messages is closed early $ended times", async ({ count, code, ended }) => {
+])("a server stream with $count input messages closes their iterator $ended times", async ({ count, code, ended }) => {
   const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
   let [remaining, ends] = [count, 0];
   const end = { done: true, value: undefined } as const;
@@ -416,7 +416,7 @@ test.each([
   expect(ends).toBe(ended);
 });
 
-test("EventSplitter reads events identically however their bytes are split", () => {
+test("EventSplitter reads the expected events however their bytes are split", () => {
   const text =
     "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: 2\n\ndata: cut";
   const bytes = Buffer.from(text);

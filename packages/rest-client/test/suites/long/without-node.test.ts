@@ -19,9 +19,7 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-/**
- * Maximum size of the code that a program downloads for the transport. Excludes peer dependencies, which it has anyway.
- */
+/** Maximum size of the code that a program downloads for the transport, without peer dependencies. */
 const gzippedBytesMax = 28 * 1024;
 
 test("the minified, gzipped client without peer dependencies is below 28 KB", async () => {
