@@ -265,18 +265,18 @@ describe("every protocol", () => {
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  test("has a case for each situation", () => {
+  test("has test cases", () => {
     const options = { routes: () => {}, mcp: createMcp({ tools: [] }) };
     const { protocols } = compileRoutes(options, { compressions: [] }, () => {});
     expect(protocols.all.map(({ name }) => name).toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
-  test("has a wire format", () => {
+  test("has a wire format in the contract tests", () => {
     const inContract = new Set(wiresWithTools.map(({ format }) => format.protocol));
     expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
-  test.each(cases)("in $protocol responds as specified ($situation)", async ({ protocol, situation, protocolCase }) => {
+  test.each(cases)("for $situation, $protocol responds as specified", async ({ protocol, situation, protocolCase }) => {
     const { httpVersion, call, stream, timeout, responses } = protocolCase;
     const request = situation === "stream" ? stream() : call(messages[situation]);
     const added: Partial<Record<Situation, Field>> = { refusal: ["x-closed", "1"], deadline: timeout };

@@ -14,7 +14,7 @@ import { decodeBase64Parts } from "../../testing/src/gateway/outcome.ts";
 
 // Every format in every protocol, with the response's content type.
 
-/** How calls in a protocol are spelled, independent of their format. */
+/** A protocol's content types and other properties that do not depend on the format. */
 interface Spelling {
   readonly name: string;
   readonly httpVersion: HttpVersion;
@@ -33,7 +33,7 @@ interface Spelling {
 
 const binary = { httpVersion: "1.1", isUnaryInEnvelope: true, isBase64: false, hasGet: false } as const;
 
-/** Each protocol with its spellings. */
+/** The spellings of each protocol. */
 const spellings: Readonly<Record<Protocol, readonly Spelling[]>> = {
   connect: [
     {
@@ -115,7 +115,7 @@ function waysOf(spelling: Spelling, format: Format, kind: Kind, isFirst: boolean
   return [...byPost, { ...way, name: `${spelling.name}, GET, ${format.name}`, contentType: "", isGet: true }];
 }
 
-/** Converts the client's messages. Encodes those that the server decodes, and the reverse. */
+/** Returns the client's codec, which encodes the messages that the server decodes, and the reverse. */
 function clientCodec(format: Format, { method }: Kind): Codec {
   const { input, output }: { readonly input: DescMessage; readonly output: DescMessage } = method;
   return format.createCodec({ ...method, input: output, output: input }, options, {});
@@ -204,7 +204,7 @@ describe("a call in every format", () => {
     return (await greenhouse.completed(before + 1)).error?.code;
   };
 
-  test.each(ways)("given $name, gets a response of the same format and content type", async (way) => {
+  test.each(ways)("by $name, gets a response of the same format and content type", async (way) => {
     const response = await ask(way, "a");
     expect({ httpStatus: response.httpStatus, type: fieldValue(response.header, "content-type") }).toEqual({
       httpStatus: 200,
@@ -213,22 +213,22 @@ describe("a call in every format", () => {
     expect(readMessages(way, response)).toMatchObject(way.kind.received);
   });
 
-  test.each(ways)("given $name, gets the content type of errors if the handler fails", async (way) => {
+  test.each(ways)("by $name, gets the content type of errors if the handler fails", async (way) => {
     expect(fieldValue((await ask(way, broken)).header, "content-type")).toBe(errorTypeOf(way));
   });
 
-  test.each(ways)("given $name, fails with INVALID_ARGUMENT if truncated", async (way) => {
+  test.each(ways)("by $name, fails with INVALID_ARGUMENT if truncated", async (way) => {
     expect(await codeOf(way, "a", 1)).toBe(Code.InvalidArgument);
   });
 
   test.each(ways.filter(({ kind }) => kind.kind === "unary"))(
-    "given $name, fails if the response exceeds writeMaxBytes",
+    "by $name, fails if the response exceeds writeMaxBytes",
     async (way) => {
       expect(await codeOf(way, tooLong, 0)).toBe(Code.ResourceExhausted);
     },
   );
 
-  test.each(ways)("given $name, gets the content type of errors if admit refuses", async (way) => {
+  test.each(ways)("by $name, gets the content type of errors if admit refuses", async (way) => {
     const type = fieldValue((await ask(way, refused)).header, "content-type");
     // A content type without a format gets a response with the same content type.
     expect(type).toBe(way.contentType === way.spelling.bareType ? way.contentType : errorTypeOf(way));

@@ -11,7 +11,7 @@ export interface ViewedRequest extends AdmitRequest, CallSignal, FaultReceiver {
   readonly abortReason: unknown;
 }
 
-/** A call with a view. */
+/** A call for which a {@link CallView} exists. */
 export interface ViewedCall {
   readonly view: CallView;
   readonly request: ViewedRequest;

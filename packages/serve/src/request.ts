@@ -55,10 +55,10 @@ export interface ServedCall extends AnyCall {
   readonly view: CallView;
 }
 
-/** The timeout in milliseconds for compressing an error. Compressing a megabyte with gzip takes much less. */
+/** Timeout for compressing an error, in milliseconds. Gzip compresses a megabyte in much less time. */
 const errorCompressionMsMaxDefault = 1000;
 
-/** Returns a request's exchange. The member is private, because hooks get the request and must not respond. */
+/** Returns a request's exchange. The exchange is private, because hooks get the request but must not respond. */
 export let exchangeOf: (request: ServedRequest) => Exchange;
 /** Returns a request's server. */
 export let serverOf: (request: ServedRequest) => Server;

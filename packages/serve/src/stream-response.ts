@@ -18,7 +18,8 @@ import { explainUnwritable } from "./wrong-value.ts";
 const collectedBytesMax = 64 * 1024;
 
 /** Milliseconds after which a stream's header is sent without a message. */
-// Within 250 ms, a handler that fails after a lookup can still set a status. Readers do not notice the delay.
+// A handler that fails within 250 ms, such as after a lookup, can still set the status. Readers do not notice the
+// delay.
 const headerDelayMs = 250;
 
 /** Milliseconds without a message after which a heartbeat is sent. */
@@ -220,7 +221,7 @@ export class StreamResponse<M> {
       this.#isBlocked = false;
       if (!this.#request.isDone && this.#isPaused) this.#pull();
     };
-    // A failed write means that compression failed. A disconnected client would have ended the call before.
+    // The write fails only if compression fails. If the client disconnects, the call ends before the write could fail.
     const failWrite = (error: unknown): void => {
       this.#isClosed = true;
       this.#onFault(error);

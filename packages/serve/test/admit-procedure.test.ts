@@ -199,7 +199,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     expect(ran).toEqual(transportNames.map(() => "admit undefined"));
   });
 
-  test("refuses a tool call with a JSON-RPC error under its id", async () => {
+  test("refuses a tool call with a JSON-RPC error for the call's id", async () => {
     check = () => {
       throw refusal;
     };
@@ -207,7 +207,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     expect(JSON.parse(String(body))).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32_600, message: "not yours" } });
   });
 
-  test("causes an error without its message if it throws", async () => {
+  test("hides the message of an unexpected error in a 500", async () => {
     check = () => {
       throw new TypeError("secret");
     };
@@ -228,9 +228,9 @@ describe("a call whose procedure is checked", () => {
   test.each([
     { name: "the path names its procedure", request: inPath },
     { name: "the body names its procedure", request: inBody },
-    // Its response would be 405.
+    // Without the disconnect, the response would be 405.
     { name: "it is sent by a wrong method", request: { ...inPath, httpMethod: "PUT", path: water } },
-  ])("does not reach its handler if $name and its client disconnects", async ({ request }) => {
+  ])("if $name, does not reach its handler after its client disconnects", async ({ request }) => {
     const handled: string[] = [];
     const [begun, decided] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const admit = (): AdmitProcedure => async () => {
@@ -269,7 +269,7 @@ describe("a call whose procedure is checked", () => {
     expect((await connection.readResponse()).httpStatus).toBe(403);
   });
 
-  test("reaches its interceptors in one turn if admit is synchronous", async () => {
+  test("reaches its interceptors in the same turn if admit is synchronous", async () => {
     const order: string[] = [];
     const admit = (): AdmitProcedure => {
       queueMicrotask(() => order.push("microtask"));

@@ -263,7 +263,7 @@ test.each(both)("over HTTP/%s, no endpoint is called once its client has disconn
   expect(isEndpointCalled).toBe(false);
 });
 
-test.each(both)("over HTTP/%s, admit and endpoints get a read-only request", async (version) => {
+test.each(both)("over HTTP/%s, admit and endpoints cannot respond through the request", async (version) => {
   const header: Field[] = [["x-name", "ada"]];
   const received: unknown[] = [];
   const inspectRequest = (request: Pick<AdmitRequest, "header">): void => {
@@ -285,7 +285,7 @@ test.each(both)("over HTTP/%s, admit and endpoints get a read-only request", asy
   expect(received).toEqual(["ada", "ada"]);
 });
 
-test.each(both)("over HTTP/%s, an admit refusal has no Status field on REST", async (version) => {
+test.each(both)("over HTTP/%s, REST does not send metadata named status from admit", async (version) => {
   await using greenhouse = await startGreenhouse(
     {},
     {
@@ -298,7 +298,7 @@ test.each(both)("over HTTP/%s, an admit refusal has no Status field on REST", as
   expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);
 });
 
-test("a refusal of admit is sent with any message and code", async () => {
+test("an admit error with an invalid code and message is sent as UNKNOWN", async () => {
   const unknown: number = 99;
   await using greenhouse = await startGreenhouse(
     {},
@@ -315,11 +315,11 @@ test("a refusal of admit is sent with any message and code", async () => {
   ]);
 });
 
-describe("an asynchronous admit", () => {
+describe("an asynchronous admit function", () => {
   test.each([
-    { name: "admits", refuse: false, httpStatus: 200 },
-    { name: "refuses", refuse: true, httpStatus: 403 },
-  ])("$name like a synchronous one", async ({ refuse, httpStatus }) => {
+    { verb: "admit", refuse: false, httpStatus: 200 },
+    { verb: "refuse", refuse: true, httpStatus: 403 },
+  ])("can $verb a call", async ({ refuse, httpStatus }) => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },
       {
@@ -363,11 +363,11 @@ test("trusted proxies' fields are parsed once, however often peer is read", asyn
   await exchange(greenhouse.address, "1.1", request);
   const [first, second] = peers;
   expect(first?.address).toBe("192.0.2.7");
-  // Parsing the fields costs as much as several calls.
+  // The result is cached, because parsing the fields costs as much as several calls.
   expect(second).toBe(first);
 });
 
-test("admit gets method and route, and whether the gateway is mounted", async () => {
+test("admit gets the HTTP method, the route and isMounted", async () => {
   const calls: unknown[] = [];
   const admit = ({ httpMethod, httpRoute, isMounted }: AdmitRequest): void =>
     void calls.push([httpMethod, httpRoute, isMounted]);

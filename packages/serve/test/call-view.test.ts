@@ -131,7 +131,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(response.note).toBe(want);
     });
 
-    test("gets the remaining milliseconds, which a client can use as its deadline", async () => {
+    test("gets the remaining milliseconds, which can be the deadline of another call", async () => {
       await using behind = await start({ waterBed: (_, { timeoutMs }) => ({ note: String(timeoutMs()) }) });
       const client = greenhouseClient(calling, behind.address);
       await using greenhouse = await start({
@@ -141,14 +141,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(note).toMatch(/^1[0-9]{4}$/);
     });
 
-    test("gets the message that an interceptor has replaced", async () => {
+    test("gets the message that an interceptor passes on", async () => {
       await using greenhouse = await start({ waterBed: ({ bed }) => ({ bed }) }, { interceptors: [changeBed] });
       expect(await greenhouseClient(calling, greenhouse.address).waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
     });
   });
 
   describe("an interceptor", () => {
-    test("can change the header, trailer and message", async () => {
+    test("can replace the response's header, trailer and message", async () => {
       await using greenhouse = await start(
         {
           waterBed: (_, { responseHeader }) => {
@@ -192,7 +192,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
 
-    test("that passes on a created request causes an internal error", async () => {
+    test("that creates a request instead of copying it causes an internal error", async () => {
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [makeUp] });
       expect(await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).toMatchObject({
         code: Code.Internal,

@@ -5,7 +5,7 @@ import { CallValues } from "../src/context-values.ts";
 const color = createContextKey("green", { description: "color" });
 const twin = createContextKey("red", { description: "color" });
 
-test("get() returns a key's default until set and after deletion", () => {
+test("get() returns a key's default before set() and after delete()", () => {
   const values = new CallValues();
   const results = [values.get(color)];
   results.push(values.set(color, "blue").get(color), values.get(twin));
@@ -13,7 +13,7 @@ test("get() returns a key's default until set and after deletion", () => {
   expect(results).toEqual(["green", "blue", "red", "green"]);
 });
 
-test("get() returns undefined instead of the default once set so", () => {
+test("get() returns undefined for a key that is set to undefined", () => {
   const key = createContextKey<string | undefined>("green");
   expect(new CallValues().set(key, undefined).get(key)).toBeUndefined();
 });

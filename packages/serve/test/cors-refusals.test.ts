@@ -70,7 +70,7 @@ describe.each(policies)("with the origins $origins", ({ origins, want }) => {
   afterAll(() => transports[Symbol.asyncDispose]());
 
   test.each(requests.flatMap((row) => row.transports.map((transport) => ({ ...row, transport }))))(
-    "over $transport, the $httpStatus to $name can be read by pages",
+    "over $transport, the $httpStatus response to $name can be read by pages",
     async ({ transport, request, httpStatus }) => {
       const response = await transports.ask(transport, request);
       expect(response.httpStatus).toBe(httpStatus);
@@ -129,9 +129,9 @@ describe.each(engines)("on $name", ({ engine }) => {
     ["vary", "origin"],
   ];
 
-  // The Origin field before and after the invalid part.
+  // In the first case the Origin field precedes the invalid part, in the second it follows.
   test.each(unread.flatMap((row) => [true, false].map((originFirst) => ({ ...row, originFirst }))))(
-    "pages can read the $httpStatus to $name (Origin first: $originFirst)",
+    "pages can read the $httpStatus response to $name (Origin first: $originFirst)",
     async ({ sent, httpStatus, originFirst }) => {
       const [line = "", ...fields] = sent.split(/(?<=\r\n)/);
       const lines = originFirst ? [line, origin, ...fields] : [line, ...fields, origin];
@@ -149,7 +149,7 @@ describe.each(engines)("on $name", ({ engine }) => {
   });
 });
 
-test.each(engines)("on $name, any page reads early refusals if any origin is allowed", async ({ engine }) => {
+test.each(engines)("on $name, all pages can read a 400 if origins is *", async ({ engine }) => {
   await using greenhouse = await startGreenhouse({}, { engine, cors: { origins: "*" }, limits });
   using connection = await openHttp1(greenhouse.address);
   connection.write("NOT HTTP\r\n\r\n");

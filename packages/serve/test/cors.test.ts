@@ -47,7 +47,7 @@ describe("Cors.preflight()", () => {
   test.each([
     { methods: [], want: "GET, HEAD, POST" },
     { methods: ["PUT", "*"], want: "*" },
-  ])("allows $want if $methods are the methods of the rules", ({ methods, want }) => {
+  ])("allows the methods $want if the rules' methods are $methods", ({ methods, want }) => {
     const fields = createCors({ origins: "*" }, methods).preflight({
       httpMethod: "OPTIONS",
       origin: shop,
@@ -111,7 +111,7 @@ describe("Cors.responseFields()", () => {
     { origin: null, cors: listed, want: { vary: "origin" } },
     { origin: "https://evil.example", cors: listed, want: { vary: "origin" } },
     { origin: null, cors: any, want: {} },
-  ])("for the origin $origin returns only Vary", ({ origin, cors, want }) => {
+  ])("for the origin $origin allows nothing", ({ origin, cors, want }) => {
     expect(toObject(cors.responseFields(origin))).toEqual(want);
   });
 });

@@ -36,7 +36,7 @@ function get(path: string): HttpRequest {
   return { httpMethod: "GET", path, header: [] };
 }
 
-// If the embedding program has a fault, the request gets no response, and other requests are not affected.
+// If a fault of the program prevents any response, only the affected request ends without a response.
 describe.each(http2Servers)("a response that cannot be written on %s", (http2) => {
   const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
   const refuse = (): never => {
@@ -44,9 +44,9 @@ describe.each(http2Servers)("a response that cannot be written on %s", (http2) =
   };
   const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
   test.each<{ name: string; request: HttpRequest; waterBed?: () => never; options?: Partial<GatewayOptions> }>([
-    { name: "a refusal of admit", request: connectCall, options: { admit: refuse } },
-    { name: "an asynchronous refusal of admit", request: connectCall, options: { admit: async () => refuse() } },
-    { name: "an error of a handler", request: connectCall, waterBed: refuse },
+    { name: "a refusal by admit", request: connectCall, options: { admit: refuse } },
+    { name: "an asynchronous refusal by admit", request: connectCall, options: { admit: async () => refuse() } },
+    { name: "an error thrown by a handler", request: connectCall, waterBed: refuse },
     {
       name: "an error that is to be compressed",
       request: { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
@@ -55,7 +55,7 @@ describe.each(http2Servers)("a response that cannot be written on %s", (http2) =
       },
       options: { acceptCompression: [brokenGzip] },
     },
-  ])("immediately ends only its request ($name)", async ({ request, waterBed, options = {} }) => {
+  ])("for $name immediately ends only its request", async ({ request, waterBed, options = {} }) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {
       const before = greenhouse.completedRequests.length;
@@ -65,7 +65,7 @@ describe.each(http2Servers)("a response that cannot be written on %s", (http2) =
     }
   });
 
-  test("is not assumed for an endpoint that throws", async () => {
+  test("is not caused by an endpoint's thrown error, which is sent as 500", async () => {
     const page: Endpoint = {
       path: "/page",
       open: true,
@@ -89,17 +89,17 @@ function later(handle: Endpoint["handle"]): Endpoint {
 describe.each(http2Servers)("an asynchronous endpoint on %s", (http2) => {
   test.each<{ name: string; handle: Endpoint["handle"]; want: { httpStatus: number; text: string } }>([
     {
-      name: "is awaited, and gets the header",
+      name: "is awaited, and gets the request header",
       handle: async ({ header }) => ({ httpStatus: 200, body: `for ${header.get("X-Name") ?? ""}` }),
       want: { httpStatus: 200, text: "for ada" },
     },
     {
-      name: "may refuse",
+      name: "may reject with a ConnectError",
       handle: () => Promise.reject(new ConnectError("not now", Code.Unavailable)),
       want: { httpStatus: 503, text: '{"code":14,"status":"UNAVAILABLE","message":"not now","details":[]}' },
     },
     {
-      name: "may fail without revealing the cause",
+      name: "hides the cause of an unexpected error",
       handle: () => Promise.reject(new TypeError("secret")),
       want: { httpStatus: 500, text: '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}' },
     },
@@ -232,7 +232,7 @@ describe("CORS", () => {
     { name: "an unknown path", request: get("/nothing") },
   ];
 
-  test.each(calls)("lets the origin's pages read $name responses and refusals", async ({ request }) => {
+  test.each(calls)("lets pages of an allowed origin read $name responses and refusals", async ({ request }) => {
     for (const version of versionsBy.listening) {
       for (const more of [[], [["x-refuse", "1"] as const]]) {
         const header = [...request.header, origin, ...more];
@@ -244,7 +244,7 @@ describe("CORS", () => {
     }
   });
 
-  test.each(calls)("lets no other origin's page read $name responses", async ({ request }) => {
+  test.each(calls)("does not let pages of other origins read $name responses", async ({ request }) => {
     const header = [...request.header, ["origin", "https://other.example"] as const];
     const response = await exchange(greenhouse.address, "1.1", { ...request, header });
     expect(fieldValue(response.header, "access-control-allow-origin")).toBeUndefined();
@@ -269,7 +269,7 @@ describe("CORS", () => {
   });
 });
 
-test("a gRPC call of an unknown RPC gets an error in gRPC", async () => {
+test("a gRPC call to an unknown RPC gets a gRPC error", async () => {
   await using greenhouse = await startGreenhouse({});
   const response = await exchange(greenhouse.address, "2", rpc("grpc", "/a.B/C"));
   expect(readOutcome(wireFormats.grpc, response).code).toBe(Code.Unimplemented);
@@ -325,7 +325,7 @@ describe("an error received from another server", () => {
   });
 });
 
-test("onRequest gets whether the RPC is streaming", async () => {
+test("onRequest gets stream: true only for streaming RPCs", async () => {
   const received: boolean[] = [];
   const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
   await using greenhouse = await startGreenhouse(

@@ -70,7 +70,7 @@ describe("an endpoint with methods other than GET", () => {
     test.each([
       { httpStatus: 200, want: 200 },
       { httpStatus: 599, want: 599 },
-      // An interim status, and statuses that RFC 9110 §15 calls invalid.
+      // 199 is an interim status, and RFC 9110 §15 calls the others invalid.
       { httpStatus: 199, want: 500 },
       { httpStatus: 600, want: 500 },
       { httpStatus: 200.5, want: 500 },
@@ -80,7 +80,7 @@ describe("an endpoint with methods other than GET", () => {
       expect(response.httpStatus).toBe(want);
     });
 
-    test("gets no bytes without a body", async () => {
+    test("gets an empty body from a request without a body", async () => {
       const response = await gateway.ask(transport, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
       expect([response.httpStatus, String(response.body)]).toEqual([202, `POST ${path} 0`]);
     });
@@ -136,7 +136,7 @@ test.each([
   { transport: "the engine's HTTP/1.1", httpMethod: "GET", want: 400 },
   { transport: "a handler in node:http", httpMethod: "DELETE", want: 400 },
 ] as const)(
-  "$httpMethod * without a credential gets $want from $transport with any prefix",
+  "$httpMethod * without a credential gets $want from $transport, with any requestPathPrefix",
   async ({ transport, httpMethod, want }) => {
     for (const requestPathPrefix of ["", "/api"]) {
       await using gateway = await openEveryTransport({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
@@ -171,9 +171,9 @@ test.each(["1.1", "2", "fetch"] as const)(
 );
 
 test.each([
-  { name: "before the body arrives", isLate: false },
-  { name: "and whose body is read later", isLate: true },
-])("readBody() rejects for a request that gets its response $name", async ({ isLate }) => {
+  { name: "pending when the response is sent", isLate: false },
+  { name: "made after the response is sent", isLate: true },
+])("a readBody() call $name is rejected", async ({ isLate }) => {
   const read = Promise.withResolvers<unknown>();
   const hasty: Endpoint = {
     ...hook,
@@ -193,7 +193,7 @@ test.each([
 });
 
 // The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
-describe.each(transportNames)("an endpoint that has started reading a body, called by %s", (transport) => {
+describe.each(transportNames)("an endpoint that has started reading a body, over %s", (transport) => {
   test.each<{ name: string; handle: Endpoint["handle"] }>([
     {
       name: "synchronously",

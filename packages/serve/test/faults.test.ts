@@ -36,7 +36,7 @@ interface Fault {
   readonly what: string;
 }
 
-/** Options that collect what is reported. */
+/** Returns options that collect the reported faults. */
 function collecting(faults: Fault[]): Pick<GatewayOptions, "onFault"> {
   return { onFault: (error, what) => void faults.push({ error, what }) };
 }
@@ -51,7 +51,7 @@ async function* yielding(message: object): AsyncGenerator<object> {
   yield message;
 }
 
-/** Functions that a callback's type allows. */
+/** Returns a function that rejects, which the callbacks' types allow. */
 function rejects(error: Error): () => unknown {
   return () => Promise.reject(error);
 }
@@ -83,7 +83,7 @@ describe("a callback that fails", () => {
     expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
   });
 
-  test("is reported once per cause if it has several", async () => {
+  test("is reported once for each different error", async () => {
     const faults: Fault[] = [];
     let received = 0;
     const onResponse = (): never => {
@@ -102,12 +102,12 @@ describe("a callback that fails", () => {
       reports: 64,
     },
     {
-      name: "once per line of code with the same message",
+      name: "once per line of code that throws the same message",
       failures: [throws(new Error("a")), throws(new Error("a"))],
       reports: 2,
     },
     {
-      name: "once per type of thrown values other than errors",
+      name: "once per type of thrown non-errors",
       failures: [1, 2, "a", "b"].map(throws),
       reports: 2,
     },
@@ -130,7 +130,7 @@ describe("a callback that fails", () => {
   test.each([
     { name: "throws", onFault: throws(failure) },
     { name: "rejects", onFault: rejects(failure) },
-  ])("because onFault $name is printed after the original fault", async ({ onFault }) => {
+  ])("when onFault $name as well, is printed before the error of onFault", async ({ onFault }) => {
     using printing = vi.spyOn(console, "error").mockReturnValue();
     const onResponse = throws(new Error("the error to print"));
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, onFault });
@@ -181,7 +181,7 @@ describe("a reported fault", () => {
   });
 });
 
-test("an error's pushback for gRPC clients is kept despite Retry-After", async () => {
+test("an error's grpc-retry-pushback-ms is kept if it also has Retry-After", async () => {
   const full = new ConnectError("full", Code.ResourceExhausted, { "retry-after": "3", "grpc-retry-pushback-ms": "50" });
   await using greenhouse = await startGreenhouse({ waterBed: throws(full) });
   const { header } = await exchange(
@@ -192,7 +192,7 @@ test("an error's pushback for gRPC clients is kept despite Retry-After", async (
   expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
 });
 
-test("an error already reported as a fault is not one when thrown", async () => {
+test("a ConnectError reported as a fault is not reported again when thrown", async () => {
   const faults: Fault[] = [];
   const shared = new ConnectError("not now", Code.Unavailable);
   const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };
@@ -289,7 +289,7 @@ test("a response whose write closes its stream is reported once", async () => {
   const body = dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream);
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader(waterBedProcedure)), body);
   connection.socket.end();
-  // The server has detected that the window will not be opened again.
+  // The PING shows that the server has read the end of the client's side, so the window stays closed.
   await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
   slow.resolve({ note: "n".repeat(1000) });
   await once(connection.socket, "close");
@@ -368,7 +368,7 @@ describe("the fault for an unwritable response", () => {
     },
   );
 
-  test("is reported for a refusal", async () => {
+  test("is reported for a refusal by admit, and the exchange is reset", async () => {
     const faults: Fault[] = [];
     const admit = (): never => {
       throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
@@ -389,13 +389,13 @@ test("an error thrown by admit is reported but not sent", async () => {
   expect(faults).toMatchObject([{ error: { message: "secret" } }]);
 });
 
-describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UNKNOWN", (code) => {
+describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j", (code) => {
   const fail = (): never => {
     throw Reflect.construct(ConnectError, ["from elsewhere", code]);
   };
   const unknown = { code: Code.Unknown, message: "from elsewhere" };
 
-  test.each(Object.values(wireFormats))("in a $name call", async (format: WireFormat) => {
+  test.each(Object.values(wireFormats))("is sent as UNKNOWN in a $name call", async (format: WireFormat) => {
     for (const options of [{}, { admit: fail }]) {
       await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
       const message = emptyMessage(format);
@@ -409,7 +409,7 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UN
     }
   });
 
-  test.each([wireFormats.grpc, wireFormats["grpc-web"]])("in a $name stream", async (format) => {
+  test.each([wireFormats.grpc, wireFormats["grpc-web"]])("is sent as UNKNOWN in a $name stream", async (format) => {
     const fails = [
       fail,
       async function* () {

@@ -5,7 +5,7 @@ import { createGateway } from "../../gateway/src/index.ts";
 import type { Caller, ForwardReply } from "../../protocols/src/index.ts";
 import { registerForwarder } from "../src/register-forwarder.ts";
 
-// The signal of a forwarded call. An interceptor may send a call several times, and each attempt listens to it.
+// An interceptor may send a forwarded call several times. Each attempt listens to the signal of the call.
 
 const unused = (): never => expect.unreachable("only errors are forwarded");
 
@@ -32,7 +32,7 @@ async function endCallAfter(listen: (signal: Caller["signal"]) => void): Promise
 }
 
 test.each([{ removed: [] as number[] }, { removed: [0] }, { removed: [1] }, { removed: [2] }, { removed: [0, 1] }])(
-  "the end of a forwarded call reaches its listeners except for $removed",
+  "with listeners $removed removed, a forwarded call's end reaches the others",
   async ({ removed }) => {
     const listeners = Array.from({ length: 4 }, () => ({ handleEvent: vi.fn() }));
     await endCallAfter((signal) => {

@@ -95,7 +95,7 @@ const water = { httpMethod: "POST", path: "/beds/7:water", header: [] };
 
 describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () => ({}), transports, wants }) => {
   test.each(forms.map((form) => ({ form, want: wants[form] })))(
-    "that $form results in $want",
+    "that $form results in $want as status and faults",
     async ({ form, want }) => {
       using printed = vi.spyOn(console, "error").mockReturnValue();
       const faults: string[] = [];
@@ -182,7 +182,7 @@ describe("an option of REST", () => {
       onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
     });
     for (const transport of transportNames) {
-      // The second request is sent on the first one's connection.
+      // The second request is sent on the same connection as the first request.
       for (const request of [water, { ...water, path: "/no/such/path" }]) {
         const response = await within(gateway.ask(transport, request), `the response by ${transport}`);
         expect.soft([transport, response.httpStatus, String(response.body)]).toEqual([transport, 500, internalError]);

@@ -3,7 +3,7 @@ import { exchangeHttp2 } from "../../testing/src/http/http2-connection.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 
-// Messages are parsed by the strict reader instead of Connect's codec, which must not lose any fields.
+// The strict reader, which replaces Connect's codec in streams, must not lose any fields.
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -48,7 +48,7 @@ test.each([
     canonicalIntegers: true,
     want: { error: { code: "invalid_argument", message: expect.stringMatching(/"7\.0" is not an int64/) } },
   },
-])("a JSON stream is read with canonicalIntegers ($canonicalIntegers)", async ({ want, ...json }) => {
+])("the option canonicalIntegers $canonicalIntegers applies to JSON streams", async ({ want, ...json }) => {
   await using own = await startKitchenSink({ rest: { json } });
   const [first] = await exchangeStreamWith(own, '{"name":"a","[kitchensink.v1.codes]":["7.0"]}');
   expect(first).toEqual(want);

@@ -27,7 +27,7 @@ import { decodeBase64Parts, readOutcome } from "../../testing/src/gateway/outcom
 import { wires, exchange, rpcRequest, type WireFormat, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import { type Http2Server, http2Servers } from "../../testing/src/gateway/listen-for-tests.ts";
 
-// A message at exactly the limit is accepted, and one byte more is refused.
+// A message of exactly the limit is accepted, and a message of one byte more is refused.
 
 const limitBytes = 100;
 const tooMuch = Code.ResourceExhausted;
@@ -99,7 +99,7 @@ describe("readMaxBytes", () => {
   test.each([
     { name: "text", parameters: (message: Buffer) => `message=${encodeURIComponent(String(message))}` },
     { name: "base64", parameters: (message: Buffer) => `base64=1&message=${message.toString("base64url")}` },
-  ])("as $name limits a message in a query", async ({ parameters }) => {
+  ])("limits a $name message in a query", async ({ parameters }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       const message = create(GetReadingRequestSchema, { sensor: "n".repeat(bytes - 2) });
@@ -139,7 +139,7 @@ async function sendFrames({ address, request, parts, ends, sent }: SlowRequest):
   using connection = await openHttp2(address);
   const stream = connection.open(request, { endStream: false });
   const response = ends ? readHttp2Response(stream) : readUnfinished(stream);
-  // Everything sent before a PING has arrived once its response is back.
+  // When a PING is acknowledged, everything that was sent before it has arrived.
   const settled = (): Promise<unknown> => new Promise((resolve) => connection.session.ping(resolve));
   for (const part of parts) {
     stream.write(part);
@@ -163,19 +163,19 @@ async function readUnfinished(stream: ClientHttp2Stream): Promise<HttpResponse> 
 const comings = [
   { coming: "in one part", cut: 0, early: false },
   { coming: "in two parts", cut: 50, early: false },
-  { coming: "while it is admitted", cut: 0, early: true },
+  { coming: "while admit runs", cut: 0, early: true },
 ];
 
 describe.each([
   { transport: "HTTP/1.1", http2: "listening", send: sendChunks },
   { transport: "HTTP/2, mounted", http2: "mounted", send: sendFrames },
   { transport: "HTTP/2", http2: "listening", send: sendFrames },
-] as const)("over $transport, readMaxBytes", ({ http2, send }) => {
+] as const)("readMaxBytes over $transport", ({ http2, send }) => {
   const format = wireFormats["connect-proto"];
   let admission = Promise.withResolvers<void>();
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes, admit: () => admission.promise });
 
-  test.each(comings)("limits a body without a length ($coming)", async ({ cut, early }) => {
+  test.each(comings)("limits a body that arrives $coming, without a length", async ({ cut, early }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       admission = Promise.withResolvers();
@@ -192,11 +192,11 @@ describe.each([
   });
 });
 
-describe.each(http2Servers)("over HTTP/2, %s readMaxBytes", (http2) => {
+describe.each(http2Servers)("readMaxBytes over HTTP/2 (%s)", (http2) => {
   const format = wireFormats["connect-proto"];
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes });
 
-  test("limits the announced length of a body before any of it arrives", async () => {
+  test("applies to Content-Length before the body arrives", async () => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       const request = requestOf(format, bytes, ["content-length", String(bytes)]);
@@ -218,7 +218,7 @@ describe("a response", () => {
 
   test.each(wires)("over $name is compressed from compressMinBytes", async ({ format, httpVersion }) => {
     const compressed: boolean[] = [];
-    // The last one is long enough to be sent without a copy.
+    // The last message is long enough to be sent without a copy.
     for (const bytes of [limitBytes - 1, limitBytes, 64 * 1024]) {
       const request = requestOf(format, bytes, ...accepting);
       const response = await exchange(compressing.address("listening"), httpVersion, request);

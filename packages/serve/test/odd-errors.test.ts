@@ -209,7 +209,7 @@ test("the valid details and metadata of an error are sent", async () => {
   const details: unknown = [expect.objectContaining({ note: "enough" })];
   for (const message of ["not you", "\ufffd"])
     expect(bodies).toContainEqual(expect.objectContaining({ message, details }));
-  // Metadata from another server describe another call.
+  // Metadata from another server is not sent, because it describes another call.
   expect(responses.flatMap(({ header }) => header.filter(([name]) => name === "x-why"))).toEqual([["x-why", "rain"]]);
 });
 

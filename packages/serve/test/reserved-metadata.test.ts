@@ -89,7 +89,7 @@ describe.each(rows)("over $transport, the status of a $kind call of $name", ({ t
     return await gateway.ask(transport, rpcRequest(format, Buffer.alloc(0), header, procedures[kind]));
   };
 
-  test.each(places)("stays OK when the handler sets another one (%s)", async (place) => {
+  test.each(places)("with forged metadata (%s), stays OK if the program sets an error", async (place) => {
     const response = await ask(place, "7", false);
     expect(readOutcome(format, response)).toEqual({ code: 0, message: "" });
     if (name === "connect-proto") return;
@@ -104,14 +104,17 @@ describe.each(rows)("over $transport, the status of a $kind call of $name", ({ t
     if (place !== "removed") expect(all).toContainEqual(["x-kept", "kept"]);
   });
 
-  test.each(["header", "trailer"] as const)("stays an error when the handler sets OK (%s)", async (place) => {
-    const response = await ask(place, "0", true);
-    expect(readOutcome(format, response)).toEqual({ code: Code.NotFound, message: "the bed is away" });
-    if (name === "connect-proto") return;
-    const trailer = name === "grpc" ? response.trailer : readWebTrailer(format, response);
-    const statuses = [...response.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"));
-    expect(statuses).toEqual([["grpc-status", "5"]]);
-  });
+  test.each(["header", "trailer"] as const)(
+    "with forged metadata (%s), stays an error if the handler sets OK",
+    async (place) => {
+      const response = await ask(place, "0", true);
+      expect(readOutcome(format, response)).toEqual({ code: Code.NotFound, message: "the bed is away" });
+      if (name === "connect-proto") return;
+      const trailer = name === "grpc" ? response.trailer : readWebTrailer(format, response);
+      const statuses = [...response.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"));
+      expect(statuses).toEqual([["grpc-status", "5"]]);
+    },
+  );
 });
 
 describe.each(transports)("over %s, the end of a Connect stream", (transport) => {
@@ -128,17 +131,23 @@ describe.each(transports)("over %s, the end of a Connect stream", (transport) =>
     return { response, end };
   };
 
-  test.each(["header", "trailer", "removed"] as const)("has no error when the handler sets one (%s)", async (place) => {
-    const { response, end } = await ask(place, "7", false);
-    expect(response.httpStatus).toBe(200);
-    expect(end).not.toHaveProperty("error");
-    expect(fieldValue(response.header, "connect-content-encoding")).toBeUndefined();
-    if (place === "header") expect(response.header).toContainEqual(["x-kept", "kept"]);
-    if (place === "trailer") expect(end).toMatchObject({ metadata: { "x-kept": ["kept"] } });
-  });
+  test.each(["header", "trailer", "removed"] as const)(
+    "with forged metadata (%s), has no error if the handler sets an error",
+    async (place) => {
+      const { response, end } = await ask(place, "7", false);
+      expect(response.httpStatus).toBe(200);
+      expect(end).not.toHaveProperty("error");
+      expect(fieldValue(response.header, "connect-content-encoding")).toBeUndefined();
+      if (place === "header") expect(response.header).toContainEqual(["x-kept", "kept"]);
+      if (place === "trailer") expect(end).toMatchObject({ metadata: { "x-kept": ["kept"] } });
+    },
+  );
 
-  test.each(["header", "trailer"] as const)("has the error when the handler sets OK (%s)", async (place) => {
-    const { end } = await ask(place, "0", true);
-    expect(end).toMatchObject({ error: { code: "not_found", message: "the bed is away" } });
-  });
+  test.each(["header", "trailer"] as const)(
+    "with forged metadata (%s), has the thrown error if the handler sets OK",
+    async (place) => {
+      const { end } = await ask(place, "0", true);
+      expect(end).toMatchObject({ error: { code: "not_found", message: "the bed is away" } });
+    },
+  );
 });

@@ -16,7 +16,7 @@ type Override = Partial<ConnectRouterOptions>;
 const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
 const implementation = { waterBed: () => ({}), getReading: () => ({}) };
 
-/** Returns which requests are served as calls, one in each protocol, and a GET. */
+/** Returns the protocols that a service serves, and "GET", or the Allow field of a refused GET. */
 async function servedCalls(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack();
   const gateway = createGateway({
@@ -118,7 +118,7 @@ describe("router options", () => {
   });
 });
 
-test("router.handlers returns the handlers of Connect", () => {
+test("router.handlers returns the same handlers as Connect's router", () => {
   const handlers: string[][] = [];
   const register = (router: ConnectRouter): void => {
     const own: Override = { grpcWeb: false };

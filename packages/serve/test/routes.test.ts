@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { PathIndex } from "../src/routes.ts";
 
 describe("PathIndex", () => {
-  test("returns the same as a Map for any paths", () => {
+  test("finds the same values as a Map for any paths", () => {
     // Few letters and lengths, so that fingerprints collide.
     const text = fc.oneof(fc.string({ unit: fc.constantFrom("a", "b", "é", "😀"), maxLength: 4 }), fc.string());
     fc.assert(

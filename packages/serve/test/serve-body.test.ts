@@ -274,12 +274,12 @@ describe("a request whose body names the RPC", () => {
     expect(fieldValue(response.header, "www-authenticate")).toBe("Bearer");
   });
 
-  test("starts the deadline of its header when the RPC is known", async () => {
+  test("starts its timeout only when the RPC is known", async () => {
     await using greenhouse = await startGuarded({}, () => {});
     using connection = await openHttp1(greenhouse.address);
     const body = bodyOf({});
     beginCall(connection, body, 5, [gardener, ["x-server-timeout", "0.001"]]);
-    // Longer than the deadline.
+    // The wait is longer than the timeout.
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(greenhouse.completedRequests).toEqual([]);
     connection.write(body.slice(5));
@@ -287,7 +287,7 @@ describe("a request whose body names the RPC", () => {
     expect(await greenhouse.completed(1)).toMatchObject(named);
   });
 
-  test("ends without an RPC when its client disconnects too early", async () => {
+  test("ends without an RPC when its client disconnects during the body", async () => {
     await using greenhouse = await startGuarded({}, () => {});
     using connection = await openHttp1(greenhouse.address);
     beginCall(connection, bodyOf({}), 5, [gardener]);

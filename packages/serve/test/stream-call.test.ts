@@ -123,7 +123,7 @@ describe.each(callings)("a stream by $name", (calling) => {
       name: "longer than a timer supports",
       headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" },
     },
-  ])("with a deadline $name does not end before it", async ({ headers }) => {
+  ])("with a timeout $name does not end early", async ({ headers }) => {
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
         yield { sensor: "before" };
@@ -257,7 +257,7 @@ describe.each(callings)("a stream by $name", (calling) => {
 });
 
 describe.each(bidirectional)("bidirectional streams by $name", (calling) => {
-  test("alternate messages", async () => {
+  test("deliver each message before the next is sent", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *controlClimate(readings) {
@@ -303,7 +303,7 @@ test.each([
   { name: "HTTP/1.1", http2: "listening" },
   { name: "HTTP/2, mounted", http2: "mounted" },
   { name: "HTTP/2", http2: "listening" },
-] as const)("over $name, a stream whose client disconnects in admission never runs", async ({ name, http2 }) => {
+] as const)("over $name, a stream whose client disconnects during admit never runs", async ({ name, http2 }) => {
   let ran = false;
   const admitted = Promise.withResolvers<void>();
   await using greenhouse = await startGreenhouse(
@@ -370,9 +370,13 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, called by $na
     { name: "returns an object without an iterator", count: 0, watch: () => unchecked({}) },
     { name: "throws at the first message", count: 0, watch: () => readingsUntil(0, broken) },
     { name: "throws at the second message", count: 1, watch: () => readingsUntil(1, broken) },
-    { name: "throws after more than one write", count: 1, watch: () => readingsUntil(1, broken, 100_000) },
-    { name: "has no result", count: 1, watch: () => readingsUntil(1, () => Promise.resolve(unchecked())) },
-  ])("fails with a fault if it $name", async ({ count, watch }) => {
+    { name: "throws after a message of several writes", count: 1, watch: () => readingsUntil(1, broken, 100_000) },
+    {
+      name: "resolves next() without a result",
+      count: 1,
+      watch: () => readingsUntil(1, () => Promise.resolve(unchecked())),
+    },
+  ])("fails with an internal error if the handler $name", async ({ count, watch }) => {
     await using greenhouse = await startGreenhouse(
       { watchReadings: () => watch() },
       { ...quiet, compressMinBytes: 1024 * 1024 },
@@ -396,7 +400,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, called by $na
       name: "an invalid header",
       interceptor: (next) => async (request) => ({ ...(await next(request)), header: unchecked({}) }),
     },
-  ])("if an interceptor returns $name, fails with a fault", async ({ interceptor }) => {
+  ])("if an interceptor returns $name, fails with an internal error", async ({ interceptor }) => {
     await using greenhouse = await startGreenhouse(
       // Long enough to be compressed asynchronously.
       { watchReadings: () => readingsUntil(1, end, 10_000) },
@@ -419,8 +423,8 @@ describe("messages that arrive after the deadline of their call", () => {
     readonly resume: Promise<void>;
   }
   /**
-   * Starts a greenhouse that reads some messages, and the rest after the deadline and after anything else that it waits
-   * for.
+   * Starts a greenhouse that reads `read` messages before the deadline. Once the deadline has passed and `resume` has
+   * resolved, it reads the rest.
    */
   const startLate = async ({ http2, read, resume }: Late) => {
     const received = Promise.withResolvers<Readings>();
@@ -443,7 +447,7 @@ describe("messages that arrive after the deadline of their call", () => {
 
   const lastAlone = [dataFrame(1, emptyMessage), dataFrame(1, Buffer.of(), frameFlag.endStream)];
   const lastWithEnd = [dataFrame(1, emptyMessage, frameFlag.endStream)];
-  test.each(http2Servers)("over HTTP/2 (%s) are reported missing if the unread end arrived", async (http2) => {
+  test.each(http2Servers)("over HTTP/2 (%s), sent together, are delivered or reported missing", async (http2) => {
     const { greenhouse, received } = await startLate({ http2, read: 1, resume: Promise.resolve() });
     await using _ = greenhouse;
     using connection = await openFrames(greenhouse.address);
@@ -460,7 +464,7 @@ describe("messages that arrive after the deadline of their call", () => {
     { engine: "mounted", name: "before its end", read: 1, frames: lastAlone },
     { engine: "mounted", name: "before its end", read: 0, frames: lastAlone },
   ] as const)(
-    "arriving $name after $read reads ($engine) are kept or reported missing",
+    "arriving $name after $read reads ($engine) are delivered or reported missing",
     async ({ engine, read, frames }) => {
       const responded = Promise.withResolvers<void>();
       const { greenhouse, received } = await startLate({ http2: engine, read, resume: responded.promise });
@@ -478,7 +482,7 @@ describe("messages that arrive after the deadline of their call", () => {
     },
   );
 
-  test("do not prevent the next request of their HTTP/1.1 connection", async () => {
+  test("do not prevent the next request on their HTTP/1.1 connection", async () => {
     const responded = Promise.withResolvers<void>();
     const { greenhouse, received } = await startLate({ http2: "listening", read: 1, resume: responded.promise });
     await using _ = greenhouse;
@@ -503,7 +507,7 @@ describe("messages that arrive after the deadline of their call", () => {
   });
 });
 
-test("bidirectional streams over HTTP/1.1 end when the request is malformed", async () => {
+test("a bidirectional stream over HTTP/1.1 ends when a chunk is malformed", async () => {
   const reason = Promise.withResolvers<unknown>();
   await using greenhouse = await startGreenhouse({
     async *controlClimate(_, { signal }) {

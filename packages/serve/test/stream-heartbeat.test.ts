@@ -4,7 +4,7 @@ import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 
-// When heartbeats are sent and stopped. test/suites/crash waits for the 15 s.
+// The tests fire the heartbeat timer themselves. test/suites/crash waits for the interval of 15 s.
 
 const heartbeatMs = 15_000;
 const selector = "greenhouse.v1.GreenhouseService";
@@ -20,7 +20,7 @@ function isTimeout(timer: object): timer is NodeJS.Timeout {
   return "refresh" in timer;
 }
 
-/** Replaces the timers for heartbeats that are started from now on. */
+/** Observes the heartbeat timers that are started from now on. */
 function watchHeartbeats() {
   const started = vi.spyOn(globalThis, "setInterval");
   const cleared = vi.spyOn(globalThis, "clearInterval");

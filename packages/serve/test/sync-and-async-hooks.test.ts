@@ -58,7 +58,7 @@ describe.each(Object.entries(admits))("after %s", (_name, admit) => {
 test.each([
   { name: "throws", admit: refuse },
   { name: "rejects", admit: async () => refuse() },
-])("an admit that $name refuses over every server, before any endpoint", async ({ admit }) => {
+])("over every server, an admit that $name refuses before any endpoint runs", async ({ admit }) => {
   let calls = 0;
   const handle: Endpoint["handle"] = () => {
     calls += 1;

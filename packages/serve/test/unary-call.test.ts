@@ -162,7 +162,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
   });
 
   describe("a cancellation before the handler runs", () => {
-    test("prevents the handler from running", async () => {
+    test("by the client prevents the handler from running", async () => {
       let ran = false;
       const controller = new AbortController();
       const passed = Promise.withResolvers<void>();
@@ -187,7 +187,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(ran).toBe(false);
     });
 
-    test("prevents the handler from running after the deadline, too", async () => {
+    test("by the deadline prevents the handler from running", async () => {
       let ran = false;
       let intercepted = false;
       const passed = Promise.withResolvers<void>();
@@ -287,13 +287,13 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank", degreesCelsius: 4.5 }]);
     });
 
-    test("is DEADLINE_EXCEEDED at the client's deadline when it never returns", async () => {
+    test("is DEADLINE_EXCEEDED at the client's deadline when the handler never returns", async () => {
       await using greenhouse = await start({ waterBed: () => new Promise(() => {}) });
       await passDeadline(greenhouseClient(calling, greenhouse.address), () => true);
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
     });
 
-    test("is DEADLINE_EXCEEDED at the default deadline when it never returns", async () => {
+    test("is DEADLINE_EXCEEDED at the default deadline when the handler never returns", async () => {
       await using greenhouse = await start(
         { waterBed: () => new Promise(() => {}) },
         { limits: { defaultTimeoutMs: 30 } },
@@ -306,7 +306,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "the client's shorter timeout", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
       { name: "the client's longer timeout", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
       { name: "the default timeout if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
-    ])("has $name as its only limit", async ({ timeoutMs, want }) => {
+    ])("is limited by $name, and by no other timeout", async ({ timeoutMs, want }) => {
       await using greenhouse = await start(
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
         { limits: { defaultTimeoutMs: 60_000 } },
@@ -316,7 +316,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(note).toMatch(want);
     });
 
-    test("is dropped when it returns after the deadline", async () => {
+    test("is dropped when the handler returns after the deadline", async () => {
       const late = Promise.withResolvers<Record<string, never>>();
       await using greenhouse = await start({ waterBed: () => late.promise, getReading: () => ({ sensor: "s" }) });
       const client = greenhouseClient(calling, greenhouse.address);
@@ -424,7 +424,7 @@ test("a Connect GET whose message is not base64 is refused", async () => {
   });
 });
 
-test("a unary call gets at most the remaining time", async () => {
+test("timeoutMs() rounds a gRPC timeout in microseconds down to milliseconds", async () => {
   const remaining: (number | undefined)[] = [];
   await using greenhouse = await startGreenhouse({
     waterBed: (_, { timeoutMs }) => {
@@ -448,7 +448,7 @@ test("a gRPC call with a timeout of one nanosecond reaches its handler", async (
   using connection = await openFrames(greenhouse.address);
   const header = [...grpcHeader("/greenhouse.v1.GreenhouseService/WaterBed"), ["grpc-timeout", "1n"]] as const;
   const reached = within(called.promise, "the handler");
-  // No timer fires, so the nanosecond does not pass even on a busy machine.
+  // Fake timers keep the timeout from passing on a busy machine.
   using timers = new DisposableStack();
   timers.defer(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ["setTimeout"] });

@@ -51,7 +51,7 @@ const wrongMethods: readonly Refused[] = [
     request: ask("PUT", recordReadingsProcedure, ["content-type", "application/connect+json"]),
     by: "connect" as const,
   },
-  // gRPC only has POST, and so no response to other methods.
+  // gRPC supports only POST, and defines no response to other methods.
   {
     name: "an RPC of gRPC",
     request: ask("PUT", waterBedProcedure, ["content-type", "application/grpc"]),
@@ -187,7 +187,7 @@ describe.each([
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test.each(rows)("refuses $name over HTTP/$httpVersion with the $httpStatus that $by writes", async (row) => {
+  test.each(rows)("refuses $name over HTTP/$httpVersion with the $httpStatus response that $by writes", async (row) => {
     const response = await exchange(greenhouse.address, row.httpVersion, row.request);
     expect({
       httpStatus: response.httpStatus,
@@ -213,7 +213,7 @@ test.each([
     off: { connect: false },
     request: post(waterBedProcedure, "application/json", connectVersion),
   },
-])("REST refuses $protocol with 415 if an RPC excludes it", async ({ off, request }) => {
+])("REST refuses $protocol with 415 if the protocol is disabled", async ({ off, request }) => {
   await using greenhouse = await startGreenhouse({}, off);
   for (const httpVersion of ["1.1", "2"] as const) {
     const { httpStatus, body } = await exchange(greenhouse.address, httpVersion, request);

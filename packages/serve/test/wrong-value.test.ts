@@ -33,7 +33,7 @@ function returning(sink: unknown): GatewayOptions["routes"] {
 const loop: Record<string, unknown> = { $typeName: "kitchensink.v1.Sink" };
 loop["child"] = loop;
 
-describe("the reported fault names a wrong type in a response", () => {
+describe("the reported fault for a wrong type in a response", () => {
   test.each<{ sink: unknown; problem: string }>([
     { sink: { fString: 7 }, problem: "sink.f_string must be a string, got number" },
     { sink: { tags: [null] }, problem: "sink.tags[0] must be a string, got null" },
@@ -55,7 +55,7 @@ describe("the reported fault names a wrong type in a response", () => {
       sink: { choice: { case: "choiceText", value: 7 } },
       problem: "sink.choice_text must be a string, got number",
     },
-  ])("on REST ($problem)", async ({ sink, problem }) => {
+  ])("on REST names the field ($problem)", async ({ sink, problem }) => {
     const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, "/v1/query");
     expect(httpStatus).toBe(500);
     expect(faults).toEqual([expect.objectContaining({ message: `${query} ${problem}`, cause: expect.any(Error) })]);
@@ -69,7 +69,7 @@ describe("the reported fault names a wrong type in a response", () => {
     { sink: { fInt32: 7n }, problem: "sink.f_int32 must be of the type int32, got bigint" },
     { sink: { fUint32: -1 }, problem: "sink.f_uint32 must be of the type uint32, got number" },
     { sink: { fInt64: 7, fBytes: "a" }, problem: "sink.f_bytes must be a Uint8Array, got string" },
-  ])("in binary ($problem)", async ({ sink, problem }) => {
+  ])("in binary names the field ($problem)", async ({ sink, problem }) => {
     const init = { method: "POST", headers: { "content-type": "application/proto" }, body: new Uint8Array() };
     const path = "/kitchensink.v1.KitchenSink/Query";
     const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, path, init);
@@ -77,7 +77,7 @@ describe("the reported fault names a wrong type in a response", () => {
     expect(faults).toEqual([expect.objectContaining({ message: `${query} ${problem}` })]);
   });
 
-  test("in a message of a stream", async () => {
+  test("in a stream names the field", async () => {
     const { faults } = await faultsOf(
       {
         routes: (router) =>

@@ -46,7 +46,7 @@ export function* completeFiles(input: readonly FileDescriptorProto[]): Generator
   return { set, ...(yield* types.incompleteServices()) };
 }
 
-/** Maximum missing imports that are considered per file. In a hostile set, many services may need all of them. */
+/** Maximum missing imports that are searched per file. In a hostile set, many services may need all missing imports. */
 const missingImportsMax = 30;
 
 interface MissingType {

@@ -64,7 +64,7 @@ export class HiddenParts {
     this.#partlyHidden = this.#usersOf(new Set([...this.#restricted, AnySchema.typeName]));
   }
 
-  /** Creates the instance, or returns `undefined` if nothing is hidden. A type's first definition applies. */
+  /** Creates the instance, or returns `undefined` if nothing is hidden. The first definition of a type applies. */
   static of(definitions: readonly PartlyVisible[], recursionLimit: number | undefined): HiddenParts | undefined {
     if (definitions.every(({ restricted }) => restricted.size === 0)) return undefined;
     return new HiddenParts(definitions, recursionLimit);

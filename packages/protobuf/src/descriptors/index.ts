@@ -1,8 +1,8 @@
 /**
  * Reads the services and types in a binary google.protobuf.FileDescriptorSet.
  *
- * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → hide what
- * is restricted (hide-restricted) → complete missing files and types (complete-files), sorted as registries require
+ * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → remove
+ * hidden elements (hide-restricted) → complete missing files and types (complete-files), sorted as registries require
  * (sort-files) → the registry (link-files). Everything is checked, because descriptors may come from an untrusted
  * server. If a program passes descriptors to the gateway, only the services and the types that they use are checked
  * (validate-services).

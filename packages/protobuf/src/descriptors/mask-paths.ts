@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 
-/** A message's update mask field, and the message type in which the mask's paths name fields. */
+/** A message's update mask field, and the message type whose fields the mask's paths name. */
 export interface UpdateMask {
   readonly field: DescField;
   readonly target: DescMessage;

@@ -3,7 +3,7 @@ import { joinNames } from "./validate-files.ts";
 
 /**
  * Returns the files that declare services, and the files with types that they use, recursively. Without services, all
- * files are needed. Yields after each file. Only options may use the other files, so those may be invalid.
+ * files are needed. Yields after each file. Only options can use the other files, so the other files may be invalid.
  */
 export function* neededFiles(
   files: readonly FileDescriptorProto[],

@@ -9,7 +9,7 @@ import { distinctFiles } from "./validate-files.ts";
 
 /** The visible types in files, with separate descriptors. */
 export interface VisibleTypes extends Pick<DescribedServices, "types" | "restricted" | "hiddenRpcs" | "labels"> {
-  /** The names of all files, including files in which nothing is visible. */
+  /** The names of all given files and their imports, including files without a visible element. */
   readonly fileNames: ReadonlySet<string>;
 }
 

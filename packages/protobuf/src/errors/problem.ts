@@ -22,7 +22,7 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
   return error;
 }
 
-/** The HTTP statuses passed to {@link problem}, by error. An error's property would appear in programs' logs. */
+/** The HTTP statuses passed to {@link problem}, by error. A property of the error would appear in programs' logs. */
 const customStatuses = new WeakMap<ConnectError, number>();
 
 /**

@@ -20,7 +20,7 @@ import { commentOf, commentsOf } from "../../../openapi/src/index.ts";
 import { runSteps } from "../../../http/src/exchange/index.ts";
 import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
 
-// What has a rule without an allowed label does not exist (google.api.visibility).
+// An element is hidden if its google.api.visibility rule has no allowed label.
 
 const ofMessage = restrictedTo("INTERNAL", MessageOptionsSchema);
 const ofField = restrictedTo("INTERNAL", FieldOptionsSchema);
@@ -113,7 +113,7 @@ function definition(value = restrictedTo("INTERNAL", EnumValueOptionsSchema)): U
   return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
 }
 
-/** Returns the names of what exists with some labels. */
+/** Returns the names of the elements that are visible with some labels. */
 function namesWith(...allow: readonly string[]): object {
   const { services, types } = readDescriptorSet(definition(), { allow });
   const { fields = [], oneofs = [] } = types.getMessage("a.Order") ?? {};
@@ -149,7 +149,7 @@ describe("readDescriptorSet() with restricted elements", () => {
     { name: "the label of all restrictions", allow: ["INTERNAL"], want: everything },
     { name: "a list of labels with spaces", allow: ["OTHER, INTERNAL "], want: everything },
     { name: "one of an RPC's labels", allow: ["PREVIEW"], want: { ...nothing, rpcs: ["Shop.Hidden", "Shop.Shown"] } },
-  ])("keeps only the visible elements ($name)", ({ allow, want }) => {
+  ])("with $name, keeps only the visible elements", ({ allow, want }) => {
     expect(namesWith(...allow)).toEqual(want);
   });
 
@@ -162,7 +162,7 @@ describe("readDescriptorSet() with restricted elements", () => {
     ]);
   });
 
-  test("lists the messages and enums with hidden elements, and all labels", () => {
+  test("lists the labels, and the types with a hidden element", () => {
     const { restricted, labels } = readDescriptorSet(definition(), { allow: [] });
     expect(restricted).toEqual(new Set(["a.Internal", "a.Internal.Inner", "a.Order", "a.Kind"]));
     expect(labels).toEqual(new Set(["INTERNAL", "PREVIEW"]));

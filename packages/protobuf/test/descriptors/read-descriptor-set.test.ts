@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../src/descriptors/index.ts";
 import { type FieldInit, type FileInit } from "../../../testing/src/gateway/file-init.ts";
 
-// Incomplete definitions, whose complete parts are served, and definitions that protoc would never write.
+// Services are read from incomplete descriptor sets, too. Invalid sets, which protoc would never write, are refused.
 
 function read(...files: readonly FileInit[]): ReturnType<typeof readDescriptorSet> {
   const set = create(FileDescriptorSetSchema, {
@@ -31,7 +31,7 @@ function service(name: string, type: string): NonNullable<FileInit["service"]>[n
   return { name, method: [{ name: "Get", inputType: type, outputType: type }] };
 }
 
-/** A file with a service `a.Whole`, which imports nothing, and a service `a.Other` with such a field. */
+/** A file with two services: `a.Whole`, which needs no import, and `a.Other`, whose messages have the field. */
 function withField(field: FieldInit, more: Partial<FileInit> = {}): FileInit {
   const messageType = [
     { name: "Text", field: [text()] },
@@ -53,15 +53,15 @@ const both = ["a.Whole", "a.Other"];
 
 test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly served?: readonly string[] }>([
   { name: "nothing is missing", files: [b, withField(of(".b.B"))], served: both },
-  { name: "files follow those that import them", files: [withField(of(".b.B")), b], served: both },
+  { name: "an imported file comes after the file that imports it", files: [withField(of(".b.B")), b], served: both },
   { name: "a file occurs twice", files: [b, withField(of(".b.B")), b], served: both },
   {
-    name: "no type of a missing file is used",
+    name: "a missing file defines no used type",
     files: [withField(text("n", 2))],
     served: both,
   },
   {
-    name: "no type of an empty placeholder file is used",
+    name: "an empty placeholder file defines no used type",
     files: [withField(text("n", 2)), { name: "b.proto" }],
     served: both,
   },
@@ -71,7 +71,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
     served: both,
   },
   {
-    name: "the type is in another file than the imported file",
+    name: "a type is in a file that is not imported",
     files: [withField(of(".b.B")), { ...b, name: "c.proto" }],
     served: both,
   },
@@ -80,10 +80,10 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
     files: [withField(text("n", 2), { extension: [{ ...of(".b.B"), extendee: ".b.Options" }] })],
     served: both,
   },
-  { name: "the file of a message is missing", files: [withField(of(".b.B"))] },
-  { name: "the file of a message is an empty placeholder", files: [withField(of(".b.B")), { name: "b.proto" }] },
+  { name: "a message's file is missing", files: [withField(of(".b.B"))] },
+  { name: "a message's file is an empty placeholder", files: [withField(of(".b.B")), { name: "b.proto" }] },
   { name: "a type name is a placeholder that Go writes", files: [withField(of("*.b.B"))] },
-  { name: "the file of an enum is missing", files: [withField(of(".b.Kind", Type.ENUM))] },
+  { name: "an enum's file is missing", files: [withField(of(".b.Kind", Type.ENUM))] },
   {
     name: "the type of a nested message's field is missing",
     files: [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }],
@@ -305,7 +305,7 @@ describe("readDescriptorSet()", () => {
     wrap(0x22);
     wrap(0x0a);
     expect(() => readDescriptorSet(Buffer.concat(pieces.toReversed()))).toThrow(
-      // Older protobuf-es releases read as much as fits their stack, and then the file's name is missing.
+      // Older protobuf-es releases stop reading when the stack is full, so the file has no name.
       /^(?:messages must not be nested|a file has no name)/,
     );
   });

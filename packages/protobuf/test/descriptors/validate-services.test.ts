@@ -8,9 +8,9 @@ import { expect, test } from "vitest";
 import { createGateway } from "../../../gateway/src/index.ts";
 import { type FieldInit, type FileInit, stringField } from "../../../testing/src/gateway/file-init.ts";
 
-// Descriptors built by a program, and accepted by protobuf-es. A gateway starts with those that it can use.
+// protobuf-es accepts invalid descriptors from a program. A gateway refuses them if its services use them.
 
-/** A service whose RPC takes a message that contains one with these fields. */
+/** A service whose request message contains a message with these fields. */
 function fileOf(field: readonly FieldInit[], more: Partial<FileInit> = {}): FileInit {
   const typed: FieldInit = { ...stringField("inner", 1), type: Type.MESSAGE, typeName: ".a.Inner" };
   return {
@@ -91,7 +91,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
     says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },
-])("createGateway refuses an invalid definition ($name)", ({ file, says }) => {
+])("a definition with $name is refused by createGateway", ({ file, says }) => {
   expect(() => start(file)).toThrow(
     expect.objectContaining({
       code: "ERR_DESCRIPTORS",

@@ -13,7 +13,7 @@ async function* invalid(): AsyncGenerator<Uint8Array> {
   yield Buffer.alloc(100, 0xff);
 }
 
-/** More bodies than the budget has windows of 8 MiB, the size in zstd. Windows in br have 16 MiB. */
+/** One body more than the budget allows in zstd, whose windows have 8 MiB. Windows in br have 16 MiB. */
 const bodiesMin = windowBytesMax / (8 * 1024 * 1024) + 1;
 
 test.each([

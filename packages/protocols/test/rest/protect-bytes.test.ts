@@ -7,7 +7,7 @@ import {
   openEveryTransport,
 } from "../../../testing/src/gateway/every-transport.ts";
 
-// A google.api.HttpBody may come from anywhere, but browsers give it this server's origin.
+// The content of a google.api.HttpBody may be untrusted, but browsers give it this server's origin.
 
 let files: EveryTransport;
 let contentType = "";
@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(() => files[Symbol.asyncDispose]());
 
-/** Returns the status, the policy and a response's sniffing. */
+/** Returns a response's status, Content-Security-Policy and X-Content-Type-Options. */
 async function ask(
   path: string,
   type: string,

@@ -21,7 +21,7 @@ const { rpcs } = runSteps(
 );
 const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 
-/** Finds the calls with a content type at every RPC's path. */
+/** Returns the calls that a content type selects at the paths of all RPCs. */
 function find(contentType: string): CallTarget[] {
   return known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
 }
@@ -89,7 +89,7 @@ describe("an RPC's content type", () => {
     "application/grpc-websocket",
     "constructor",
     "__proto__",
-  ])("given %j, is not supported", (value) => {
+  ])("%j is not supported", (value) => {
     expect(find(value)).toEqual([]);
   });
 });

@@ -59,7 +59,7 @@ const ofConnection = [
 /** Where the error is thrown. */
 const places = ["admit", "a handler", "a handler after a message"] as const;
 
-/** Returns the fields with the names that the request specifies, and their odd values. */
+/** Returns the framing fields that the request names, with the values in `framing`. */
 function oddFieldsOf(header: { get(name: string): string | null }): [name: string, value: string][] {
   const names = header.get("x-fields")?.split(",") ?? [];
   return names.map((name) => [name, framing[name] ?? ""]);

@@ -48,7 +48,7 @@ describe("LazyHeaders", () => {
     expect([...headers]).toEqual([["x-a", "1"]]);
   });
 
-  test("returns its original list of fields until it is changed", () => {
+  test("returns the original list of fields until a field changes", () => {
     const headers = new LazyHeaders(fields);
     expect(headers.get("x-a")).toBe("1, 2");
     expect(headers.has("x-b")).toBe(false);
@@ -66,7 +66,7 @@ describe("LazyHeaders", () => {
     { name: "set()", call: (headers) => headers.set("x-a", "a\0b") },
     { name: "append()", call: (headers) => headers.append("no token", "1") },
     { name: "delete()", call: (headers) => headers.delete("no token") },
-  ])("for an invalid argument of $name throws like Headers", ({ call }) => {
+  ])("throws a TypeError for an invalid argument of $name, like Headers", ({ call }) => {
     expect(() => call(new Headers())).toThrow(TypeError);
     expect(() => call(new LazyHeaders([":path", "/", ...fields]))).toThrow(TypeError);
   });

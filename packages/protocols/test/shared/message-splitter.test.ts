@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type MessageSplitter, readMessages } from "../../src/shared/message-splitter.ts";
 
-/** Splits pieces into bytes. 0 fails, and a byte above 100 is asynchronous. */
+/** Splits pieces into bytes. Throws for 0, and returns a promise for a byte above 100. */
 class OctetReader implements MessageSplitter<number> {
   #octets: number[] = [];
 
@@ -54,7 +54,7 @@ describe("readMessages()", () => {
     const ask = async (): Promise<void> => void came.push((await messages.next()).value);
     const [first, second] = [ask(), ask()];
     await first;
-    // While the second is pending.
+    // The next calls are made while the promise of the second is pending.
     await Promise.all([second, ask(), ask(), ask(), ask()]);
     expect(came).toEqual([101, 102, 1, 2, -1, undefined]);
   });

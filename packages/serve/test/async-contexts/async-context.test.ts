@@ -59,7 +59,7 @@ describe.each(requests)("$name", (request) => {
     expect(greenhouse.found).toEqual(["its own"]);
   });
 
-  test("runs in the context of a middleware of any server", async () => {
+  test("runs in the middleware's context on any server", async () => {
     const greenhouse = await startNoting();
     await using _ = greenhouse;
     const { handler, fetch } = greenhouse.gateway;
@@ -113,7 +113,7 @@ test.each([
     "an aborted body",
     "POST /beds/1:water HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
   ],
-])("%s after a call runs in neither the context of the call nor that of the start", async (_, behind) => {
+])("%s after a call runs outside the contexts of call and startup", async (_, behind) => {
   const found: unknown[] = [];
   const note = (): void => void found.push(storage.getStore());
   const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {

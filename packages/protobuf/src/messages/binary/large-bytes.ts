@@ -38,7 +38,7 @@ export function createBinaryWriter(
 
 /**
  * Returns whether a bytes field can be written separately. Without a required field, the other fields could not be
- * encoded. A oneof's member is not found, because a message has no property with its name.
+ * encoded. A oneof's member is written with the other fields, because a message has no property with the member's name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

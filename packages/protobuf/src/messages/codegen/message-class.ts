@@ -34,7 +34,7 @@ function makeClass(pattern: Message): MessageClass {
     ([name, value]) => `this[${literal(name)}] = ${initialValue(value, scope)};`,
   );
   const constructor = compileFunction<MessageClass>(`function () {\n${lines.join("\n")}\n}`, scope.values);
-  // Instances get the prototype of `create()` results, so the `constructor` is the same, too.
+  // Instances get the prototype of `create()` results, and therefore the same `constructor`.
   Reflect.set(constructor, "prototype", Object.getPrototypeOf(pattern));
   return constructor;
 }

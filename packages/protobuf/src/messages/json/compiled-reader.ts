@@ -7,7 +7,7 @@ import { fieldsByName } from "./names.ts";
 import { createValueReader, createWellKnownReader, type PlainReader } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
 
-/** Readers for all integer spellings, or only the canonical one. Each is compiled when its type is first read. */
+/** Readers for all integer spellings, or only the canonical one. A reader is compiled when its type is first read. */
 export interface CompiledReaders {
   /** Whether integers must be in canonical form. */
   readonly canonical: boolean;

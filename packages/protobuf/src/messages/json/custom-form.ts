@@ -2,7 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns whether a type has its own JSON form, such as a string for a Timestamp. An Any contains it in `value`. Since
+ * Returns whether a type has its own JSON form, such as a string for a Timestamp. An Any has the form in `value`. Since
  * 2.12, protobuf-es exports a function with this name.
  */
 export function hasCustomJsonRepresentation(desc: DescMessage): boolean {

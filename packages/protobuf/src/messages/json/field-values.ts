@@ -43,7 +43,7 @@ export function loadField(fields: FieldValues, field: DescField): unknown {
   return group["case"] === field.localName ? group["value"] : undefined;
 }
 
-/** Checks that no other member of the field's oneof is set. @throws FieldProblem that names the other member */
+/** Checks that no other member of the field's oneof is set. @throws FieldProblem with the other member's name */
 export function refuseOtherMember(fields: FieldValues, field: DescField): void {
   if (field.oneof === undefined) return;
   const selectedCase = asFieldValues(fields[field.oneof.localName])["case"];

@@ -72,8 +72,8 @@ function readField(
   const notedBefore = notes?.paths.length;
   const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
-  // A field is not noted if fields inside it were noted. A field is not noted either if some of its value was ignored,
-  // because the value is not what the client meant.
+  // A field is not noted if fields inside it were noted. If a part of the value was ignored, the field is not noted
+  // either, because the read value differs from the client's value.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
   if (notes.repeated + unknown.count !== ignoredBefore) return;
   noteField(context, notes.paths);

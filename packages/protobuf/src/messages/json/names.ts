@@ -7,8 +7,8 @@ interface Named {
 }
 
 // A JSON name takes precedence over a proto name, as in Go and C#, so that a field written by its JSON name is read as
-// the same field. In proto2, several fields may have the same JSON name. A JSON name that several fields have means the
-// field with the same proto name, or else the first field.
+// the same field. In proto2, several fields may share a JSON name. The shared name selects the field whose proto name
+// equals it, or else the first field.
 function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string, Desc> {
   const byName = new Map(descs.toReversed().map((desc) => [desc.jsonName, desc]));
   for (const desc of descs) {

@@ -114,7 +114,7 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** Maximum integer digits, including a sign, with which a double still represents tenths. */
+/** Maximum digits before the point, including a sign, with which a double still represents tenths. */
 const fractionDigitsMax = 14;
 
 // Returns whether the first digit after the decimal point is 1 to 8. With a digit from 1 to 8, neither the number nor
@@ -136,7 +136,7 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
 /** Number of decimal digits that a double always preserves. */
 const exactDigitsMax = 15;
 
-// Whether a number with a fraction or exponent becomes an integer as a double, which may differ from the exact value.
+// Returns whether a number with a fraction or exponent is an integer as a double, possibly by rounding.
 function losesPrecision(number: string, canonical: boolean): boolean {
   const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;

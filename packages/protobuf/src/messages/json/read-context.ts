@@ -6,8 +6,8 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { UnknownNames } from "./unknown-names.ts";
 
 /**
- * The fields that one part of a request sets, so that the other parts must not set them. `"whole"` means the complete
- * field, and a map the fields inside it. Keys are descriptors, because clients may use proto names or JSON names.
+ * The fields that one part of a request sets, and that the other parts must not set. The value is `"whole"` for the
+ * complete field, or a map of the fields inside it. Keys are descriptors, because clients may use proto or JSON names.
  */
 export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 

@@ -67,8 +67,8 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field if the complete text is the field's value. Required fields may be missing. No code is
- * generated, and whether it may be is not checked, because a Content-Security-Policy would report the check.
+ * Reads a message, or one field if the complete text is the field's value. Required fields may be missing. Generates
+ * no code, and does not check whether code may be generated, because a Content-Security-Policy would report the check.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */

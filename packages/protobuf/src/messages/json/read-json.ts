@@ -56,7 +56,7 @@ export interface BodyRules {
 const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
 
 /**
- * Reads a message that may be only part of a request. Allows missing required fields, and returns the ignored names.
+ * Reads a message that may be only a part of a request. Required fields may be missing. Returns the ignored names, too.
  *
  * @param into - the message in which the URL path has set fields; not supported for a type with its own JSON form
  * @param notes - collects the paths of fields that the text sets

@@ -10,7 +10,7 @@ const normalMin = 2 ** -126;
 
 /**
  * Returns the number with the fewest decimal digits that is read back as the same 32-bit float, such as 19.99 for
- * 19.989999771118164. For some powers of two, it has one digit more than necessary. `value` must be finite.
+ * 19.989999771118164. For some powers of two, the number has one digit more than necessary. `value` must be finite.
  */
 export function shortestFloat(value: number): number {
   const size = Math.abs(value);

@@ -42,7 +42,7 @@ function describeMismatch(text: string, noun: string): string {
 }
 
 const string: readonly JsonKind[] = ["string"];
-// The proto3 JSON mapping accepts every number as a string, too.
+// The proto3 JSON mapping also accepts every number as a string.
 const number: readonly JsonKind[] = ["number", "string"];
 const booleans = new Map([
   ["true", true],

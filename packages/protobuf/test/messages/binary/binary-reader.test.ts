@@ -22,7 +22,7 @@ function integer(value: number): number[] {
 const unknown = { number: 1000 };
 const minusOne = [255, 255, 255, 255, 255, 255, 255, 255, 255, 1];
 
-/** A sink nested this many levels deep. */
+/** Returns a sink that is nested this many levels deep. */
 function nested(depth: number): number[] {
   let bytes: number[] = [];
   for (let level = 1; level < depth; level += 1)
@@ -30,7 +30,7 @@ function nested(depth: number): number[] {
   return bytes;
 }
 
-/** A google.protobuf.Struct with a number, with its length before it. */
+/** A google.protobuf.Struct that contains a number, preceded by its length. */
 const struct = [16, 10, 14, 10, 1, 97, 18, 9, 17, 0, 0, 0, 0, 0, 0, 0, 64];
 
 const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly number[]])[] = [
@@ -38,9 +38,9 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["a number of ten bytes", "fast", [...tag(field.fInt64, varint), ...minusOne]],
   ["a negative int32", "fast", [...tag(field.fInt32, varint), ...minusOne]],
   ["a number of eleven bytes", "fallback", [...tag(field.fInt64, varint), 255, ...minusOne]],
-  ["a number that is cut off", "fallback", [...tag(field.fInt64, varint), 255]],
+  ["a truncated number", "fallback", [...tag(field.fInt64, varint), 255]],
   ["a field without its value", "fallback", tag(field.fInt64, varint)],
-  ["a double that is cut off", "fallback", [...tag(field.fDouble, bit64), 1, 2, 3]],
+  ["a truncated double", "fallback", [...tag(field.fDouble, bit64), 1, 2, 3]],
   ["a string longer than the rest of the message", "fallback", [...tag(field.fString, length), 2, 97]],
   ["a string with a negative length", "fallback", [...tag(field.fString, length), ...minusOne]],
   ["a string without its length", "fallback", tag(field.fString, length)],
@@ -56,7 +56,7 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
     "fallback",
     [...tag(field.fBytes, length), 20, ...Array.from({ length: 20 }, () => 97), ...tag(field.fString, length), 1, 255],
   ],
-  ["half a surrogate pair", "fallback", [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80]],
+  ["an encoded lone surrogate", "fallback", [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80]],
   ["the character U+FFFD", "fallback", [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd]],
   ["a byte-order mark", "fallback", [...tag(field.fString, length), 4, 0xef, 0xbb, 0xbf, 97]],
   ["a nested message longer than the rest of the outer message", "fallback", [...tag(field.nested, length), 3, 8, 1]],
@@ -116,7 +116,7 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["101 nested messages", "fallback", nested(101)],
 ];
 
-test.each(sinkRows)("the binary reader treats %s like protobuf-es, on the %s path", (_, way, bytes) => {
+test.each(sinkRows)("the binary reader handles %s like protobuf-es, on the %s path", (_, way, bytes) => {
   expect(readBothWays(SinkSchema, Uint8Array.from(bytes))).toBe(way);
 });
 
@@ -136,7 +136,7 @@ describe("createBinaryReader()", () => {
     expect(() => createBinaryReader(SinkSchema, undefined)(bytes)).toThrow(/has the wrong wire type$/);
   });
 
-  // The message, the struct, an entry and its value.
+  // The struct's value is four levels deep: message, struct, entry, value.
   test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
     [2, "fallback"],
     [3, "fast"],
@@ -197,14 +197,14 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
 ])("$name is read on the fast path", ({ desc, message }) => {
   const bytes = toBinary(desc, message);
   expect(readBothWays(desc, bytes)).toBe("fast");
-  // Created as by protobuf-es, so that `isFieldSet` and defaults work the same.
+  // The prototype is that of create(), because `isFieldSet` and the proto2 defaults need it.
   const read = createBinaryReader(desc, undefined)(bytes);
   expect(Object.getPrototypeOf(read)).toBe(Object.getPrototypeOf(create(desc)));
 });
 
 test.each<{ name: string; bytes: readonly number[]; way: Way }>([
-  { name: "a declared number", bytes: [shade, 1], way: "fast" },
-  { name: "an undeclared number", bytes: [shade, 3], way: "fallback" },
+  { name: "a declared value", bytes: [shade, 1], way: "fast" },
+  { name: "an undeclared value", bytes: [shade, 3], way: "fallback" },
 ])("a closed enum with $name is read on the $way path", ({ bytes, way }) => {
   expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
 });

@@ -17,17 +17,17 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   { name: "every kind of field", init: everyField, way: "fast" },
   { name: "a double of -0", init: { fDouble: -0 }, way: "fast" },
   { name: "a map with the key __proto__", init: { labels: { ["__proto__"]: "own" } }, way: "fast" },
-  { name: "a chosen field with an empty value", init: { choice: { case: "choiceText", value: "" } }, way: "fast" },
+  { name: "a oneof field with an empty value", init: { choice: { case: "choiceText", value: "" } }, way: "fast" },
   { name: "a string of 127 characters", init: { fString: "x".repeat(127) }, way: "fast" },
   { name: "a string of 128 characters", init: { fString: "x".repeat(128) }, way: "fast" },
   {
-    name: "a string whose byte length takes more bytes than its character count",
+    name: "a string whose byte length needs a longer varint than its character count",
     init: { fString: "é".repeat(100) },
     way: "fast",
   },
   { name: "a short string with a last character that is not ASCII", init: { fString: "abcdé" }, way: "fast" },
   { name: "a float that is NaN", init: { fFloat: Number.NaN }, way: "fast" },
-  { name: "half a surrogate pair", init: { fString: "\ud800" }, way: "fast" },
+  { name: "a lone surrogate", init: { fString: "\ud800" }, way: "fast" },
   {
     name: "a message that is larger than the reused buffer",
     init: { tags: Array.from({ length: 30_000 }, () => "tag") },
@@ -35,7 +35,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   },
   { name: "a string of a megabyte", init: { fString: "é".repeat(500_000) }, way: "fast" },
   {
-    name: "strings that fit into the reused buffer each, but not together",
+    name: "strings that fit into the reused buffer only one at a time",
     init: { tags: Array.from({ length: 4 }, () => "x".repeat(20_000)) },
     way: "fast",
   },
@@ -99,7 +99,7 @@ const wrong: readonly { name: string; set: Init }[] = [
 ];
 
 describe("createBinaryWriter()", () => {
-  test.each(wrong)("throws the same error as protobuf-es ($name)", ({ set }) => {
+  test.each(wrong)("for $name, throws the same error as protobuf-es", ({ set }) => {
     const message = Object.assign(create(SinkSchema), set);
     const write = createBinaryWriter(SinkSchema, undefined);
     const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
@@ -120,10 +120,10 @@ describe("createBinaryWriter()", () => {
     expect(writeBothWays(SinkSchema, large)).toBe("fast");
   });
 
-  test("allocates an eighth more bytes than the last large message had", () => {
+  test("plans an eighth more bytes than the last large message had", () => {
     const writer = messageWriter(SinkSchema);
     writer.largeBytes = 0;
-    // Nearly all the first buffer.
+    // The message fills most of the first buffer.
     const bytes = writeFast(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
     expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
   });

@@ -67,7 +67,7 @@ describe("a large bytes field", () => {
     expect(equals(desc, read, message, { registry: createRegistry(), unknown: true })).toBe(true);
   });
 
-  test.each([large - 1, large])("does not share memory with the encoded message, %i bytes", (length) => {
+  test.each([large - 1, large])("of %i bytes does not share memory with the encoded message", (length) => {
     const message = create(SinkSchema, { fBytes: bytesOf(length) });
     const bytes = createBinaryWriter(SinkSchema, undefined)(message);
     const before = Uint8Array.from(bytes);
@@ -77,7 +77,7 @@ describe("a large bytes field", () => {
 });
 
 describe.each(http2Servers)("a large bytes field over gRPC, %s", (http2) => {
-  test.each([large - 1, large, 1_000_000])("is echoed unchanged, %i bytes", async (length) => {
+  test.each([large - 1, large, 1_000_000])("of %i bytes is echoed unchanged", async (length) => {
     await using files = await startFiles(http2, { echo: (body) => body });
     const file = create(HttpBodySchema, { contentType: "text/plain", data: bytesOf(length), extensions: [{}] });
     const response = await clientOf(files.address.port).echo(file);
@@ -88,17 +88,17 @@ describe.each(http2Servers)("a large bytes field over gRPC, %s", (http2) => {
     const memory = bytesOf(300_000);
     await using files = await startFiles(http2, { echo: ({ data }) => ({ data: memory.fill(data[0] ?? 0) }) });
     const { port } = files.address;
-    // The windows admit part, and the rest waits until the client reads.
+    // The flow-control windows let a part through, and the rest waits until the client reads.
     const slow = await beginEcho(port, 1);
     expect((await clientOf(port).echo({ data: Uint8Array.of(2) })).data[0]).toBe(2);
     const response = await slow.readToEnd();
-    // After the envelope's prefix and the field's tag and length.
+    // The data follows the envelope's prefix and the field's tag and length.
     expect(response.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
   test("counts towards writeMaxBytes", async () => {
     const contentType = "a";
-    // Tag, length and text of the content type, then tag and length of the data.
+    // The content type's tag, length and text take 3 bytes, and the data's tag and length take 4.
     const writeMaxBytes = 3 + 4 + large;
     await using files = await startFiles(http2, { echo: ({ data }) => ({ contentType, data }) }, { writeMaxBytes });
     const client = clientOf(files.address.port);

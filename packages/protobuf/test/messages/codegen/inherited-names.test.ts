@@ -28,7 +28,7 @@ function withInner(inner: object): Message {
 
 const method: object = Reflect.get(Object.prototype, "hasOwnProperty");
 
-// A failing row must not affect the next.
+// A failing test must not affect the next one.
 afterEach(() => {
   Reflect.deleteProperty(method, "note");
 });

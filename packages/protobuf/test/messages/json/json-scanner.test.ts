@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { JsonScanner } from "../../../src/messages/json/json-scanner.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-// Builds the same value as JSON.parse, with only the scanner.
+// Returns the value that JSON.parse would return, using only the scanner.
 function read(scanner: JsonScanner): unknown {
   const kind = scanner.peek();
   switch (kind) {
@@ -119,7 +119,7 @@ const malformed = [
   { why: "a million unterminated arrays", text: "[".repeat(1_000_000) },
 ];
 
-/** Texts with valid syntax that have no single meaning. */
+/** Texts with valid syntax whose meaning is ambiguous. */
 const ambiguous = [
   { why: "a lone high surrogate", text: '"\\ud800"' },
   { why: "a lone low surrogate", text: '"\\udc00"' },

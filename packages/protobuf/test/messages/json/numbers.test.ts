@@ -139,7 +139,7 @@ describe("parseFloatText()", () => {
     { text: "0.1", single: false, want: 0.1 },
     { text: "0x7", single: false, want: undefined },
     { text: "", single: false, want: undefined },
-  ])('reads "$text" as $want (single precision: $single)', ({ text, single, want }) => {
+  ])('with single precision $single, reads "$text" as $want', ({ text, single, want }) => {
     expect(parseFloatText(text, single)).toBe(want);
   });
 });

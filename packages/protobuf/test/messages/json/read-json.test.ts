@@ -53,7 +53,7 @@ function problemOf(desc: DescMessage, json: string | Uint8Array, options?: ReadJ
   throw new Error(`the JSON was accepted: ${String(json)}`);
 }
 
-// Messages that older protobuf-es versions read or write incorrectly, or refuse.
+// Excludes JSON that older protobuf-es versions refuse or read incorrectly.
 const isReadByProtobuf = (json: string): boolean =>
   (isSince("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
   (isSince("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
@@ -104,7 +104,7 @@ describe("readJson() compared with fromJson()", () => {
       '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
       '{"longText":"9007199254740993","longTexts":["-1"]}',
     ].filter(isReadByProtobuf),
-  )("reads %s as the same Sink", (json) => {
+  )("reads %s as the same Sink message", (json) => {
     const message = readJson(SinkSchema, json, { registry });
     const want = fromJson(SinkSchema, parse(json), { registry });
     expect(toJson(SinkSchema, message, { registry })).toEqual(toJson(SinkSchema, want, { registry }));
@@ -423,7 +423,7 @@ describe("readJson() with random input", () => {
     );
   });
 
-  test("throws only InvalidArgument for any bytes", () => {
+  test("throws no error other than InvalidArgument for random bytes", () => {
     const pieces = fc.constantFrom(
       "{",
       "}",

@@ -18,7 +18,7 @@ function digitsOf(decimal: number): number {
     .replace(/0+$/, "").length;
 }
 
-// Node's own conversion, with more and more digits.
+// Returns the first digit count for which Number.prototype.toPrecision() identifies the float.
 function fewestDigits(value: number): number {
   for (let digits = 1; digits < 9; digits++)
     if (Math.fround(Number(value.toPrecision(digits))) === value) return digitsOf(Number(value.toPrecision(digits)));
@@ -36,7 +36,7 @@ describe("shortestFloat()", () => {
     [Math.fround(1e-10), 1e-10],
     [Math.fround(1e22), 1e22],
     [Math.fround(1e38), 1e38],
-    // The largest float, the smallest normal one, and the smallest one.
+    // The largest float, the smallest normal float, and the smallest float.
     [3.4028234663852886e38, 3.4028235e38],
     [1.1754943508222875e-38, 1.1754944e-38],
     [1.401298464324817e-45, 1e-45],
@@ -49,14 +49,14 @@ describe("shortestFloat()", () => {
     edges.map((low) => floatOf(exponent * 2 ** 23 + low)),
   );
 
-  test("returns the fewest digits that identify the float, for every exponent", () => {
+  test("returns as few digits as toPrecision() needs, for every exponent", () => {
     for (const value of everyExponent.flat().filter((float) => Number.isFinite(float) && float !== 0)) {
       const decimal = shortestFloat(value);
       expect([Math.fround(decimal), digitsOf(decimal)]).toEqual([value, fewestDigits(value)]);
     }
   });
 
-  test("returns the fewest digits that identify the float, for random floats", () => {
+  test("returns as few digits as toPrecision() needs, for random floats", () => {
     const floats = fc.oneof(
       fc.float({ noNaN: true, noDefaultInfinity: true }),
       fc.tuple(fc.nat(1_000_000), fc.nat(12)).map(([digits, decimals]) => Math.fround(digits / 10 ** decimals)),

@@ -91,7 +91,7 @@ describe("parseDuration()", () => {
     "-315576000001s",
     "9999999999999s",
     "NaNs",
-  ])("refuses %j as a duration", (text) => {
+  ])("returns undefined for %j, which is not a valid duration", (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });

@@ -14,7 +14,7 @@ function newState(): ReadState {
   return { strings: 0, mayHaveLoneSurrogates: true };
 }
 
-// An older protobuf-es sets the fields' prototype instead.
+// An older protobuf-es sets the prototype for the name `__proto__`.
 const keepsPrototypeName = Object.hasOwn(fromJson(StructSchema, parse('{"__proto__":1}')).fields, "__proto__");
 
 describe("the conversion from JSON to google.protobuf.Value", () => {
@@ -29,7 +29,7 @@ describe("the conversion from JSON to google.protobuf.Value", () => {
     { text: "{}", strings: 0 },
     { text: '[null,[false,"a"],{"b":"c","d":[{"e":0}]}]', strings: 5 },
     ...(keepsPrototypeName ? [{ text: '{"__proto__":{"constructor":1},"0":[]}', strings: 3 }] : []),
-  ])("returns protobuf-es's message for $text, and counts $strings strings", ({ text, strings }) => {
+  ])("for $text gives the same message as protobuf-es, and counts the strings", ({ text, strings }) => {
     const json = parse(text);
     const state = newState();
     const message = toValueMessage(json, state);
@@ -46,7 +46,7 @@ describe("the conversion from JSON to google.protobuf.Value", () => {
   });
 
   test.each(["1e400", "[-1e400]", '"\\ud800"', '{"a":"\\udfff"}'])(
-    "throws for %s, which only the exact reader accepts or refuses",
+    "throws for %s, which requires the exact reader",
     (text) => {
       expect(() => toValueMessage(parse(text), newState())).toThrow();
     },

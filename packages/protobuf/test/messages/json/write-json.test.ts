@@ -38,7 +38,7 @@ const messagesPerType = numRunsOf(4);
 // protobuf-es writes -0 as 0.
 const negativeZero = /(?<=[:[,])-0(?=[,\]}])/gu;
 
-// The JSON, or a note that the message has none.
+// Returns the JSON, or "refused" if the message has no JSON form.
 function outcomeOf(write: () => string): string {
   try {
     return write().replace(negativeZero, "0");
@@ -55,7 +55,7 @@ test
     { registry: randomTypes },
     { registry: randomTypes, alwaysEmitImplicit: true },
     { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
-  ])("with the options %o, random messages are written like protobuf-es does", (options) => {
+  ])("with the options %o, random messages are written as by protobuf-es", (options) => {
   const dice = new Dice(testSeed);
   let written = 0;
   for (const desc of randomMessageTypes) {
@@ -90,7 +90,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   ["a Value of -0", { values: [create(ValueSchema, { kind: { case: "numberValue", value: -0 } })] }, '{"values":[-0]}'],
   [
     "an Any of a FloatValue of -0",
-    // Older protobuf-es releases omit such a field.
+    // Older protobuf-es releases omit a field of -0.
     { any: { typeUrl: `type.googleapis.com/${FloatValueSchema.typeName}`, value: Buffer.from("0d00000080", "hex") } },
     '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
   ],
@@ -129,7 +129,7 @@ test.each([
   expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
 });
 
-// A hole in an array is not a string either.
+// A sparse array: the item at index 1 is a hole.
 const holed = ["Flora"];
 holed.length = 2;
 
@@ -159,7 +159,7 @@ function defineOdd(jsonNames: readonly string[]): DescMessage {
 }
 
 test.each([
-  ["the same JSON name", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
+  ["a shared JSON name", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
   ["one field's proto name as JSON name", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
   ["__proto__ as JSON name", ["__proto__"], {}, '{"__proto__":"0"}'],
   ["each other's proto names as JSON names", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
@@ -174,7 +174,7 @@ test.each([
   if (jsonNames.length < 3) expect(readJson(odd, text)).toEqual(message);
 });
 
-test("an Any cannot contain a message that sets a field @type", () => {
+test("an Any cannot contain a message whose field @type is set", () => {
   const odd = defineOdd(["@type", "b"]);
   const typeUrl = "type.googleapis.com/Odd";
   expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
@@ -183,7 +183,7 @@ test("an Any cannot contain a message that sets a field @type", () => {
   expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
 });
 
-test("in an Any, the field @type uses its proto name", () => {
+test("in an Any, a message's field @type has its proto name", () => {
   const odd = defineOdd(["@type", "b"]);
   expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
   const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });

@@ -16,8 +16,9 @@ import { RuleProblem } from "./rule-problem.ts";
  * ```
  *
  * As the comments in http.proto require, variables do not nest and no field is bound twice. The literals `.` and `..`
- * are also rejected, because no path can match either literal. As extensions, the template may be `/` for the root, and
- * segments may follow `**`, as in some public APIs. A second `**` would be ambiguous and is rejected.
+ * are also rejected, because no path can match either literal. Two extensions are accepted. A template may be `/`,
+ * which is the root path. Segments may follow `**`, as in some public APIs. A second `**` is rejected, because the
+ * match would be ambiguous.
  *
  * @throws RuleProblem that quotes the template, and states the problem and the position of the problem
  */

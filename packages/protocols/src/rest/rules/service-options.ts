@@ -84,7 +84,7 @@ export interface RestServiceOptions {
    * Also accepts client streams as `application/json`. The body is consecutive JSON values, as in grpc-gateway, or one
    * array of values, as in Envoy. White space between consecutive values is optional. A body that starts with `[` is an
    * array, unless messages may be arrays. Drawback: a stream that is truncated between two values looks complete, like
-   * a stream of lines. Errors name the message instead of the line.
+   * a stream of lines. Errors contain the message's number instead of the line's number.
    */
   readonly jsonClientStreams?: boolean;
   /**

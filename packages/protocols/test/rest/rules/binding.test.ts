@@ -69,7 +69,7 @@ describe("a lenient service", () => {
       { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
       ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z'],
     ],
-  ])("ignores unknown names and fields of the path in %s %s", (request, body, want, ignored) => {
+  ])("ignores unknown names, and fields that the path sets, in %s %s", (request, body, want, ignored) => {
     expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
   });
 
@@ -92,7 +92,7 @@ describe("a lenient service", () => {
     { request: "POST /v1/sinks", body: '{"x":1,"x":2}' },
     { request: "POST /v1/sinks", body: '{"fInt64":"007"}' },
     { request: "DELETE /v1/sinks/7", body: "{}" },
-  ])("the request $request $body is still refused", ({ request, body }) => {
+  ])("refuses $request $body as invalid", ({ request, body }) => {
     expect(() => ignoredIn(request, body)).toThrow(ConnectError);
   });
 
@@ -131,7 +131,7 @@ describe("RestBinding.decode()", () => {
     expect(decode("GET /v1/query?tags=b")).toEqual(create(SinkSchema, { tags: ["b"] }));
   });
 
-  test("decodes integers as strings if the schema does", () => {
+  test("decodes an int64 with jstype JS_STRING as a string", () => {
     const want = create(SinkSchema, { longText: "7", longTexts: ["8"] });
     expect(decode("GET /v1/query?longText=7&longTexts=8")).toEqual(want);
   });

@@ -19,7 +19,7 @@ function fail(): never {
 const parsedMethods = new Set(METHODS.filter((name) => name !== "CONNECT"));
 const unboundSelector = "kitchensink.v1.KitchenSink.Unbound";
 
-// A rule as "METHOD template [body=…] [response_body=…]".
+// Parses a rule from "METHOD template [body=…] [response_body=…]".
 function ruleOf(
   text: string,
   additionalBindings: ExternalHttpRule[] = [],
@@ -224,7 +224,7 @@ describe("compileRestRoutes()", () => {
       message: "ignoredQueryParameters of rest.service of kitchensink.v1.KitchenSink must be an array, got string",
     },
     {
-      name: "null instead of options",
+      name: "undefined instead of options",
       service: () => undefined,
       message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
     },
@@ -246,7 +246,7 @@ describe("compileRestRoutes()", () => {
   });
 });
 
-test("rest.service is called once per service, and may return undefined options", () => {
+test("rest.service is called once per service, and may set undefined options", () => {
   const asked: string[] = [];
   const service = ({ typeName }: DescService): object => {
     asked.push(typeName);
@@ -298,7 +298,7 @@ describe("compileRestRoutes() with valid rules", () => {
     expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
   });
 
-  test("accepts a service whose annotations were generated elsewhere", () => {
+  test("reads the annotations of a generated service", () => {
     const { bindings } = compileRestRoutes(KitchenSink.methods);
     expect(bindings.length).toBeGreaterThan(60);
     expect(bindings.every((binding) => binding.procedure.startsWith("/kitchensink.v1.KitchenSink/"))).toBe(true);

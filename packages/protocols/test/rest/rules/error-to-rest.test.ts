@@ -38,7 +38,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error)).toEqual({ code: 5, status: "NOT_FOUND", message: "no such order", details: [] });
   });
 
-  test("writes details as Any, also for types with special JSON", () => {
+  test("writes details as Any, including types with special JSON", () => {
     const details = [
       { desc: NestedSchema, value: { text: "a", number: 7n } },
       { desc: DurationSchema, value: { seconds: 1n } },
@@ -73,7 +73,7 @@ describe("createErrorRecordWriter()", () => {
     { type: "not.Known", value: new Uint8Array([1, 2]) },
   ];
 
-  test("expands known details of an upstream error, and passes on unknown ones", () => {
+  test("expands an upstream error's details of known types, and keeps others", () => {
     const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema, DurationSchema));
     expect(bodyOf(incoming, write)).toMatchObject({
       details: [
@@ -146,9 +146,9 @@ describe("createErrorRecordWriter()", () => {
       policy: () => ({ httpStatus: 404, body: {}, contentType: "text/html\r\nx: y" }),
       problem: "content-type",
     },
-  ])("a policy that $name is reported, and clients get an internal error", ({ policy, problem }) => {
+  ])("an errorRecord that $name is reported, and clients get an internal error", ({ policy, problem }) => {
     const faults: unknown[] = [];
-    // A policy in JavaScript may return any value, such as one of type any.
+    // A function in JavaScript may return any value. The type of Object(…) is any.
     const write = createErrorRecordWriter(
       () => Object(policy()),
       undefined,
@@ -161,7 +161,7 @@ describe("createErrorRecordWriter()", () => {
     expect(faults).toEqual([expect.objectContaining({ message: expect.stringContaining(problem) })]);
   });
 
-  test.each([200, 599])("a policy may return status %i", (httpStatus) => {
+  test.each([200, 599])("errorRecord may return status %i", (httpStatus) => {
     const write = createErrorRecordWriter(() => ({ httpStatus, body: {} }));
     expect(write(new ConnectError("x", Code.NotFound), failure)).toMatchObject({ httpStatus });
   });

@@ -4,7 +4,7 @@ import { createFieldSelector } from "../../../src/rest/rules/field-selection.ts"
 
 const selectorOf = createFieldSelector(SinkSchema, NestedSchema, "", {});
 
-/** How a selection names a field in so many messages. */
+/** The forms of a selection. `select` returns a selection that is nested this many levels deep. */
 const forms: readonly (readonly [form: string, select: (levels: number) => string])[] = [
   ["dots", (levels) => `${"inner.".repeat(levels - 1)}text`],
   ["slashes", (levels) => `${"inner/".repeat(levels - 1)}text`],

@@ -11,12 +11,12 @@ const binding = {
   acceptsGoDurations: false,
 };
 
-/** Returns the path of a text in so many messages, each inside the previous one. */
+/** Returns a field path with this many names, in which each message contains the next. */
 function pathOf(names: number): string {
   return ["nested", ...Array.from({ length: names - 2 }, () => "inner"), "text"].join(".");
 }
 
-test(`a parameter with ${parameterNamesMax} names sets a field`, () => {
+test(`a query parameter with ${parameterNamesMax} names sets a field`, () => {
   expect(resolveParameter(binding, pathOf(parameterNamesMax))?.path).toHaveLength(parameterNamesMax);
 });
 
@@ -24,6 +24,6 @@ test.each([
   { name: "one name more than the limit", parameter: pathOf(parameterNamesMax + 1) },
   { name: "an unknown last name", parameter: "nested.inner.color" },
   { name: "a key for a field that is not a map", parameter: "nested[a]" },
-])("a parameter with $name sets no field", ({ parameter }) => {
+])("a query parameter with $name does not set a field", ({ parameter }) => {
   expect(resolveParameter(binding, parameter)).toBeUndefined();
 });

@@ -90,7 +90,7 @@ describe("parsePathTemplate()", () => {
     expect(() => parsePathTemplate(text)).toThrow(`path template "${text}": ${want}`);
   });
 
-  // 11,533 templates reduced to one per shape, ignoring names and repeated segments of the same kind.
+  // The file has one template for each shape among 11,533 templates. Names and repeated segments do not count.
   test("parses the templates of the public Google APIs", () => {
     const file = join(import.meta.dirname, "googleapis-path-templates.txt");
     const templates = readFileSync(file, "utf8").trimEnd().split("\n");

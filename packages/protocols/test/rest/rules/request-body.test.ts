@@ -39,7 +39,7 @@ describe("sameValueAsPath", () => {
       body: '{"shelf":{"name":"shelves/1","theme":"a"},"updateMask":"theme"}',
       want: { shelf: { name: "shelves/1", theme: "a" }, updateMask: { paths: ["theme"] } },
     },
-  ])("at $request, $body may repeat the value of the path", ({ request, body, want }) => {
+  ])("the body $body is accepted although $request sets the same field", ({ request, body, want }) => {
     expect(decode(options, request, body)).toEqual(create(UpdateShelfRequestSchema, want));
   });
 
@@ -53,7 +53,7 @@ describe("sameValueAsPath", () => {
     ['{"nested":{"text":"a","number":7}}', "PUT /v1/nested/a/sinks", { nested: { text: "a", number: 7n } }],
     ['{"choiceText":"a"}', "PUT /v1/choices/a", { choice: { case: "choiceText", value: "a" } }],
     ['{"inner":{"inner":{"text":"a"}}}', "PATCH /v1/inner/a", { nested: { inner: { inner: { text: "a" } } } }],
-  ])("the body %s at %s may repeat the value of the path", (body, request, want) => {
+  ])("the body %s is accepted although %s sets the same field", (body, request, want) => {
     expect(decode(options, request, body)).toEqual(create(SinkSchema, want));
   });
 
@@ -88,7 +88,7 @@ describe("sameValueAsPath", () => {
     expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("must be the value in the path");
   });
 
-  test("refuses a value that differs from the path's even in a lenient service", () => {
+  test("refuses a value that differs from the path's, even in lenient services", () => {
     const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "must be the value in the path",
@@ -159,18 +159,18 @@ describe("updateMaskFromBody", () => {
       '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
       ["address_line_1", "camelCase", "field_1x"],
     ],
-    ["nothing for an empty object", "{}", undefined],
-    ["nothing for null", "null", undefined],
-    ["nothing without a body", "", undefined],
-    ["the mask of the query", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
+    ["no paths for an empty object", "{}", undefined],
+    ["no paths for null", "null", undefined],
+    ["no paths without a body", "", undefined],
+    ["the query's mask", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
     [
-      "the body's fields if the mask of the query is empty",
+      "the body's fields if the query's mask is empty",
       '{"widthMm":1}',
       ["width_mm"],
       "PATCH /v1/shelves/1?update_mask=",
     ],
-    ["nothing for a PUT request", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
-    ["nothing if the rule's body is *", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
+    ["no paths for a PUT request", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
+    ["no paths if the rule's body is *", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
   ])("sets the mask to %s", (_, body, want, request = "PATCH /v1/shelves/1") => {
     expect(maskOf(request, body)).toEqual(want);
   });
@@ -182,7 +182,7 @@ describe("updateMaskFromBody", () => {
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
-  test("omits fields that a lenient service ignores partly", () => {
+  test("omits fields with unknown members in a lenient service", () => {
     const body = '{"theme":"a","x":1,"place":{"y":1},"formerPlaces":[{"z":1}]}';
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });

@@ -23,7 +23,7 @@ import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
-// Nothing more is done for a call that has ended.
+// The gateway does no more work for a call that has ended.
 
 const format = wireFormats["connect-json"];
 
@@ -103,7 +103,7 @@ describe("a call", () => {
       late: ["x-server-timeout", "0.03"],
     },
   ] satisfies readonly Packed[])(
-    "over $name is not decompressed if its deadline passes while its message is queued",
+    "over $name is not decompressed if its deadline passes in the queue",
     async ({ request, body, late }) => {
       const responded = Promise.withResolvers<void>();
       const tenUnpacked = Promise.withResolvers<void>();
@@ -140,7 +140,7 @@ describe("a call", () => {
     };
     const slow: Compression = { name: "gzip", compress, decompress: unchanged };
     await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
-    // Without a body, which may arrive later, the response is compressed in the request's turn.
+    // The request has no body that could arrive later, so the response is compressed in the same turn.
     const header: Field[] = [
       ["content-type", "application/proto"],
       ["accept-encoding", "gzip"],
@@ -319,7 +319,7 @@ test.each(callings)("by $name, ended calls leave neither listeners nor timers", 
     calling.listen,
   );
   const client = greenhouseClient(calling, greenhouse.address);
-  // An hour, and more than a Node.js timer's maximum.
+  // The timeouts are an hour, and a time above the maximum of a Node.js timer.
   const deadlines = [
     { headers: { "connect-timeout-ms": "3600000", "grpc-timeout": "1H" } },
     { headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" } },

@@ -69,7 +69,7 @@ interface Row {
   readonly succeeds?: true;
 }
 
-/** An iterable that throws synchronously, as one that is not a generator may. */
+/** Returns an iterable whose next() throws synchronously, which next() of a generator never does. */
 function failingIterable(fail: () => never): AsyncIterable<typeof one> {
   return { [Symbol.asyncIterator]: () => ({ next: fail }) };
 }

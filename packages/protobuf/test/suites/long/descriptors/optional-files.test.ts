@@ -19,7 +19,7 @@ test.each(optionalFiles)("even if an unused import is $name, a service is read",
   expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
 });
 
-test.each(optionalFiles)("if its type's file is $name, a service is not read", ({ files, problem }) => {
+test.each(optionalFiles)("if a used type's file is $name, the service is omitted or refused", ({ files, problem }) => {
   const needing = [withNeedingService, ...files];
   if (problem === undefined) expect(servicesOf(...needing)).toEqual(["a.Whole"]);
   else expect(() => servicesOf(...needing)).toThrow(problem);
@@ -43,7 +43,7 @@ test("an options file does not replace a type in a service's file", () => {
   expect([services.length, types.getMessage("a.Unused")?.file.name]).toEqual([1, "a"]);
 });
 
-test("a placeholder is ignored if the set has the file itself", () => {
+test("a placeholder file is ignored if the set contains the real file", () => {
   const placeholder: FileInit = { name: "a.proto", syntax: "<unknown:0>" };
   expect(servicesOf(placeholder, wholeService, placeholder)).toEqual(["a.Whole"]);
 });

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { parseFiles } from "../../../../src/descriptors/parse-files.ts";
 import { readInSteps } from "../../../../src/descriptors/read-descriptor-set.ts";
 
-/** Bytes that a step may parse: 64 KiB and the field that exceeds them. */
+/** Limit of bytes that a step parses: 64 KiB and the field that exceeds them. */
 const stepBytesMax = 65 * 1024;
 
 /** Returns a file with this many messages, each of which has a comment with a hundred characters. */

@@ -8,7 +8,7 @@ import { webGzip } from "../../../../../gateway/src/fetch/web-gzip.ts";
 import { brotli, gzip, zstd } from "../../../../src/compression/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 
-// node's compressions, and those that a gateway makes with Compression Streams over Fetch.
+// Node's compressions, and the gzip of Compression Streams, which a gateway uses over Fetch.
 const compressions = [
   { name: "gzip", compression: gzip, compressSync: gzipSync },
   { name: "gzip", compression: webGzip, compressSync: gzipSync },
@@ -31,7 +31,7 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     expect(compression.name).toBe(name);
   });
 
-  test("decompresses what it has compressed", async () => {
+  test("decompresses its own output unchanged", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: limitBytes }), async (bytes) => {
         const packed = await compression.compress(bytes);
@@ -138,7 +138,7 @@ test.each([
 });
 
 describe("a br message with a window of 16 MiB", () => {
-  // Few distinct values. Incompressible bytes would be stored without back-references.
+  // The bytes have only 16 distinct values, because incompressible bytes are stored without back-references.
   const text = randomBytes(2 ** 18).map((byte) => byte & 15);
   const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 9 };
 
@@ -213,7 +213,7 @@ test.each([
   expect(await sizeOfTwice(randomBytes(windowKiB * 1.2 * 1024))).toBeGreaterThan(1.9);
 });
 
-test("a body above the ratio limit does not yield bytes beyond the limit", async () => {
+test("a body above the ratio limit is refused before yielding bytes", async () => {
   const pieces: Uint8Array[] = [];
   const read = async (): Promise<void> => {
     const packed = compressQuickly(Buffer.alloc(bombBytes));

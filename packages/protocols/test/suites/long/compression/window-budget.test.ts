@@ -9,14 +9,14 @@ import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src
 import type { Upload } from "../../../../../testing/src/http/fetch.ts";
 import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";
 
-// 256 MiB for the windows of all bodies that are being decoded. 32 fit with 8 MiB each in zstd, or 16 with 16 MiB each
+// The windows of all bodies that are being decoded share 256 MiB: 32 windows of 8 MiB in zstd, or 16 windows of 16 MiB
 // in br.
 
 const path = "/readings";
-/** Called when a sensor is read. */
+/** The functions that are called when the handler reads a sensor, by sensor. */
 const onRead = new Map<string, () => void>();
 
-/** Reports the sensors that it has read. `wait` makes it wait forever, `enough` makes it stop. */
+/** Calls `onRead` for each sensor. Waits forever at a sensor with the prefix `wait`, and stops at one with `enough`. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
   let count = 0;
   for await (const { sensor } of readings) {
@@ -37,11 +37,11 @@ async function start(): Promise<TestGreenhouse> {
 const coders = {
   gzip: (line: string) => gzipSync(line),
   zstd: (line: string) => zstdCompressSync(line),
-  // Flushes instead of ending, because br can end only once.
+  // Flushed but not ended, because a br stream can end only once, and more may follow.
   br: (line: string) => brotliCompressSync(line, { finishFlush: constants.BROTLI_OPERATION_FLUSH }),
 };
 
-/** A started body in a coding, and whether its first line was read; otherwise the response. */
+/** A started body. Its response is `undefined` if the handler has read the first line. */
 interface Begun {
   readonly upload: Upload;
   readonly response: HttpResponse | undefined;
@@ -104,7 +104,7 @@ test.each([
   (await beginWhenFree(greenhouse, "1.1", coding))[Symbol.dispose]();
 });
 
-/** More than any coding's decoder reads ahead. */
+/** A line that is longer than any decoder reads ahead. */
 const muchMore = `{"sensor":"${randomBytes(250_000).toString("hex")}"}\n`;
 
 describe.each(["1.1", "2"] as const)("the decompression window of a body over HTTP/%s", (version) => {

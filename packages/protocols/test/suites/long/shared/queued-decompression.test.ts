@@ -110,7 +110,7 @@ describe.each([
   { compression: gzip, compressSync: gzipSync },
   { compression: zstd, compressSync: zstdCompressSync },
   { compression: brotli, compressSync: brotliCompressSync },
-])("the queue behind compression bombs in $compression.name", ({ compression, compressSync }) => {
+])("the queue for compression bombs in $compression.name", ({ compression, compressSync }) => {
   const smallBytes = 64 * 1024;
   const zeros = (bytes: number): Uint8Array => compressSync(new Uint8Array(bytes));
   const refused = { status: "rejected", reason: { code: Code.ResourceExhausted } };
@@ -131,7 +131,7 @@ describe.each([
       waits: false,
     },
     {
-      name: "refuses a message above the limit of 64 KiB",
+      name: "does not hold a message that exceeds a limit of 64 KiB",
       packed: zeros(smallBytes + 1),
       limit: smallBytes,
       waits: false,

@@ -13,7 +13,7 @@ test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
   { words: ["--disallow-code-generation-from-strings", program], canCompile: false },
   { words: [program, "--no-codegen"], canCompile: false },
   { words: [program], canCompile: true },
-])("messages are equal with and without generated code (node $words)", ({ words, canCompile }) => {
+])("with the arguments $words, generated code and its replacement produce equal messages", ({ words, canCompile }) => {
   const output = execFileSync(process.execPath, words, { encoding: "utf8" });
   expect(JSON.parse(output)).toEqual({ canCompile, same: 1200, different: 0 });
 });

@@ -24,7 +24,7 @@ import { Dice } from "../../../../../../testing/src/dice.ts";
 import { readBothWays } from "../../../../../../testing/src/gateway/both-readers.ts";
 import { numRunsOf, testSeed } from "../../../../../../testing/src/test-seed.ts";
 
-// Returns a JSON text's value if it has as many strings as the text.
+// Returns a JSON text's value, or `undefined` if the value and the text differ in their number of strings.
 function parseWhole(text: string, canonical: boolean): unknown {
   const plain = parsePlain(text, canonical);
   return plain && countStrings(plain.value, plain.mayHaveLoneSurrogates) === plain.strings ? plain.value : undefined;
@@ -93,7 +93,7 @@ test("an escaped name is read correctly after a name of one backslash", () => {
 });
 
 describe("a JSON name that two fields share", () => {
-  // proto2 allows that.
+  // proto2 allows two fields to share a JSON name.
   const { INT64 } = FieldDescriptorProto_Type;
   const { OPTIONAL } = FieldDescriptorProto_Label;
   const file = create(FileDescriptorProtoSchema, {
@@ -115,13 +115,13 @@ describe("a JSON name that two fields share", () => {
     { text: '{"id":"7"}', want: { id: 7n } },
     { text: '{"parent_id":"7"}', want: { parentId: 7n } },
     { text: '{"parent_id":"7","id":"8"}', want: { parentId: 7n, id: 8n } },
-  ])("in $text means the field with that proto name", ({ text, want }) => {
+  ])("in $text selects the field whose proto name is equal", ({ text, want }) => {
     expect(readJson(desc, text)).toEqual(create(desc, want));
     const notes = { paths: [], repeated: 0 };
     expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
   });
 
-  test("means the field with that proto name in a single-field body", () => {
+  test("in a single-field body selects the field whose proto name is equal", () => {
     const message = create(desc);
     for (const field of desc.fields.slice(0, 1)) {
       createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
@@ -140,7 +140,7 @@ test("a null proto2 field stays unset in a message with path fields", () => {
 });
 
 test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
-  "the field %s refuses an object without toString",
+  "in the field %s, an object whose toString is null is refused",
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
@@ -187,7 +187,7 @@ describe("the fallback to the exact reader", () => {
     ["escaped quotes, and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
     ["escaped quotes in an unterminated string", `{"tags":["${'\\"'.repeat(100_000)}`],
     ["fractions that are zeros", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
-  ])("for %s costs about the exact reader's time", async (_, text) => {
+  ])("JSON with %s takes at most four times the exact reader's time", async (_, text) => {
     const outcome = (notes?: FieldNotes) => (): void => {
       try {
         readPartialJson(SinkSchema, text, {}, undefined, undefined, notes);

@@ -17,7 +17,7 @@ const templates = listsOf(["a", "b", "*", "**"], ["a", "b", "*", "**", "a%3Av", 
   .flatMap((template) => [template, `${template}:v`, `${template}:w`])
   .concat("/");
 
-// Longer than two templates with three segments can require.
+// Paths of four segments are longer than two templates with three segments can require.
 const endings = ["a", "b", "c", "", "a%3Av", "%3Av"].flatMap((text) => [text, `${text}:v`, `${text}:w`]);
 const paths = listsOf(["a", "b", "c", ""], endings, 4);
 
@@ -51,7 +51,7 @@ test.each([
   { one: "HEAD", other: "GET", want: true },
   { one: "HEAD", other: "POST", want: false },
   { one: "HEAD", other: "HEAD", want: true },
-])("routes for $one and $other at the same path overlap ($want)", ({ one, other, want }) => {
+])("routesOverlap() returns $want for $one and $other with equal templates", ({ one, other, want }) => {
   const template = parsePathTemplate("/a/{b}");
   expect(routesOverlap({ httpMethod: one, template }, { httpMethod: other, template })).toBe(want);
   expect(routesOverlap({ httpMethod: other, template }, { httpMethod: one, template })).toBe(want);
