@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 
-/** Two observations that differ. No test case can omit the comparison, because only it creates an instance. */
+/** Two observations that differ. Only a comparison creates instances, so that no test case can omit the comparison. */
 export class Differs {
   readonly #observed: readonly unknown[];
 

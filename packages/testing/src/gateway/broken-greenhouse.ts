@@ -18,7 +18,7 @@ function pump(): never {
 const sound: GatewayOptions = {
   routes: (router) => router.service(GreenhouseService, { waterBed: ({ note }) => ({ note }) }),
 };
-/** The greenhouses, by the part that is broken. */
+/** The greenhouses by their broken part. */
 const broken: Readonly<Record<string, GatewayOptions>> = {
   handler: { routes: (router) => router.service(GreenhouseService, { waterBed: pump }) },
   interceptor: { ...sound, interceptors: [() => pump] },

@@ -16,7 +16,7 @@ export const restWays: readonly RestWay[] = [
   { name: "Fetch", version: "fetch", http2: "listening" },
 ];
 
-/** Returns the test cases only for the first transport, because a feature does not depend on the transport. */
+/** Returns the test cases only for the first transport, for features that do not depend on the transport. */
 export function onFirstWay<Row>(way: Pick<RestWay, "name">, rows: readonly Row[]): readonly Row[] {
   return way.name === restWays[0]?.name ? rows : [];
 }

@@ -89,7 +89,7 @@ export const mcpFormat: WireFormat = {
   timeout: (timeoutMs) => ["x-server-timeout", String(timeoutMs / 1000)],
 };
 
-/** A wire format on one HTTP version, with a name for a table row. */
+/** A wire format on one HTTP version, with a name for test titles. */
 export interface Wire {
   readonly name: string;
   readonly format: WireFormat;
