@@ -10,7 +10,7 @@ export interface ClientRule {
   readonly deletes: boolean;
 }
 
-/** The rule for each RPC, without which the code does not compile. every-rpc.test.ts compares it with the server. */
+/** The rule for each RPC. An RPC without a rule does not compile. every-rpc.test.ts compares rules with the server. */
 export const clientRules: Readonly<Record<keyof typeof PlantServiceService, ClientRule>> = {
   deletePlant: { path: PlantServiceService.deletePlant.path, scope: "plants:delete", deletes: true },
 };

@@ -9,7 +9,7 @@ import {
   quoteIdempotencyKey,
 } from "./create-plant-stub.ts";
 
-/** Default for `timeoutMs`, in milliseconds. A user waits about as long. */
+/** Default for `timeoutMs`, in milliseconds: about as long as a user waits for a response. */
 const defaultTimeoutMs = 5_000;
 
 /** Options for {@link createPlantClient}. */
@@ -38,7 +38,7 @@ export interface CallOptions {
 const plantClientOptionNames: OptionNames<PlantClientOptions> = { ...plantStubOptionNames, timeoutMs: true };
 const callOptionNames: OptionNames<CallOptions> = { timeoutMs: true, signal: true, idempotencyKey: true };
 
-/** A deletion's outcome. "deleted" means by this call, or by an earlier call with the same idempotency key. */
+/** A deletion's outcome. "deleted": this call, or an earlier call with its idempotency key, has deleted the plant. */
 export type DeleteOutcome = "deleted" | "not-found";
 
 /** A client for the plant store, over gRPC. */

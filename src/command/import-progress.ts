@@ -49,7 +49,7 @@ export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportSt
   return `${rate}, ${Math.floor(share * 100)} %, ${formatInteger(remainingS)} s left`;
 }
 
-// Not a shared Intl.NumberFormat, whose creation takes as long as loading half the modules.
+// Uses no Intl.NumberFormat, because creating one takes as long as loading half the modules.
 /** Returns an integer with commas as thousands separators. */
 export function formatInteger(number: number): string {
   return number.toLocaleString("en-US", { maximumFractionDigits: 0 });

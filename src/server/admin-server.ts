@@ -4,7 +4,7 @@ import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
-/** The reasons why parts of the server cannot serve, for an operator, by the part's name. */
+/** The problems of the server's parts, by the part's name. The texts are for operators. */
 export type ServerProblems = Readonly<Record<string, string>>;
 
 /** The sources for the admin address. */

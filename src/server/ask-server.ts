@@ -7,7 +7,7 @@ import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
 /** A running server's readiness. */
 export interface ServerAnswer {
-  /** The server's response, for an operator. Without a response, the reason. */
+  /** The server's response for an operator, or the reason why there is no response. */
   readonly text: string;
   /** Whether a request was sent. A request requires an admin address with a fixed port or a socket path. */
   readonly isAsked: boolean;

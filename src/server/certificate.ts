@@ -96,7 +96,7 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
     // Loads node:tls on demand, because loading takes 10 ms.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    // Reads only the chain's first certificate. The others may belong to an earlier one, and may have expired.
+    // Reads only the first certificate. The rest of the chain may belong to an older certificate, and have expired.
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, validFromDate, validToDate });
   } catch (reason) {

@@ -16,7 +16,7 @@ export interface CheckedConfiguration {
   readonly tokensProblem: string | undefined;
   /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */
   readonly telemetryProblems: readonly string[];
-  /** Warnings that the server would log, such as an empty token hash file, or about the store and collectors. */
+  /** Warnings that the server would log, for example for an empty token hash file, the store or a collector. */
   readonly warnings: readonly string[];
 }
 

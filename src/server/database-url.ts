@@ -220,13 +220,13 @@ function toResult<Value>(must: string, read: () => Value): ParseResult<Value> {
   }
 }
 
-/** A valid `DATABASE_URL` without user, password and parameters, which may contain the password. */
+/** Returns a valid `DATABASE_URL` without user, password and parameters. A parameter may contain the password. */
 export function showDatabaseUrl(text: string): string {
   return formOf(text)?.show(text) ?? text;
 }
 
 /**
- * Returns a command's persistent store, from `DATABASE_URL`, or from `DATABASE_URL_FILE` if that is not set.
+ * Returns a command's persistent store, from `DATABASE_URL`, or from `DATABASE_URL_FILE` if `DATABASE_URL` is not set.
  *
  * @throws ConfigurationError if both settings are missing, or if the setting is invalid or not persistent
  */

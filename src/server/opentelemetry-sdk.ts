@@ -229,7 +229,7 @@ function reportUnsupported(load: Load, report: SdkStart["report"]): void {
   }
 }
 
-// The SDK's message would not name the variable, and for gRPC come only at the first export.
+// Reports the file itself, because the SDK's error does not name the variable, and for gRPC comes at the first export.
 function reportUnreadable(variable: string, report: SdkStart["report"]): void {
   const path = process.env[variable];
   if (!path) return;

@@ -180,9 +180,9 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
 
 const protectedCode: PlantErrorCode = "ERR_PLANT_PROTECTED";
 
-// Why a request was refused. For a credential, the kind of refusal. `unmatched` is an unknown path, `plant_protected` a
-// deletion that the database does not allow, and `resource_exhausted` a too large message, too many calls or a full
-// queue.
+// Returns why a request was refused: the kind of refusal for a credential, `unmatched` for an unknown path,
+// `plant_protected` for a deletion that the database does not allow, and `resource_exhausted` for a too large message,
+// too many calls or a full queue.
 function refusalOf({ error, procedure, httpRoute }: CompletedRequest): string | undefined {
   const credential = credentialRefusalOf(error);
   if (credential !== undefined) return credential.kind;

@@ -43,7 +43,7 @@ export interface StartOptions {
   readonly handedOver?: boolean;
   /** Whether to collect metrics for {@link StartedServer.collectMetrics} even without an admin address. */
   readonly collectsMetrics?: boolean;
-  /** The server's version, for an OpenTelemetry SDK, registered or requested by `OTEL_…`. Without it, none is used. */
+  /** The server's version, which metrics and the OpenTelemetry SDK report. If omitted, no OpenTelemetry SDK is used. */
   readonly serviceVersion?: string | undefined;
   /** The log's destination. Default standard error. */
   readonly logDestination?: DestinationStream;

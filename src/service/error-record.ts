@@ -1,6 +1,6 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
-// Errors for requests that match no operation, or fail earlier. They keep their HTTP status, on which proxies depend.
+// Errors for requests that match no operation or fail earlier keep their HTTP status, because proxies depend on it.
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
   "ERR_NO_ROUTE",
   "ERR_METHOD_NOT_ALLOWED",

@@ -137,8 +137,8 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
   return fates;
 }
 
-// Checks each worker with one of its ids, in a share of the time. Rejects if all workers are unavailable, or if one
-// refuses the check, because only the operator can fix the reason.
+// Runs the check for each worker, with an id that the worker stores. Each check gets a share of the remaining time.
+// Rejects if all workers are unavailable, or if one refuses the check, because only the operator can fix the reason.
 async function checkEachWorker(
   session: Session,
   { oneOfEach }: Shards,

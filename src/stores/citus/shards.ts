@@ -21,13 +21,13 @@ export class Shards {
     this.worker = worker;
   }
 
-  /** The index of a plant's worker. Wrong for some seconds after a shard moved, which only slows deletions down. */
+  /** Returns a plant's worker. May be wrong for seconds after a shard has moved, which only slows deletions down. */
   workerOf(id: bigint): number {
     const hash = hashOf(id);
     return this.worker[this.hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
-  /** An id for each worker, whether or not a plant has it. A worker with very few ids may be missing. */
+  /** An id for each worker. A plant with the id need not exist. A worker with very few ids may be missing. */
   get oneOfEach(): readonly bigint[] {
     return (this.#oneOfEach ??= this.#findOneOfEach());
   }

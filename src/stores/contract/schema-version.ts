@@ -2,7 +2,7 @@ import { StoreOpenError } from "./store-open-error.ts";
 
 /** A store's schema version. */
 export interface SchemaVersion {
-  /** The number of migration steps plus 1. 0 if there is no store. */
+  /** The number of migration steps plus 1, or 0 if there is no store. */
   readonly version: number;
   /** The schema version of the oldest release whose servers can use the schema. */
   readonly oldestServer: number;
@@ -45,8 +45,8 @@ export function preReleaseStore(): StoreOpenError {
 }
 
 /**
- * Checks that a release can use a store's schema. A release supports its own version, and the next version unless that
- * is marked as breaking. So servers can delete and restart during and after the next release's `migrate`.
+ * Checks that a release can use a store's schema. A release supports its own version, and the next version unless its
+ * step is marked as breaking. So servers can delete and restart during and after the next release's `migrate`.
  *
  * @param supported - the release's schema version
  * @throws StoreOpenError with the reason and advice for the operator

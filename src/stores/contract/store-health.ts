@@ -32,7 +32,7 @@ export interface StoreHealthOptions {
 /** Interval between checks of a store with a problem, in milliseconds. */
 export const retryIntervalMs = 1_000;
 
-/** Time for the final check of a grace period, in milliseconds. Long enough for a write. */
+/** Time for the final check of a grace period, in milliseconds. A write takes less time. */
 const finalCheckMs = 1_000;
 
 /** Tracks whether a store can delete, with periodic checks. */

@@ -10,7 +10,7 @@ import type { Session } from "./server/session.ts";
 
 const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
-/** The extension that may distribute the tables. */
+/** The PostgreSQL extension that can distribute the tables over several servers. */
 export const distribution: Distribution = citus;
 
 /** The schema and placement of a store's tables. All sessions of a store share this object. */

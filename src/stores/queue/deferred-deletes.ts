@@ -2,7 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Attempt } from "../contract/backend.ts";
 import { type Deletion, endings, endRest, type FailedEnding } from "../contract/deletion.ts";
 
-/** Maximum time a deletion is deferred, in milliseconds. A transaction with a longer lock is probably stuck. */
+/**
+ * Maximum time a deletion is deferred, in milliseconds. A transaction that locks a plant for a longer time is probably
+ * stuck.
+ */
 export const deferredMsMax = 2_000;
 
 /** Interval between attempts, in milliseconds. Short for waiting callers, but long enough to cost the server little. */
@@ -85,7 +88,7 @@ export class DeferredDeletes {
     this.#attempting = undefined;
   }
 
-  // Ends a deletion without time for an attempt.
+  // Returns whether a deletion has time for an attempt. Otherwise, ends the deletion.
   #hasTime(one: Deletion): boolean {
     if (one.endIfCancelled()) return false;
     const { waitEndMs = 0, deadlineMs = 0 } = this.#limits.get(one) ?? {};

@@ -52,8 +52,9 @@ export class QueueLimit {
   #ratePerMs = 0;
   /** When the first in a series of long batches ended. */
   #longSinceMs = Number.POSITIVE_INFINITY;
-  // Whether a second long batch was sent after the first ended. A single pause may delay several concurrent batches. A
-  // short batch does not show the store's rate, because the commit takes most of the time.
+  // Whether the store's rate is known, because a second long batch was sent after the first had ended. Concurrent long
+  // batches are not sufficient, because a single pause may delay all of them. A short batch does not show the rate,
+  // because the commit takes most of its time.
   #isRateKnown = false;
   #lateSinceMs = Number.POSITIVE_INFINITY;
   #isOverloaded = false;

@@ -8,7 +8,7 @@ export type OnProgress = (what: "deletion records" | "plants", rows: number) => 
  * Copies plants, deletion records and idempotency keys into an empty store, in one transaction of the target. Returns
  * the number of copied rows. After an error or a crash, the target is still empty. Memory use does not depend on size.
  *
- * A target with plants or records is an error, because it may have deleted a plant and dropped the record.
+ * The target must be empty, because a used store may have deleted a plant and dropped the plant's record.
  *
  * @throws StoreOpenError when a store fails, the target is not empty, or the stores' counts differ after the copy
  */

@@ -27,7 +27,8 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
   let lineNumber = 0;
   let unfinished = "";
   for await (const { buffer, byteOffset, length } of text) {
-    // Decodes as Latin-1, because Latin-1 decodes each byte separately. Only ASCII digits are decoded to digits.
+    // Latin-1 decodes each byte separately, so a chunk may end within a UTF-8 character. Only the bytes of ASCII digits
+    // are decoded to digits.
     const lines = (unfinished + Buffer.from(buffer, byteOffset, length).toString("latin1")).split("\n");
     unfinished = lines.pop() ?? "";
     for (const line of lines) {

@@ -33,7 +33,7 @@ const logCut = forOperator(
 
 /**
  * Checks whether an open file, its write-ahead log and its -shm file still have their names, and whether the log is
- * complete. Otherwise, the next start loses commits to the file, or those that are only in the log. Writes by another
+ * complete. Otherwise, the next start loses commits in the file, or commits that are only in the log. Writes by another
  * program into the file are not detected, because checkpoints of other processes also write into the file.
  */
 export class FileIdentity {

@@ -27,7 +27,7 @@ export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", ownerOnly));
   } catch {
-    // Another process has created the file, or SQLite will report why the file cannot be opened.
+    // Ignored: another process has created the file, or SQLite will report why the file cannot be opened.
   }
 }
 

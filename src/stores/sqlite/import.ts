@@ -45,9 +45,9 @@ type IsDeleted = (id: bigint) => boolean;
 
 const neverDeleted = (): IsDeleted => () => false;
 
-// Copies the plant ids in deletion records into a temporary table. Returns a function that copies the ids in newer
-// records. Call it in the insert's transaction, so that no plant is deleted between lookup and insert. With an index on
-// the records instead, each deletion would cost 1.5 times as much.
+// Copies the plant ids in deletion records into a temporary table. The returned function copies the ids in newer
+// records, and returns a lookup. Call the returned function in the insert's transaction, so that no plant is deleted
+// between lookup and insert. With an index on the records instead, each deletion would cost 1.5 times as much.
 function followDeletions(db: DatabaseSync): () => IsDeleted {
   db.exec(`
     CREATE TEMP TABLE deleted (plant_id INTEGER PRIMARY KEY) STRICT;

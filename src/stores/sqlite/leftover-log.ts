@@ -15,8 +15,8 @@ const partBytes = 4 * 2 ** 20;
  * was killed before a sync, or a sync failed. After a failed sync, the system marks the pages as written, and another
  * sync does not write them. So this function writes the whole log again, unchanged.
  *
- * The check is necessary because SQLite copies any log with the right name into the file. The check is skipped if
- * another process has the file open, because others cannot write during the check. Only the first connection rebuilds
+ * The check is necessary, because SQLite copies any log with the right name into the file. The check is skipped if
+ * another process has the file open, because the check would block its writes. Only the first connection rebuilds
  * the index (https://sqlite.org/src: unixLockSharedMemory), and a new index has no commits. Its modification time is
  * not sufficient, because commits of other processes also change it.
  *

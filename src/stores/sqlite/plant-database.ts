@@ -8,7 +8,7 @@ import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 
-/** Opens a store's file for commands, also while a server uses it. @throws StoreOpenError for any other file */
+/** Opens a store's file for commands, even while a server uses it. @throws StoreOpenError if it is not a store */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openDatabase({ file });
   return wrapErrors(file, (fault) => fileProblemOf(fault).text, {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 
-/** Advice for an operator whose file may be damaged. The last step is a restore, because a restore undoes deletions. */
+/** Advice for an operator whose file may be damaged. Advises a restore last, because a restore undoes deletions. */
 export const repairAdvice: string =
   'stop the server, run "plantstore check", then start the server; run "plantstore restore" with a backup only if the ' +
   "check reports damage";

@@ -23,7 +23,7 @@ function removeAbandonedCopies(folder: string): void {
     try {
       if (Date.now() - statSync(copy).mtimeMs > abandonedMs) rmSync(copy);
     } catch {
-      // Ignores a file that this process may not remove. A new copy is still possible.
+      // Ignores the error, because a new copy is possible even if an abandoned copy cannot be removed.
     }
   }
 }

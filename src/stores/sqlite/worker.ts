@@ -26,7 +26,7 @@ if (port === null) throw new Error("this module must run in a worker thread");
 const reply = (message: StorageReply): void => port.postMessage(message);
 
 // The pause after a slice of expired records, as a multiple of its duration. With factor 6, dropping takes at most a
-// seventh of the time. At full load, it drops twice as many records as deletions add; with factor 9, only 1.05 times.
+// seventh of the time. At full load, records are dropped twice as fast as they are added; with factor 9, 1.05 times.
 const pauseFactor = 6;
 
 const wakeUp = new ThreadWakeUp(workerData);

@@ -98,16 +98,16 @@ async function addBatch(
   });
 }
 
-// Begins a transaction and copies ids. If all are new, returns true and keeps it open. Otherwise, rolls it back.
+// Copies ids in a new transaction. If all ids are new, returns true and keeps the transaction open, else rolls back.
 async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
   const { session, schema } = target;
   await session.begin(readCommitted);
   try {
     const count = await session.copy(copy(schema), int64Copy(lines));
-    // The COPY waits for concurrent deletions, so reads deletion records only after the COPY.
+    // Reads the deletion records after the COPY, because the COPY waits for concurrent deletions.
     if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
   } catch (fault) {
-    // Otherwise an id exists (an internal error on Citus), a trigger refuses an id, or the server lacks COPY.
+    // Other errors mean: an id exists (an internal error on Citus), a trigger refuses an id, or the server lacks COPY.
     if (unrelatedToIds.test(sqlStateOf(fault) ?? "08")) throw fault;
   }
   await session.rollBack();
@@ -136,7 +136,8 @@ async function insertLines(target: Target, lines: BigInt64Array, restore: boolea
   const undeleted = recordedBefore.size === 0 ? lines : lines.filter((id) => !recordedBefore.has(String(id)));
   const added = await insertIds(target, undeleted);
   // The INSERT waits for a deletion in progress, and then inserts the id. So a second query reads the records with a
-  // new snapshot. Checks only the added ids, because a restored plant exists and has a record.
+  // new snapshot. The query contains only the added ids. Other ids may belong to restored plants, which exist although
+  // they have a record.
   const recordedMeanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
   if (recordedMeanwhile.size > 0)
     await target.session.query(removeIds(target.schema), [toArrayLiteral([...recordedMeanwhile])]);

@@ -16,7 +16,10 @@ export interface AttemptMode {
    * waits for locks, and then looks up only the keys of deletions that deleted no plant.
    */
   readonly isCareful: boolean;
-  /** Whether an earlier attempt may be or become committed. All deletions are then in doubt. Requires `isCareful`. */
+  /**
+   * Whether an earlier attempt may be committed, now or later. If so, all deletions are in doubt. Requires
+   * `isCareful`.
+   */
   readonly isInDoubt: boolean;
 }
 

@@ -27,7 +27,7 @@ const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedRowsS
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string =>
   dropUnlockedRowsSql(deletions, "by_day IS NULL", "ctid");
 
-// Finds the time at which the next slice starts. Converts only this time, and so outside the subquery.
+// Finds the time at which the next slice starts. Converts the time outside the subquery, so that one row is converted.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${toMicrosecondsSql("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}

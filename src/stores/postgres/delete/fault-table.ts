@@ -30,7 +30,7 @@ export type Step = "retry" | "split" | "fail";
 
 /**
  * The consequences of each verdict: the next step (see {@link nextStep}), whether it uses another connection, and the
- * server's state if the batch fails. They are the same in doubt, which a later statement does not resolve.
+ * server's state if the batch fails. Doubt does not change the consequences, because no later statement resolves it.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>
@@ -52,7 +52,8 @@ export const consequences: Readonly<
  * waits. If a row that depends on a plant is locked, such as in another table, the batch is split to find the plant.
  *
  * @param hasTimedOut - whether an earlier attempt has timed out. The failed attempt has then skipped locked plants
- * @param hasUnreadKeys - whether idempotency keys are not looked up yet. An earlier use takes precedence over the error
+ * @param hasUnreadKeys - whether some idempotency keys are not looked up yet. A key's earlier use takes precedence
+ * over the error
  */
 export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean, hasUnreadKeys: boolean): Step {
   const meetsLockOfPlant = hasTimedOut && verdict === "skip" && isRaisedWithin(fault);

@@ -11,9 +11,10 @@ import { probeWrite } from "./probe-write.ts";
 
 interface Statements {
   readonly deleteAll: NamedStatement;
-  /** For a single plant. Without joins, it takes the server a quarter less time. */
+  /** The statement for a single plant. Without joins, the statement takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
-  // Does not wait for locks. A plant that another transaction deletes meanwhile counts as locked, and is missing later.
+  // The statement without lock waits. A plant that another transaction is deleting counts as locked, and is missing at
+  // the next attempt.
   readonly deleteUnlocked: string;
 }
 

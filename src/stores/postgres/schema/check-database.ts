@@ -79,7 +79,8 @@ const settingsSql = `
      ORDER BY relname LIMIT 1)`;
 
 /**
- * Checks that the database is writable, makes commits durable and accepts any text. Skips settings that statements pin.
+ * Checks that the database is writable, makes commits durable and accepts any text. Does not check the settings that
+ * the store's statements pin.
  *
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
@@ -88,7 +89,7 @@ export async function checkSettings(session: Session, { name }: StoreSchema): Pr
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
   // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.
   if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
-  // With another encoding, the server would refuse deletions by subjects with unsupported characters.
+  // With another encoding, the server would refuse deletions if the encoding lacks a character of the subject.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);

@@ -41,7 +41,8 @@ export const closeSql = (tables: string): string => `
  * forbids.
  *
  * `plantstore_drop_day` drops the oldest day whose upper bound is too old, or else a slice of the expired records in
- * the default partition. Returns the number of records, or NULL when none remain. Keeps partitions in other schemas.
+ * the default partition. Returns the number of records, or NULL when none remain. Partitions in other schemas are never
+ * dropped.
  */
 export const createDayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

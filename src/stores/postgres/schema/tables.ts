@@ -48,7 +48,7 @@ const partitionsSql = `
 
 /**
  * Returns the statements that create the tables for schema version 1, in the first schema in the `search_path`. Without
- * partitions, they are plain tables and b-trees, for other databases with the PostgreSQL protocol.
+ * partitions, the statements create plain tables and b-trees, for other databases with the PostgreSQL protocol.
  *
  * @param isByDay - whether deletion records are partitioned by day, which requires PostgreSQL itself
  */

@@ -50,7 +50,7 @@ export class CertificateFiles {
   /**
    * Replaces the contents with `texts`, in the order of `paths`.
    *
-   * @throws StoreOpenError if they are unusable, or would replace a valid certificate with an expired or future one
+   * @throws StoreOpenError if `texts` are unusable, or would replace a valid certificate with an expired or future one
    */
   renew(texts: readonly string[]): void {
     // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
@@ -109,7 +109,7 @@ function readPem(path: string): string {
 
 function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   const blocks = pem.split(/(?=-----BEGIN )/).slice(pem.startsWith("-----BEGIN ") ? 0 : 1);
-  // A file may end anywhere while another program writes the file. A client's file may also contain the key.
+  // Another program may still be writing the file. A client's certificate file may also contain the key.
   if (!blocks.every((block) => /-----END [A-Z0-9 ]+-----/.test(block))) return undefined;
   const certificates = blocks.filter((block) => /^-----BEGIN (?:X509 )?CERTIFICATE-----/.test(block));
   try {

@@ -1,10 +1,11 @@
 import { sqlStateOf } from "./sql-state.ts";
 
 // Behind a pooler, a connection keeps its previous client's settings. Roles and databases also have settings. No
-// guarantee may depend on them. docs/explanation/storage.md lists the settings that the store pins.
+// guarantee of the store may depend on these inherited settings. docs/explanation/storage.md lists the settings that
+// the store pins.
 
 // A commit must wait for the disk and for synchronous standbys, because the store acknowledges the commit to a caller.
-// NULL resets the setting to its value when the connection started. `remote_apply` is kept, because it waits for more.
+// NULL resets the setting to its value when the connection started. `remote_apply` is kept, because it is stricter.
 const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;

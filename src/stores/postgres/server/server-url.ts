@@ -11,7 +11,7 @@ export interface Server {
   readonly name: string;
   /** The hosts. Read this property for each connection, because certificates may change. */
   readonly hosts: readonly Host[];
-  /** The certificate files in the URL. Empty if no connection uses TLS. */
+  /** The certificate files that the URL names. Empty if no connection uses TLS. */
   readonly certificates: CertificateFiles;
   readonly mustBeWritable: boolean;
   /** The settings in the URL's `options`, by name. */
@@ -25,7 +25,7 @@ export interface Host {
   readonly connectTimeoutMs: number;
 }
 
-/** A way to connect, as options for pg's client. Does not use pg's types, because programs may not have these. */
+/** A way to connect, as options for pg's client. Does not use pg's types, because programs may lack pg's types. */
 export interface Way {
   readonly host: string;
   readonly port: number;
