@@ -4,7 +4,7 @@ import { nightlySuites } from "./nightly-suites.ts";
 // The only list of test suites, which vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools
 // read.
 
-/** The suites, of which those in .ci/run are in its order. */
+/** All suites. Suites in .ci/run are listed in the order in which .ci/run runs them. */
 export const suites: readonly Suite[] = [
   {
     kind: "files",

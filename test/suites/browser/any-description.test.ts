@@ -53,7 +53,7 @@ const description = createOpenApi(services, {
 /** Resolves when a stream that the caller cancels continues after 400 messages. */
 const continued = Promise.withResolvers<void>();
 
-/** Counts to a number. If it is negative, continues until the caller cancels. */
+/** Counts to a number. If the number is negative, continues until the caller cancels. */
 async function* watchReadings(
   { sensor, count }: WatchReadingsRequest,
   { signal }: HandlerContext,

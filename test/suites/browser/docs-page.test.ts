@@ -12,7 +12,7 @@ import { openBrowser } from "./open-browser.ts";
 /** Larger than any integer that a double represents exactly, so that a conversion to double is detected. */
 const longId = 2n ** 53n + 1n;
 
-/** The folder for screenshots. None are taken unless it is set. */
+/** The folder for screenshots. If the folder is not set, the tests take no screenshots. */
 const screenshots = process.env["SCREENSHOT_FOLDER"];
 
 let browser: Browser;
@@ -177,7 +177,7 @@ test("the page removes the previous response when an input is invalid", async ()
 });
 
 describe("the button Authorize", () => {
-  test("shows the token's end and the server that receives it", async () => {
+  test("shows the token's last four characters and the server's URL", async () => {
     await using visited = await visit();
     const { page } = visited;
     await page.getByText("No token yet.").waitFor();
@@ -318,7 +318,7 @@ describe.each(appearances)("the page $name", ({ name, options }) => {
     }
   });
 
-  test("has a light or dark background as the browser requests", async () => {
+  test("has the background of the browser's color scheme", async () => {
     await using visited = await visit(options, baseUrl, visitor);
     const isForced = await visited.page.evaluate(() => matchMedia("(forced-colors: active)").matches);
     expect(isForced).toBe(options.forcedColors === "active");

@@ -3,7 +3,7 @@ import { type Browser, type BrowserContextOptions, chromium, firefox, type Launc
 
 /** A browser's options. */
 export interface BrowserOptions {
-  /** The colours that its user prefers, which Firefox gets at its start and Chromium for each page. */
+  /** The user's preferred colours, which are set when Firefox starts, and for each page in Chromium. */
   readonly appearance?: Pick<BrowserContextOptions, "colorScheme" | "forcedColors">;
   /** The folder for downloads. */
   readonly downloadsPath?: string;
@@ -29,7 +29,7 @@ const candidates = {
   ],
 } as const;
 
-/** Starts this machine's browser without a window. Throws when there is none. */
+/** Starts this machine's browser without a window. Throws when no browser is installed. */
 export async function openBrowser({ appearance = {}, downloadsPath }: BrowserOptions = {}): Promise<Browser> {
   const executablePath = candidates[browserName].find((path) => path !== undefined && existsSync(path));
   if (executablePath === undefined) {

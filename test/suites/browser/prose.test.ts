@@ -5,7 +5,7 @@ import { createGateway, type Gateway } from "../../../packages/gateway/src/index
 import { auditAccess } from "./audit-access.ts";
 import { browserName, openBrowser } from "./open-browser.ts";
 
-// How the page renders a description's text, which may be CommonMark, text that only resembles it, or long words.
+// Tests how the page renders CommonMark, text that only resembles CommonMark, and long words.
 
 const word = "w".repeat(300);
 const rows: readonly { readonly name: string; readonly text: string; readonly html: string }[] = [
@@ -16,7 +16,7 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     html: "<p><em>a</em> <strong>b</strong> <code>c&lt;d&gt;</code> <code>e`f</code> <em>g_h</em></p>",
   },
   {
-    name: "links, in brackets, in angles, bare, by reference, and of mail",
+    name: "inline, reference, bare, bracketed and mail links",
     text: "[a *b*](https://a.example/x?y=1&amp;z) <https://b.example> https://c.example/d_e. [f] <g@h.example>\n\n[f]: http://f.example",
     html:
       '<p><a href="https://a.example/x?y=1&amp;z" rel="noreferrer">a <em>b</em></a> ' +
@@ -25,34 +25,34 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
       '<a href="http://f.example" rel="noreferrer">f</a> <a href="mailto:g@h.example" rel="noreferrer">g@h.example</a></p>',
   },
   {
-    name: "names of the definition",
+    name: "references to schemas and operations",
     text: "[Shelf][library.v1.Shelf] [theme][library.v1.Shelf.theme] [get][library.v1.Library.GetShelf] [Status][google.rpc.Status] [Book][other.v1.Shelf]",
     html:
       '<p><a href="#/schemas/Shelf" rel="noreferrer">Shelf</a> <a href="#/schemas/Shelf" rel="noreferrer">theme</a> <a href="#/operations/getShelf" rel="noreferrer">get</a> ' +
       '<a href="#/schemas/google.rpc.Status" rel="noreferrer">Status</a> Book</p>',
   },
   {
-    name: "nested lists, and numbered ones from any number",
+    name: "nested lists, and a numbered list that starts at 3",
     text: "- a\n  - b\n- `c`\n\n3. d\n4. e",
     html: '<ul><li>a<ul><li>b</li></ul></li><li><code>c</code></li></ul><ol start="3"><li>d</li><li>e</li></ol>',
   },
   {
-    name: "a list with space between its items",
+    name: "a list with blank lines between its items",
     text: "- a\n\n- b",
     html: "<ul><li><p>a</p></li><li><p>b</p></li></ul>",
   },
   {
-    name: "headings, below those of the page",
+    name: "headings as bold paragraphs",
     text: "# a\n\nb\n---",
     html: "<p><strong>a</strong></p><p><strong>b</strong></p>",
   },
   {
-    name: "quotes, rules and breaks",
+    name: "block quotes, horizontal rules and line breaks",
     text: "> a\n\n---\n\nb  \nc",
     html: "<blockquote><p>a</p></blockquote><hr><p>b<br>c</p>",
   },
   {
-    name: "blocks of code, fenced and indented",
+    name: "fenced and indented code blocks",
     text: '```json\n{"a": "<b>"}\n```\n\n    c\n    &amp;',
     html: '<pre class="terminal" tabindex="0">{"a": "&lt;b&gt;"}</pre><pre class="terminal" tabindex="0">c\n&amp;amp;</pre>',
   },
@@ -69,12 +69,12 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     html: "<p>*a* &lt;b&gt; &amp;amp; * * \ufffd \ufffd &amp;nope;</p>",
   },
   {
-    name: "an image as a link to it",
+    name: "an image as a link",
     text: "![a](https://a.example/b.png)",
     html: '<p><a href="https://a.example/b.png" rel="noreferrer">a</a></p>',
   },
   {
-    name: "HTML as text",
+    name: "HTML as escaped text",
     text: "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)> a <b>c</b>",
     html: "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p><p>&lt;img src=x onerror=alert(1)&gt; a &lt;b&gt;c&lt;/b&gt;</p>",
   },
@@ -227,7 +227,7 @@ describe.each(["", "operations/long", `schemas/${word}`])("the view %j with word
 
 // The Firefox driver cannot emulate print media.
 if (browserName === "chromium") {
-  test("the printed page has no folded text and no controls", async () => {
+  test("the printed page expands collapsed sections and hides controls", async () => {
     await page.setViewportSize({ width: 1200, height: 640 });
     await open("operations/long");
     await page.emulateMedia({ media: "print", colorScheme: "dark" });

@@ -24,7 +24,7 @@ beforeAll(async () => {
         opened += 1;
         for (const name of ["a", "b\n", "ü"]) {
           yield { sensor: name };
-          // Sends each in a separate chunk.
+          // Waits, so that each message is sent in a separate chunk.
           await new Promise((resolve) => setTimeout(resolve, 5));
         }
         if (sensor === "broken") throw new ConnectError("wind", Code.Unavailable);
@@ -51,7 +51,7 @@ afterAll(async () => {
   await greenhouse[Symbol.asyncDispose]();
 });
 
-/** Returns the guide's block that starts like this, which requests a test case's path. */
+/** Returns the guide's code block with this start, which requests a test case's path. */
 function codeOf(start: string, path: string): string {
   const block = blocks.find(({ text }) => text.startsWith(start));
   if (block === undefined) throw new Error(`the guide has no block that starts with ${start}`);
@@ -77,7 +77,7 @@ describe("the documented program for server-sent events", () => {
     opened = 0;
     const code = codeOf("const events = new EventSource", path);
     const closed = "await new Promise((done) => setInterval(() => events.readyState === 2 && done(), 10));";
-    // Longer than a browser waits before it reconnects.
+    // The pause is longer than a browser waits before it reconnects.
     const quiet = "await new Promise((done) => setTimeout(done, 3500));";
     expect(await page.evaluate(`(async () => { ${surroundings} ${code} ${closed} ${quiet} return seen; })()`)).toEqual(
       want,

@@ -13,7 +13,7 @@ import { openBrowser } from "./open-browser.ts";
 const secret = "the token of a person";
 const steal = `document.title = "stolen: " + sessionStorage.getItem("token");`;
 
-/** One pixel. */
+/** An image with one pixel. */
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",
@@ -48,7 +48,7 @@ beforeAll(async () => {
         getFile: ({ name }, { responseHeader }) => {
           const [contentType = "", data = ""] = files[name] ?? [];
           if (name === "archive") responseHeader.set("content-disposition", 'attachment; filename="a.zip"');
-          // What the proxy does not forward.
+          // The proxy does not forward these header fields.
           responseHeader.set("content-security-policy", "default-src * 'unsafe-inline'");
           responseHeader.set("clear-site-data", '"storage"');
           return { contentType, data: Buffer.from(data) };
@@ -83,7 +83,7 @@ test.each([
   ["HTML page", "page"],
   ["SVG image", "drawing"],
   ["XHTML document", "xml"],
-])("the browser shows an upstream's %s without running the script in it", async (_, name) => {
+])("the browser shows an upstream's %s without running its script", async (_, name) => {
   const page = await openDocs();
   const response = await page.goto(`${baseUrl}/files/${name}`);
   expect(response?.status()).toBe(200);
@@ -119,7 +119,7 @@ test("an upstream's script does not run in /docs", async () => {
   await page.close();
 });
 
-test("an upstream's images are shown, and its other files are saved", async () => {
+test("the browser shows an upstream's images and downloads its other files", async () => {
   const page = await openDocs();
   const width = await page.evaluate(async (src) => {
     const image = new Image();

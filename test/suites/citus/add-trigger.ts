@@ -6,11 +6,11 @@ export interface Trigger {
   readonly table: "plants" | "deletions";
   readonly when: "DELETE" | "INSERT";
   readonly sql: string;
-  /** Whether it runs before or after the row changes. Default BEFORE. */
+  /** Whether the trigger runs before or after the row changes. Default BEFORE. */
   readonly at?: "BEFORE" | "AFTER";
-  /** The plants for which it runs, by default all. */
+  /** The plants for which the trigger runs, by default all. */
   readonly of?: bigint | readonly bigint[];
-  /** The index of the worker to whose shards it is added, by default all. */
+  /** The index of the worker whose shards get the trigger, by default all workers. */
   readonly on?: number;
 }
 

@@ -13,7 +13,8 @@ export interface CitusCluster extends AsyncDisposable {
   /** Creates an empty schema whose tables are distributed over this many shards, and returns its URL. */
   createSchema(shards?: number): Promise<string>;
   /**
-   * Sets whether Citus delegates functions to workers. After its nodes change, Citus does not until all nodes know it.
+   * Sets whether Citus delegates functions to workers. After a node change, Citus delegates only once all nodes know
+   * the change.
    */
   delegate(may: boolean): Promise<void>;
 }

@@ -9,17 +9,17 @@ import { killFamily, signalFamily } from "../../../packages/testing/src/process/
 /** A cluster server, on a port of 127.0.0.1. */
 export interface CitusNode {
   readonly port: number;
-  /** Its first process, whose children the others are. */
+  /** The server's first process, which is the parent of all others. */
   readonly pid: number;
   /** The server's own URL, to check its state. */
   readonly url: string;
-  /** Resolves once it accepts connections. */
+  /** Starts the server, and resolves once it accepts connections. */
   start(): Promise<void>;
-  /** Kills its processes with SIGKILL. */
+  /** Kills the server's processes with SIGKILL. */
   kill(): Promise<void>;
-  /** Sends its processes a signal, such as SIGSTOP or SIGCONT. */
+  /** Sends the server's processes a signal, such as SIGSTOP or SIGCONT. */
   signal(name: NodeJS.Signals): void;
-  /** Adds a setting to its configuration, and starts it again, so that no process uses the old one. */
+  /** Adds a setting to the server's configuration, and restarts the server, so that every process uses the setting. */
   configure(setting: string): Promise<void>;
 }
 

@@ -127,7 +127,7 @@ interface Trouble {
 }
 
 const troubles: readonly Trouble[] = [
-  { name: "whose synchronous standby is gone", begin: () => setStandby("gone"), end: () => setStandby("") },
+  { name: "without its synchronous standby", begin: () => setStandby("gone"), end: () => setStandby("") },
   { name: "that is frozen", begin: () => signal("SIGSTOP"), end: () => signal("SIGCONT") },
 ];
 
@@ -154,7 +154,7 @@ function signal(name: NodeJS.Signals): void {
   cluster.workers[1]?.signal(name);
 }
 
-test("a server started before its coordinator becomes ready without every worker", async () => {
+test("a server started before its coordinator becomes ready despite a stopped worker", async () => {
   using folder = createTempFolder();
   const [, second] = cluster.workers;
   onTestFinished(() => second?.start());

@@ -12,7 +12,7 @@ import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 let cluster: CitusCluster;
 beforeAll(async () => {
   cluster = await startCitus();
-  // On the workers, too, where deletions wait for locks.
+  // The coordinator sets the role's timeout on the workers, too, where deletions wait for locks.
   await runSql(cluster.coordinator.url, "ALTER ROLE tester SET lock_timeout = '100ms'");
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
@@ -63,7 +63,7 @@ describePlantStore(
         protect: (way, ids) => protect(url, way, ids),
         lock: (ids) => lockPlants(url, ids),
         recorded: () => readRecorded(url),
-        // Citus refuses an expression that depends on the time zone of the session.
+        // Citus refuses an expression that depends on the session's time zone.
         age: async (days) =>
           void (await runSql(
             url,

@@ -59,7 +59,7 @@ async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])
   return cluster.workers.map(({ port }) => [ofPort.get(port)].flat().map((id) => BigInt(String(id))));
 }
 
-/** Resolves to a worker's statement that waits for standbys, once there is one. */
+/** Resolves to the process id of the first statement on the worker that waits for standbys. */
 async function waiting(notPid = 0): Promise<number> {
   const look = async (): Promise<number> => {
     const [row] = await runSql(
@@ -181,7 +181,7 @@ describe("a worker without its synchronous standby", () => {
         isCareful: true,
         isDelegated: false,
       },
-    ])("found in $name are not assumed durable", async ({ plants, isCareful, isDelegated = true }) => {
+    ])("are not assumed durable when $name finds them", async ({ plants, isCareful, isDelegated = true }) => {
       const { session, placement } = await openSession();
       const pending = callersOf(...(await plants()));
       await cluster.delegate(isDelegated);
@@ -196,7 +196,7 @@ describe("a worker without its synchronous standby", () => {
     test.each([
       { name: "a worker", isDelegated: true },
       { name: "the coordinator", isDelegated: false },
-    ])("found by $name for a refused plant are not assumed durable", async ({ isDelegated }) => {
+    ])("are not assumed durable when $name looks up a refused plant", async ({ isDelegated }) => {
       const { session, placement } = await openSession();
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
@@ -219,19 +219,19 @@ describe("a worker without its synchronous standby", () => {
 
     test.each([
       {
-        name: "a check of the server",
+        name: "a write check",
         run: (session: Session, placement: Placement) => placement.checkWrite(session),
         isDelegated: true,
       },
       { name: "a deletion by the coordinator", run: deletionOf(1), isDelegated: false },
       { name: "a two-phase deletion by the coordinator", run: deletionOf(10), isDelegated: false },
       {
-        name: "a two-phase deletion by the coordinator with a warning on cancel",
+        name: "a two-phase deletion by the coordinator that warns when cancelled",
         run: deletionOf(10),
         isDelegated: false,
         prepare: warnOfCancels,
       },
-    ])("in $name leaves no connection occupied", async ({ run, isDelegated, prepare }) => {
+    ])("in $name leaves no active connection behind", async ({ run, isDelegated, prepare }) => {
       await prepare?.();
       const { session, placement } = await openCitusSession(url, timeouts);
       await cluster.delegate(isDelegated);
@@ -293,7 +293,7 @@ describe("a worker without its synchronous standby", () => {
 
   test.each([
     { name: "with default settings", left: "" },
-    // As behind a pooler.
+    // Behind a pooler, another client may have hidden warnings.
     { name: "with warnings hidden by another client", left: "SET client_min_messages = error" },
   ])("$name does not confirm a record when its standby wait is cancelled", async ({ left }) => {
     const [, [here = 0n] = []] = await plantsByWorker(recorded);

@@ -42,7 +42,7 @@ const partitionSql = [
 const insertSql = (day: string): string => `
   INSERT INTO deletions (plant_id, subject, request_id, batch, day) VALUES (7, '', '', gen_random_uuid(), '${day}')`;
 
-/** Creates a store of an earlier build with a record of 2026-11-01 and none of 2026-11-02, and migrates it. */
+/** Creates an earlier build's store with a record for 2026-11-01 and none for 2026-11-02, and migrates the store. */
 async function createStore(): Promise<string> {
   const url = await cluster.createSchema();
   await migratePostgres(url);
@@ -82,12 +82,12 @@ describe("a Citus store with an earlier build's partitions by day", () => {
 
   test.each([
     {
-      name: "partition that was already checked",
+      name: "an already checked partition",
       day: "2027-01-01",
       error: "a record was added to deletions_other_days",
     },
-    { name: "partition that is checked later", day: "2026-11-02", error: undefined },
-  ])("keeps a record that another session adds to a $name", async ({ day, error }) => {
+    { name: "a partition checked later", day: "2026-11-02", error: undefined },
+  ])("keeps a record added to $name while empty partitions are dropped", async ({ day, error }) => {
     const url = await createStore();
     const writer = await openClient(url, "BEGIN");
     await writer.query(insertSql(day));

@@ -10,10 +10,10 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { testSeed } from "../../../packages/testing/src/test-seed.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
-/** More than the callers can delete meanwhile. */
+/** Number of plants, more than the callers can delete during the test. */
 const plants = 40_000;
 
-/** Milliseconds for which a server is unavailable, less and more than the ten seconds for which callers only wait. */
+/** Outages in ms: one shorter and one longer than the ten seconds after which calls fail. */
 const [brieflyMs, longMs] = [1_000, 12_000];
 
 /** How many calls end between two faults. */
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-/** Faults that are injected one after another. After each, the cluster has recovered. */
+/** Faults that are injected one after another. The cluster recovers from each before the next. */
 const faults: readonly { readonly name: string; readonly inject: () => Promise<void> }[] = [
   { name: "a worker is killed and restarted", inject: () => killFor(cluster.workers[0], brieflyMs) },
   { name: "a worker is frozen", inject: () => freezeFor(cluster.workers[1], longMs) },

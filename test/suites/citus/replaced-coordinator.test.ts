@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-/** Changes the coordinator's configuration. Without standbys, it stops waiting for them. */
+/** Changes the coordinator's configuration. Without standbys, the coordinator stops waiting for them. */
 async function configure(setting: string): Promise<void> {
   await runSql(cluster.coordinator.url, `ALTER SYSTEM ${setting}`);
   await runSql(cluster.coordinator.url, "SELECT pg_reload_conf()");

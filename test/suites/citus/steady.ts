@@ -63,7 +63,7 @@ for (let day = 1; day <= days; day++) {
   const before = { ...seen };
   await Promise.race([sleep(Number(values.day) * 1_000), Promise.all(working)]);
   deletedBy.push(seen.deleted);
-  // Counts the running calls' records, whether or not they exist.
+  // A running call counts as if its record was written.
   mostBehind = Math.max(mostBehind, (await countRecords()) - (seen.asked - (deletedBy.at(-6) ?? 0)));
   const dropped = seen.dropped - before.dropped;
   const cells = [
@@ -103,7 +103,7 @@ async function keepDeleting(): Promise<void> {
   }
 }
 
-/** Returns false if the plant was missing although no earlier outcome for it is unknown. */
+/** Returns false if the plant was missing although no earlier attempt had an unknown outcome. */
 async function deleteWithRetries(id: bigint, call: DeleteCall): Promise<boolean> {
   for (let isFirst = true; ; isFirst = false) {
     try {

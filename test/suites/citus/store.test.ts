@@ -36,7 +36,7 @@ async function makeTables(url: string): Promise<void> {
   await runSql(url, tablesSql(false));
 }
 
-/** Deletes plants without waiting for locks, and returns each existing plant's fate. */
+/** Deletes plants without waiting for locks, and returns the outcome for each existing plant. */
 async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
   const { session, placement } = await openCitusSession(url);
   const pending = callersOf(...plants);
@@ -184,11 +184,11 @@ describe("on Citus", () => {
     await expect(checkPostgresStore(other)).rejects.toThrow(refusal);
   });
 
-  test("each plant joins batches for its worker", async () => {
+  test("each plant gets the lane of the worker that stores it", async () => {
     const url = await createStore();
     const { session, location, placement } = await openCitusSession(url);
     await location.refresh(session);
-    // If no shard was moved, no id is searched again.
+    // The placement is kept, because no shard was moved.
     expect(location.placement).toBe(placement);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
     const rows = await session.query(
@@ -201,7 +201,7 @@ describe("on Citus", () => {
     expect(rows.map(([id]) => String(placement.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
-  test("each worker gets a queue with the first deletion there", async () => {
+  test("a worker's queue is created by the first deletion on that worker", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     await session.close();
@@ -244,7 +244,7 @@ describe("on Citus", () => {
     await expect(deleted).resolves.toEqual([true, true]);
   });
 
-  test("every batch is for one worker's plants, even after they were locked", async () => {
+  test("every batch has one worker's plants, even after waiting for locks", async () => {
     const url = await createStore(ids);
     await setLockTimeout(url);
     const { session, placement } = await openCitusSession(url);
@@ -252,7 +252,7 @@ describe("on Citus", () => {
     const locking = await openClient(url, "BEGIN; SET lock_timeout = 0");
     for (const id of oneOfEach(placement)) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
     const store = await openPostgresStore({ url });
-    // On a machine that stalls for long, the deletion is unavailable.
+    // If the machine stalls for long, the deletion fails with Unavailable, and is repeated.
     const askUntilTold = (id: bigint): Promise<boolean> => store.delete(id, deleteCall()).catch(() => askUntilTold(id));
     const outcomes = Promise.all(ids.map(askUntilTold));
     await expect.poll(() => store.waiting).toMatchObject({ forBatch: 0, forLock: 2 });
@@ -270,7 +270,7 @@ describe("on Citus", () => {
     expect(strays).toEqual([]);
   });
 
-  test("the search for plants on a worker with one hash value is bounded", async () => {
+  test("a plant is deleted although its worker stores a single hash value", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
@@ -411,7 +411,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("dropping records is not repeated immediately if a trigger keeps them", async () => {
+  test("dropOldRecords reports no remaining records if a trigger keeps them", async () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
     await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
@@ -456,7 +456,7 @@ describe("on Citus", () => {
   ])("a deletion $way", ({ isDelegated }) => {
     afterEach(() => cluster.delegate(true));
 
-    test("keeps only the plant with a record that a trigger drops", async () => {
+    test("is refused when a trigger drops its record, unlike other deletions", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
       await cluster.delegate(isDelegated);
@@ -471,7 +471,7 @@ describe("on Citus", () => {
       await store.close();
     });
 
-    test("keeps a restored plant if a trigger drops its second record", async () => {
+    test("keeps a restored plant when a trigger drops the second record", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
       await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
@@ -483,7 +483,7 @@ describe("on Citus", () => {
       expect(await readPlants(url)).toEqual([7n]);
     });
 
-    test("deletes the plant if a trigger changes its record", async () => {
+    test("deletes the plant when a trigger changes the record", async () => {
       const url = await createStore(ids);
       await addTrigger(url, {
         table: "deletions",

@@ -67,7 +67,7 @@ describe.each(sessions)("the documented session in $page", ({ steps }) => {
 
   test.each(steps)('"$command" prints the documented output', ({ command, shown }) => {
     if (command === "npm start") {
-      // The output begins as on the page; commands to paste follow.
+      // The output begins as on the page. Commands to paste follow.
       expect(demo.stdout().startsWith(here(shown))).toBe(true);
       return;
     }

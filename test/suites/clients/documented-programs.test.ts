@@ -385,7 +385,7 @@ test.each(blocks)("the program at line $line in $page has the documented effect"
 });
 
 test.each(programs.map((program) => ({ ...program, inOneLine: program.start.replaceAll(/\s+/g, " ") })))(
-  '$page still contains the block "$inOneLine"',
+  'the code block "$inOneLine" in $page still exists',
   ({ page, start }) => {
     expect(blocks.some((block) => block.page === page && block.text.startsWith(start))).toBe(true);
   },

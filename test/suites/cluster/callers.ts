@@ -14,7 +14,7 @@ export interface Connection {
    * Deletes a plant. Never rejects.
    *
    * @param name - the call's request id
-   * @param key - its idempotency key, if it has one
+   * @param key - the call's idempotency key, if any
    */
   delete(plant: number, name: string, key?: string): Promise<Outcome>;
   close(): void;
@@ -24,7 +24,7 @@ export interface Connection {
 export interface Replica {
   readonly machine: { readonly name: string };
   readonly replicaUrl: string;
-  /** Opens a connection to it. Defaults to REST. */
+  /** Opens a connection to the replica. Defaults to REST. */
   readonly open?: () => Connection;
 }
 
@@ -37,7 +37,7 @@ export interface CallerOptions {
 }
 
 /**
- * A call's timeout in ms, after which the caller sends another one without knowing the outcome of the first. Longer
+ * A call's timeout in ms, after which the caller sends another call without a known outcome of the first. Longer
  * than the ten seconds after which a store responds that the outcome is unknown.
  */
 export const patienceMs = 12_000;

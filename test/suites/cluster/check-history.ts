@@ -11,7 +11,7 @@ export type Outcome =
 
 /** One call. */
 export interface Call {
-  /** Its request id, which the deletion record contains. */
+  /** The call's request id, which the deletion record contains. */
   readonly name: string;
   readonly plant: number;
   /** The time in ms, on a clock that all calls share. */

@@ -6,7 +6,7 @@ import { runSql } from "../../support/plants/postgres-server.ts";
 import type { Machine } from "./network.ts";
 import { createRoleSql } from "./node.ts";
 
-/** Copies Citus to a folder that the database user can read, and returns its programs' folder. */
+/** Copies Citus to a folder that the database user can read, and returns the folder of the programs. */
 export function copyCitus(folder: string): string {
   const built = citusBuild();
   if (built === undefined) throw new Error('Citus is not built; run "npx node test/suites/citus/build.ts"');

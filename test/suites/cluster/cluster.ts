@@ -16,10 +16,10 @@ const recoveryLimitMs = 180_000;
 /** How long a member may take in ms to recover by itself, three times as long as on an idle machine. */
 const patienceMs = 60_000;
 
-/** One replica finds the primary through HAProxy, the others by the list of hosts. */
+/** One replica finds the primary through HAProxy, and the other replicas by the list of hosts. */
 const routes: readonly Route[] = ["hosts", "hosts", "haproxy"];
 
-/** Three nodes that keep one database. */
+/** Three nodes that replicate one database. */
 export class Cluster {
   readonly nodes: readonly Node[];
 
@@ -64,7 +64,7 @@ export class Cluster {
     return await this.#nodeThatIs("synchronous");
   }
 
-  /** Switches over to a standby, as for maintenance, and resolves when it is the primary. */
+  /** Switches over to a standby, as for maintenance, and resolves when the standby is the primary. */
   async switchOver(): Promise<void> {
     const { name } = (await this.primary()).machine;
     const body = JSON.stringify({ leader: name });

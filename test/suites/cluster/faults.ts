@@ -4,7 +4,7 @@ import { databasePrograms, type Node } from "./node.ts";
 /** A cluster fault. */
 export interface Fault {
   readonly name: string;
-  /** Its duration in seconds. */
+  /** The fault's duration in seconds. */
   readonly seconds: number;
   /** Injects the fault. */
   inject(cluster: Cluster): Promise<Trouble>;
@@ -14,7 +14,7 @@ export interface Fault {
 export interface Trouble {
   /** Ends the fault. */
   heal(): unknown;
-  /** The affected machine, if there is one. */
+  /** The affected machine, if any. */
   readonly at?: Node;
 }
 

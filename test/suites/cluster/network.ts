@@ -5,17 +5,17 @@ import { serverOwner } from "../../support/plants/postgres-server.ts";
 
 /** A machine: a separate network namespace with its processes. */
 export interface Machine {
-  /** Its name in /etc/hosts: node-1, node-2, node-3. */
+  /** The machine's name in /etc/hosts: node-1, node-2, node-3. */
   readonly name: string;
-  /** Its address on the databases' network, which can be cut. */
+  /** The machine's address on the databases' network, which can be cut. */
   readonly clusterAddress: string;
-  /** Its address on the callers' network. */
+  /** The machine's address on the callers' network. */
   readonly callersAddress: string;
   /** Starts a program, whose output goes to a file. */
   start(command: readonly string[], options: StartOptions): ChildProcess;
   /** Sends a signal to all programs with these names. */
   signal(programs: readonly string[], signal: NodeJS.Signals): void;
-  /** Silently drops all packets between it and the other machines. */
+  /** Silently drops all packets between this machine and the other machines. */
   cutOff(): void;
   /** Reverts {@link cutOff}. */
   connect(): void;
@@ -24,9 +24,9 @@ export interface Machine {
 /** Options for {@link Machine.start}. */
 export interface StartOptions {
   readonly environment: Readonly<Record<string, string>>;
-  /** The file descriptor of its output. */
+  /** The file descriptor for the program's output. */
   readonly output: number;
-  /** Whether it runs as the database user instead of root. */
+  /** Whether the program runs as the database user instead of root. */
   readonly asOwner: boolean;
 }
 

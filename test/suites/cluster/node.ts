@@ -41,7 +41,7 @@ export interface Member {
   readonly state: string;
   /** A standby's lag, in bytes. */
   readonly lag?: number | "unknown";
-  /** Its log's timeline. Each new primary starts another one. */
+  /** The log's timeline. Each new primary starts a new timeline. */
   readonly timeline?: number;
 }
 
@@ -49,7 +49,7 @@ export interface Member {
 export class Node {
   readonly machine: Machine;
   readonly route: Route;
-  /** Its replica's URL. */
+  /** The replica's URL. */
   readonly replicaUrl: string;
   readonly #folder: string;
   readonly #citusPrograms: string | undefined;
@@ -64,7 +64,7 @@ export class Node {
     this.#folder = folder;
   }
 
-  /** Starts etcd and Patroni, which starts PostgreSQL, unless they run. */
+  /** Starts etcd and Patroni unless they run. Patroni starts PostgreSQL. */
   startDatabase(): void {
     const { name } = this.machine;
     this.#start("etcd", ["etcd"], {

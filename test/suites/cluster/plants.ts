@@ -9,7 +9,7 @@ const leftMin = 1_000;
 
 const pollIntervalMs = 200;
 
-/** An import's timeout in ms. After a failover it would wait forever for the old primary. */
+/** An import's timeout in ms. After a failover, the import would wait forever for the old primary. */
 const patienceMs = 20_000;
 
 /** Creates plants while callers delete them, because a stale read would miss the newest plants. */

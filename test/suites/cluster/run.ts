@@ -7,8 +7,8 @@ import { findMissing } from "./requirements.ts";
 // `npm run suite -- cluster` runs PostgreSQL under Patroni and etcd, and a plant store replica, on each of three
 // machines, while machines are killed, frozen and cut off. At the end, all calls are checked against the tables.
 //
-// `-- --seconds 600` runs longer, and `-- --seed 42` makes other calls. `-- --fault "etcd"` injects only faults with
-// that in their name, and `-- --logs FOLDER` keeps all programs' logs. `-- --workers 2` runs a Citus coordinator with
+// `-- --seconds 600` runs longer, and `-- --seed 42` makes other calls. `-- --fault "etcd"` injects only faults whose
+// name contains "etcd", and `-- --logs FOLDER` keeps all programs' logs. `-- --workers 2` runs a Citus coordinator with
 // one or two workers, without worker faults (`npx node test/suites/citus/build.ts` builds it once). Networks, processes
 // and files are in separate namespaces, and not visible from outside.
 

@@ -43,9 +43,9 @@ export interface HeldRow {
   readonly what: string;
   /** The memory limit, as in the table. Bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
   readonly atMost: string;
-  /** Whether it is outside the heap and buffers, and only shows in the process's memory. */
+  /** Whether the memory is outside the heap and buffers, and only shows in the process's memory. */
   readonly native?: true;
-  /** How often the action is repeated, before it is repeated four times as often. */
+  /** The first measurement's number of repetitions. The second measurement has four times as many. */
   readonly n: number;
   /** Runs the action. */
   readonly run: (server: MeasuredServer, n: number) => Promise<Held>;
@@ -77,7 +77,7 @@ interface StreamsOptions {
   readonly server?: ServerName;
   /** Whether the client reads responses. Defaults to true. */
   readonly reads?: boolean;
-  /** What is sent before the first stream. */
+  /** The frames that are sent before the first stream. */
   readonly opening?: readonly Frame[];
   /** How many streams are opened before waiting for the server. */
   readonly waveStreams?: number;
@@ -409,7 +409,7 @@ export const heldRows: readonly HeldRow[] = [
   {
     what: "Server-Sent Events over HTTP/1.1 that are not read",
     atMost: "256 KiB a connection",
-    // Up to 1,000.
+    // The second measurement has 1,000 connections.
     n: 250,
     run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
   },
@@ -524,7 +524,7 @@ export const heldRows: readonly HeldRow[] = [
       const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
       client.send(filledCall(1, "RecordReadings"));
       const body = encodeEnvelope(0, Buffer.alloc(n), 4 * 1024 * 1024);
-      // As much as the windows allow, which the server opens again when it is idle.
+      // Sends as much as the flow-control windows allow. The server opens the windows again when it is idle.
       for (let from = 0; from < n; from += 60_000) {
         client.send(...bodyFrames(1, body.subarray(from, from + 60_000), 64));
         await server.ask("quiet");
@@ -550,7 +550,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "incomplete br bodies of REST streams",
     atMost: "384 MiB in all",
     native: true,
-    // Up to 64, which would need 1 GiB.
+    // The second measurement has 64 streams, whose windows would need 1 GiB.
     n: 16,
     run: streams((id) => encodedReadings(id, "br", fullBrotliWindow), { server: "greenhouse" }),
   },
@@ -589,13 +589,13 @@ export const heldRows: readonly HeldRow[] = [
     what: "small messages within 16 KiB that the handler reads slowly",
     atMost: "44 KiB a stream",
     n: 60,
-    // With both frames' headers, one byte less than what is copied.
+    // With both frame headers, the write is one byte shorter than a write that is copied.
     run: takenSlowly([16_383 - 2 * 9 - twoMessages.byteLength]),
   },
   {
     what: "messages of many streams that the handler reads slowly",
     atMost: "12 MiB a connection",
-    // Up to 256, a connection's limit.
+    // The second measurement has 256 streams, which is a connection's limit.
     n: 64,
     run: async (server, n) => {
       const client = await openRaw(server.addresses.greenhouse);
@@ -614,7 +614,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "health watches whose requests are full of unknown fields",
     atMost: "64 MiB in all",
     n: 400,
-    // Each is a one-byte number in field 2.
+    // The message repeats field 2 with a one-byte number.
     run: watchers(encodeEnvelope(0, Buffer.alloc(512, Buffer.from([0x10, 1])))),
   },
   {

@@ -27,17 +27,17 @@ subscribe("net.server.socket", (message) => {
   });
 });
 
-/** Whether to use up node's buffer pool, like a busy server does. */
+/** Whether to use up node's buffer pool, as a busy server does. */
 let poolIsUsed = false;
 
-/** Resolves at the next release, for slow operations. */
+/** Slow operations wait for this promise until the client releases them. */
 let released = Promise.withResolvers<void>();
 
-/** Refuses proxies' requests, refuses others slowly if they ask for it, and admits the rest immediately. */
+/** Refuses requests from proxies, refuses requests with the field `wait` slowly, and admits all others immediately. */
 function admit(request: AdmitRequest): void | Promise<void> {
   const { header } = request;
   if (header.get("wait") !== null) return released.promise.then(refuse);
-  // Like a rate limit, a challenge and a log do.
+  // Reads the request's addresses and origin, as a rate limit, a challenge and a log do.
   const isProxied = header.get("x-forwarded-for") !== null || header.get("forwarded") !== null;
   if (isProxied && [request.peer, request.origin, request.peer].length > 0) refuse();
 }
@@ -58,7 +58,7 @@ function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
   return createTestGateway({
     routes: (router) =>
       router.service(GreenhouseService, {
-        // Keeps its message until then.
+        // Keeps the request message until the release.
         getReading: async ({ sensor, $unknown = [] }) => {
           await released.promise;
           return $unknown.length > 0 ? {} : { sensor };

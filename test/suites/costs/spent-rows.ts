@@ -30,7 +30,7 @@ export interface SpentRow {
   readonly what: string;
   /** The CPU time limit, as in the table, as a multiple of an {@link ordinaryCall}'s. */
   readonly atMost: string;
-  /** How often each turn repeats the action, before it repeats it four times as often. */
+  /** Number of actions in a turn. A second measurement has four times as many. */
   readonly n: number;
   /** Runs the action, and resolves when the server has handled it. */
   readonly run: (server: MeasuredServer, n: number) => Promise<void>;

@@ -23,7 +23,7 @@ describe("the CPU time that a server uses", () => {
   });
 });
 
-/** Returns the cost of one in `n`, as a multiple of an ordinary call's cost in the same turn. */
+/** Returns the action's cost when it runs `n` times, as a multiple of an ordinary call's cost in the same turn. */
 async function ratioOf(server: MeasuredServer, row: SpentRow, n: number): Promise<number> {
   return median(await ratiosOf(server, row, n, turns));
 }
@@ -37,7 +37,7 @@ async function ratiosOf(server: MeasuredServer, { run }: SpentRow, n: number, co
   return ratios;
 }
 
-/** Returns the CPU time that each uses, in µs. */
+/** Returns the CPU time per action in µs. */
 async function spentOn(server: MeasuredServer, run: SpentRow["run"], n: number): Promise<number> {
   const before = await server.ask("spent");
   await run(server, n);

@@ -30,7 +30,7 @@ const callsPerWrite = 30;
 /** The smallest leak per call is an array slot, eight bytes. Less is heap noise. */
 const growthLimitBytes = calls * 6;
 
-/** HTTP/2's CANCEL. */
+/** The HTTP/2 error code CANCEL. */
 const cancel = 8;
 
 const name = `${String(calls)} cancelled calls leak nothing`;
@@ -44,7 +44,7 @@ test(name, { timeout: 300_000 }, async () => {
   expect(waiting).toStrictEqual(new Set());
 });
 
-/** Opens a store in which every deletion waits until it is cancelled. `waiting` contains those. */
+/** Opens a store in which every deletion waits until it is cancelled. `waiting` contains the waiting deletions. */
 function openWaitingStore(waiting: Set<bigint>): PlantStore {
   let last = 0n;
   return {
@@ -73,14 +73,14 @@ async function abortCalls(address: Address, count: number): Promise<void> {
 
 const header: readonly Field[] = [
   ...grpcHeader(deletePlantProcedure),
-  // A deadline has a timer, which must go as well.
+  // A deadline has a timer, which must be released, too.
   ["grpc-timeout", "1H"],
   authorized,
 ];
 
 const envelope = encodeEnvelope(0, Buffer.of(8, 7));
 
-// In turn, a header alone, half a message, a complete message whose stream is open, and a running call.
+// Returns in turn a header alone, half a message, a complete message on an open stream, and a running call.
 function beginning(streamId: number): Frame[] {
   const turn = ((streamId - 1) / 2) % 4;
   const head = headersFrame(streamId, header);

@@ -61,7 +61,7 @@ describe("a server with a clock that jumps", () => {
   }
 
   /**
-   * Returns the code with which a delete over Connect ends. Its deadline is far, so it passes only if a jump counts.
+   * Returns the code of a deletion over Connect. The long deadline passes only if a clock jump affects it.
    */
   async function codeOf(token: string): Promise<unknown> {
     const headers = {
@@ -80,16 +80,13 @@ describe("a server with a clock that jumps", () => {
     { offset: "+4000d", brief: "unauthenticated" },
     { offset: "-400d", brief: "not_found" },
     { offset: "+0", brief: "not_found" },
-  ])(
-    "keeps deadlines and rate limits at $offset, and returns $brief for a one-day token",
-    async ({ offset, brief }) => {
-      jump(offset);
-      expect(await codeOf(tokens.brief)).toBe(brief);
-      for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
-      const ready = await fetch(`${baseUrl}/readyz`, { headers: { connection: "close" } });
-      expect(ready.status).toBe(200);
-    },
-  );
+  ])("at $offset keeps deadlines and rate limits, returning $brief for one-day tokens", async ({ offset, brief }) => {
+    jump(offset);
+    expect(await codeOf(tokens.brief)).toBe(brief);
+    for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");
+    const ready = await fetch(`${baseUrl}/readyz`, { headers: { connection: "close" } });
+    expect(ready.status).toBe(200);
+  });
 
   test("drains as usual when the clock jumps during the drain", async () => {
     // A drain waits for a connection without requests, but not for long.
@@ -107,7 +104,7 @@ describe("a server with a clock that jumps", () => {
 
 // The database server dates the records, and the store's clock is the true one here. If the store used its own clock,
 // it would drop too much or too little.
-test.each(["+100d", "-100d"])("a database clock at %s determines which records are dropped", async (offset) => {
+test.each(["+100d", "-100d"])("with a database clock at %s, a store drops records by that clock", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });
   const url = await postgres.createSchema();
@@ -125,7 +122,7 @@ test.each(["+100d", "-100d"])("a database clock at %s determines which records a
   await store.close();
 });
 
-// Days are the database's, and their partitions are created in advance. After a jump the day has no partition.
+// Partitions are created in advance by the database's clock. After a clock jump, the current day has no partition.
 test("no deletion record is lost when a database clock jumps across days", async () => {
   using folder = createTempFolder();
   // The server runs as another user.

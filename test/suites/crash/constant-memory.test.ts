@@ -14,13 +14,13 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 /** How many plants are imported and exported. The nightly run uses ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
 
-/** In MiB. The program and its current batch need 15, and a million ids more than 30. */
+/** Heap limit in MiB. The program and its current batch need 15, and a million ids more than 30. */
 const heapMaxMib = 40;
 
-/** In MiB. Node.js, its young objects and buffers need 110 to 190, for any number of plants. */
+/** Limit of resident memory in MiB. Node.js, its young objects and buffers need 110 to 190 for any number of plants. */
 const residentMaxMib = 256;
 
-/** A tenth of a millisecond per plant is several times the usual duration. */
+/** Timeout in ms, which has a tenth of a millisecond per plant, several times the usual duration. */
 const timeout = 60_000 + plants / 10;
 
 const plantsInChunk = 5_000;

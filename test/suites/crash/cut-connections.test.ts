@@ -48,7 +48,7 @@ function http1Call(procedure: string): Buffer {
   return Buffer.from([...head, "content-length: 2", "", "{}"].join("\r\n"));
 }
 
-// A call that gets a response, one that runs until it is cancelled, and one after it.
+// The first call gets a response, the second runs until it is cancelled, and the third follows the running call.
 const procedures = [getReadingProcedure, waterBedProcedure, getReadingProcedure];
 
 const conversations = [
@@ -63,14 +63,14 @@ const conversations = [
   },
 ] as const;
 
-// Too many listeners on one object are listeners that were never removed.
+// Node's warnings about too many listeners on one object, which show that listeners are never removed.
 const warnings: Error[] = [];
 const warn = (warning: Error): void => void warnings.push(warning);
 beforeAll(() => void process.on("warning", warn));
 afterAll(() => void process.off("warning", warn));
 
 test.each(conversations)(
-  `${String(connections)} connections over $name that are cut anywhere leak nothing`,
+  `${String(connections)} connections over $name leak nothing when cut at any point`,
   { timeout: 300_000 },
   async ({ bytes }) => {
     let running = 0;
@@ -96,7 +96,7 @@ test.each(conversations)(
   },
 );
 
-/** Opens connections, sends each a little more of a conversation than the previous one, and cuts them. */
+/** Opens connections, sends a little more of a conversation on each than on the previous one, and cuts them all. */
 async function cutConnections(address: Address, bytes: Buffer, count: number): Promise<void> {
   for (let done = 0; done < count; done += concurrentConnections) {
     const portions = Array.from({ length: concurrentConnections }, (_, at) =>

@@ -19,7 +19,7 @@ describe("an acknowledged deletion", () => {
   });
   afterEach(() => folder[Symbol.dispose]());
 
-  test("survives a restart, and so do the other plants", async () => {
+  test("survives a restart, and the other plants still exist", async () => {
     await using first = await startChildServer(database);
     expect(await deletePlant(first, 3n)).toBe(204);
     expect(await first.stop("SIGTERM")).toBe(0);

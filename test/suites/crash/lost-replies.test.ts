@@ -53,7 +53,7 @@ describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking conn
       await migratePlants(location);
       const store = await openPlantStore(location);
       await using database = await openPlantDatabase(location);
-      // The server's responses, of which one per plant arrives.
+      // Counts the server's responses. One response per plant arrives.
       let answers = 0;
       const counting = {
         ...store,

@@ -52,7 +52,7 @@ beforeAll(async () => {
 }, timeout);
 afterEach(async () => {
   await postgres.start();
-  // Restarts it, so that connections to the server are new.
+  // Restarts PgBouncer, so that connections to the server are new.
   await pooler.kill();
   await pooler.start();
 });
@@ -78,7 +78,7 @@ const all = leftOnConnections.map(({ sql }) => sql).join("; ");
 const allButRefusals = leftOnConnections.flatMap(({ sql, refuses }) => (refuses ? [] : [sql])).join("; ");
 
 describe.each([
-  { name: "all settings that change a statement", sql: allButRefusals },
+  { name: "all settings that affect statements", sql: allButRefusals },
   { name: "all settings", sql: all },
 ])("PgBouncer with $name changed by another client", ({ sql }) => {
   const openLeftBehind = async () => {
@@ -110,7 +110,7 @@ describe.each([
   test("a store's health checks pass", { timeout }, async () => {
     const store = await openLeftBehind();
     const problems = new Set<string | undefined>();
-    // Two checks, both by a write, because nothing is deleted meanwhile.
+    // Waits for two health checks. Both write, because no plant is deleted in the meantime.
     for (let check = 0; check < 2; check++) {
       await sleep(watchIntervalMs);
       problems.add(store.problem);
@@ -185,7 +185,7 @@ test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_m
 test("migrate creates the store in the role's schema despite another client's settings", { timeout }, async () => {
   await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
   try {
-    // Restarts it, so that server connections start with the setting.
+    // Restarts PgBouncer, so that server connections start with the setting.
     await pooler.kill();
     await pooler.start();
     await leaveOnConnections(pooler.url, all);
@@ -212,7 +212,7 @@ test("opening a store reports the setting that PgBouncer drops", async () => {
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
     /^cannot use \S+: the options in the database URL set search_path, but the server did not get this setting/,
   );
-  // The session's options are dropped, too, and are not required.
+  // PgBouncer also drops the session's own options, which are not required.
   await createPlants(1);
   const store = await openPlantStore({ kind: "postgres", url: dropping.url });
   await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

@@ -36,7 +36,7 @@ beforeAll(async () => {
   ({ direct, postgres, pooler } = database);
   await migratePlants({ kind: "postgres", url: pooler.url });
 }, timeout);
-// Some tests kill it.
+// Some tests kill PgBouncer.
 afterEach(() => pooler.start());
 afterAll(() => database[Symbol.asyncDispose]());
 

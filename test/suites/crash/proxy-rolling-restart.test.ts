@@ -21,7 +21,7 @@ import {
 
 // Restarts the command `proxy` with SIGTERM, and starts the next one on the same ports, with the default waits.
 
-/** A run's fewest calls. */
+/** Minimum number of calls in a run. */
 const callCount = 2_000;
 /** Milliseconds between two calls by a caller. The balancer's checks need the cores, too. */
 const callGapMs = 2;
@@ -55,7 +55,7 @@ const grpcCalls: GrpcCalls = {
   judge: (grpcStatus) => (grpcStatus === "0" ? "completed" : undefined),
 };
 
-/** Where a proxy listens, the same at each start. */
+/** The ports on which a proxy listens. They do not change between starts. */
 interface Ports {
   readonly calls: number;
   readonly admin: number;

@@ -31,7 +31,7 @@ async function startReplica(
     LOG_LEVEL: "info",
     PLANTSTORE_AUDIT: "by-level",
     PLANTSTORE_TOKENS: token,
-    // Ten times as long as the balancer takes to notice.
+    // The delay is ten times as long as the balancer takes to detect the drain.
     PLANTSTORE_DRAIN_DELAY_MS: "500",
   });
   const [, found = ""] = await replica.find(/"port":(\d+)/);

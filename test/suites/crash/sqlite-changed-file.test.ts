@@ -11,7 +11,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 const plants = 50_000n;
 const timeout = 180_000;
 
-/** Deletions that may have been acknowledged before a change, and counted after it, one per caller. */
+/** Number of deletions that may be acknowledged before a change, but counted after the change: one per caller. */
 const onTheWay = 16;
 
 /** Returns how many acknowledged deletions a file has lost, and whether it is damaged. */
@@ -41,7 +41,7 @@ describe("a loaded server on SQLite with its file changed by another program", (
       expect(await (await fetch(url)).json()).toEqual({ status: "not ready", obstacles: ["store"] });
       await load.stop();
       await server.stop(signal);
-      // Without the log, which does not belong to the file.
+      // Copies the file without the log, which does not belong to the file.
       copyFileSync(file, folder.file("found.db"));
       expect(judge(folder.file("found.db"), []).integrity).toEqual(sound);
     }

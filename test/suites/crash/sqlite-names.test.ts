@@ -103,7 +103,7 @@ async function run(command: CommandLine, isServer: boolean): Promise<{ code: num
   return { code: await command.end(), output: command.stdout() + command.stderr() };
 }
 
-// Without this right, only what needs no mount is tried.
+// Without the right to mount, only the test cases without mounts run.
 const isMountTried = canMount();
 if (!isMountTried) process.stderr.write("not tried, because this machine does not allow mount --bind: mounted files\n");
 
@@ -146,8 +146,8 @@ describe.runIf(isMountTried)("two servers on a folder that is mounted twice", ()
   test("delete each plant once, and lose no deletion when both are killed", { timeout }, async () => {
     using folder = createTempFolder();
     const file = createStore(folder, plants);
-    // Both servers are asked for each even plant. Each odd plant belongs to one server, so that the slower one deletes,
-    // too.
+    // Even plants are deleted on both servers. Each odd plant is deleted on only one server, so that the slower server
+    // deletes plants, too.
     const tallies = [0n, 50_000n].map((offset) => new DeleteTally((call) => (call % 2n === 0n ? call : call + offset)));
     {
       const names = [

@@ -130,8 +130,8 @@ describe.runIf(canForget())("a store on SQLite with a disk that loses unsynced d
 
   test("rewrites a long log completely if its end could not be synced", { timeout }, () => {
     using disk = createDisk();
-    // More than an opening rewrites at a time. After the syncs for the log's header and for this, the third is the
-    // deletion's.
+    // The table has more bytes than opening the store rewrites in one write. The log's header and the table cause the
+    // first two syncs, and the deletion causes the third.
     const leaving = onDatabaseFile(`
       db.exec("PRAGMA wal_autocheckpoint = 0; CREATE TABLE other AS SELECT randomblob(9000000) AS bytes");
       try { db.exec("DELETE FROM plants WHERE id = 1"); } catch (fault) { writeSync(1, JSON.stringify(fault.message)); }`);

@@ -21,7 +21,7 @@ test("a server exits although no process reads its log", async () => {
   server.process.stderr.resume();
 });
 
-test("an unread log keeps deletions despite many refused requests", async () => {
+test("deletions are logged although refused requests fill the unread log", async () => {
   using folder = createTempFolder();
   const database = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], database);

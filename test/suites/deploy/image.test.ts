@@ -13,9 +13,9 @@ import { file_orders_v1_orders } from "../../../packages/testing/src/gen/orders/
 import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** What building an image results in. */
+/** The result of an image build. */
 interface BuiltImage {
-  /** Its last stage's working folder. */
+  /** The last stage's working folder. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
   /** `ENTRYPOINT` and `CMD`. */

@@ -17,7 +17,7 @@ const units = [unit, join(projectFolder, "deploy/proxy/plantstore-proxy.service"
 test.each(units)("%s passes systemd-analyze verify", async (file) => {
   using folder = createTempFolder();
   const copy = folder.file(basename(file));
-  // The program must exist.
+  // systemd-analyze requires that the program exists.
   writeFileSync(copy, readFileSync(file, "utf8").replace("/usr/local/bin/node", process.execPath));
   expect(await buildStep("systemd-analyze", ["verify", "--man=no", copy])).toBe("");
 });

@@ -77,7 +77,7 @@ function isDocumented(name: string | undefined): name is keyof typeof applicatio
 
 const blocks = blocksRunBy("test/suites/frameworks/documented-mounting.test.ts").map(({ text }) => text);
 
-test.each(blocks)("%s", async (block) => {
+test.each(blocks)("documented program %# serves an RPC over REST and the application's page", async (block) => {
   const name = /\/\/ (\w[\w ]*)(?:;|$)/m.exec(block)?.[1];
   if (!isDocumented(name)) throw new Error("the block does not name its framework");
   using folder = createTempFolder();

@@ -52,7 +52,7 @@ const definition = pageBlocks.find(
 );
 const blocks = blocksRunBy("test/suites/frameworks/documented-nest.test.ts");
 
-test.each(blocks.map(({ text }) => text))("%s", async (block) => {
+test.each(blocks.map(({ text }) => text))("documented program %# responds to a REST call", async (block) => {
   using folder = createTempFolder();
   const port = await freePort();
   const call = `console.log(await (await fetch("http://127.0.0.1:${port}/greetings/Ada")).text());\nprocess.exit();`;

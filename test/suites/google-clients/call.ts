@@ -32,7 +32,7 @@ async function collect(items: AsyncIterable<any>): Promise<readonly any[]> {
 async function resultsOf(client: any, { kind, method, request }: any, headers: object): Promise<readonly any[]> {
   const name = method[0].toLowerCase() + method.slice(1);
   const options = { otherArgs: { headers } };
-  // The methods that shared services have return pages only in this form.
+  // For shared services, only the methods named `…Async` return pages.
   if (kind === "pages" && !(name in client)) return await collect(client[`${name}Async`](request, options));
   const result = client[name](request, options);
   if (kind === "stream") return await collect(result);

@@ -26,11 +26,11 @@ export interface ClientCall {
   /** The rule's path for which the request has values. */
   readonly path: string;
   readonly request: JsonObject;
-  /** The handler's responses: one, a stream, pages, or an operation that runs and that is done. */
+  /** The handler's responses: one, a stream, pages, or an operation while it runs and when it is done. */
   readonly responses: readonly JsonObject[];
   /**
-   * The types that a client's results have, the last one also for further results. Excludes items that are not
-   * messages.
+   * The types of a client's results, in order. The last type also applies to further results. Excludes items that are
+   * not messages.
    */
   readonly resultTypes: readonly DescMessage[];
   /** What a client returns: each response, each item on all pages, or an operation's response and metadata. */
@@ -152,7 +152,7 @@ function sampleOperation(method: DescMethod, types: readonly DescMessage[], samp
   };
 }
 
-/** Returns a page's token by its number, which is empty for the first page, and after the last. */
+/** Returns the token for a page number. The token is empty for the first page, and after the last page. */
 export function nextPageToken(at: number): string {
   return at === 0 || at === manyResponses ? "" : `page ${at}+/=`;
 }

@@ -10,7 +10,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 /** The suite's folder, in which its npm packages are installed. */
 export const suiteFolder: string = join(projectFolder, "test/suites/google-clients");
 
-/** The npm packages with the API definitions, and with what they import. */
+/** The npm packages with the API definitions and their imports. */
 const packages = ["google-gax", "@google-cloud/tasks", "@google-cloud/firestore-api"];
 /** The definition folders that are built, in addition to their imports. */
 const built = ["cloud/tasks", "firestore", "cloud/location", "longrunning", "rpc"];

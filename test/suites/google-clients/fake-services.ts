@@ -41,7 +41,7 @@ export const errorDetails: Readonly<Record<string, JsonObject>> = {
   "google.rpc.ResourceInfo": { resourceType: "queue", resourceName: "q", owner: "o", description: "d" },
 };
 
-/** A test call's header fields. One names the call with a number at the end, and one says whether it fails. */
+/** A test call's header fields: the call's name with a number at the end, and whether the call fails. */
 export const callHeader = { name: "x-call", fails: "x-fails" } as const;
 
 /** Services whose handlers record requests and return the calls' responses. */

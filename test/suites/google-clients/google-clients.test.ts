@@ -34,7 +34,7 @@ const clients: readonly Client[] = [
   {
     language: "Node",
     run: (...files) => buildStep("node", [join(suiteFolder, "call.ts"), ...files]),
-    // Its methods for locations send the annotation's path instead of the one for Cloud Tasks.
+    // This client's methods for locations send the annotation's path instead of the path for Cloud Tasks.
     offersShared: (client) => client === "google.firestore.admin.v1.FirestoreAdmin",
     errorOf: ({ code }) => ({ code, message: errorMessage, details: Object.values(errorDetails) }),
   },
@@ -130,7 +130,7 @@ describe.each(clients)("Google's REST client for $language", ({ language, run, o
   });
 });
 
-test("the calls cover every RPC with a rule except client streams", () => {
+test("the calls cover every RPC with an HTTP rule except client streams", () => {
   const called = new Set(calls.map(({ method }) => method));
   const uncalled = clientServices(definition).flatMap(({ service, mixin }) =>
     [...service.methods, ...mixin.methods].filter((method) => !called.has(method)),

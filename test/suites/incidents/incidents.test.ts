@@ -4,7 +4,7 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openClient } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "../prometheus/production.ts";
 
-// Breaks a server under load, waits for the alert, runs its runbook's commands, and does what the runbook says about
+// Breaks a server under load, waits for the alert, runs its runbook's commands, and follows the runbook's advice for
 // their output. The server must serve calls again, without a lost deletion.
 
 const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ section }) => section);
@@ -13,7 +13,7 @@ const continueWithoutStandby = blocksRunBy("test/suites/prometheus/failover.test
 );
 const [createDatabase, writeSettings, createTables, createToken, start = ""] = productionBlocks();
 
-/** Fires after a second instead of minutes, with the same expressions and shorter ranges. */
+/** Makes alerts fire after a second instead of minutes, with shorter ranges in their expressions. */
 const withShortTimes = (rules: string): string => rules.replaceAll(/for: \d+m/g, "for: 1s").replaceAll("5m", "10s");
 
 /** Deletes one plant after the other, and writes the acknowledged ids to a file. */
@@ -184,7 +184,7 @@ const onSqlite: readonly Incident[] = [
     repair: ({ run }) => run(`mv lost.db plants.db\n${stop}\nplantstore check\n${startAgain}`),
   },
   {
-    name: "a second name leads to the file",
+    name: "the file gets a second name",
     alert: "PlantstoreSecondName",
     begin: ({ run }) => run("ln plants.db backup.db"),
     prints: /the file has 2 names/,

@@ -23,7 +23,7 @@ function descriptorLimit(): number {
   return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
 }
 
-/** Fewer than the backlog for connections that have not been accepted. */
+/** Number of connections per batch, which is less than the listen backlog. */
 const openedPerBatch = 250;
 
 const folder = createTempFolder();
@@ -48,7 +48,7 @@ async function open(count: number): Promise<readonly Socket[]> {
   return opened;
 }
 
-/** Opens connections, and keeps them open by a request each. Idle ones are closed after ten seconds. */
+/** Opens connections, and sends a request on each, because the server closes idle connections after ten seconds. */
 async function openKept(count: number): Promise<void> {
   const opened = await open(count);
   for (const socket of opened) socket.on("close", () => closed++).on("error", () => undefined);
@@ -71,7 +71,7 @@ test(`probes get responses while ${connectionCount} connections are open and mor
   for (let remaining = connectionCount; remaining > 0; remaining -= openedPerBatch)
     await openKept(Math.min(remaining, openedPerBatch));
   await expectProbesAnswered();
-  // More connections than are served above the limit.
+  // Opens more connections than the server accepts above the limit.
   for (let i = 0; i < 4; i++) {
     for (const socket of await open(100)) socket.on("error", () => undefined);
     await expectProbesAnswered();

@@ -19,8 +19,8 @@ import { buildLimitMs } from "../../../packages/testing/src/process/build-step.t
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, type TestPlantServerOptions, tokens } from "../../support/server/plant-server.ts";
 
-// Clients with their default options under full load, where they show behaviour that single calls do not. For example,
-// they measure the bandwidth, or send as much as the windows allow.
+// Clients with their default options under full load, where clients behave differently than for single calls. For
+// example, clients measure the bandwidth, or send as much as the flow-control windows allow.
 
 interface Row {
   readonly name: string;

@@ -56,7 +56,7 @@ test(
     const opened = Array.from({ length: streamCount }, async (_, at) => {
       const readings = client.watchReadings({ sensor: String(at) }, { signal })[Symbol.asyncIterator]();
       const first = await readings.next();
-      // Reads, so that the end is noticed.
+      // Reads the next message, because otherwise the client does not detect the stream's end.
       readings.next().catch(() => undefined);
       return first.value?.sensor === String(at);
     });

@@ -79,27 +79,27 @@ type Call = (plant: string) => Promise<Results>;
 
 test.each<{ name: string; plant: string; call: Call }>([
   {
-    name: "the TypeScript client 2, in the stateless revision,",
+    name: "version 2 of the TypeScript client without initialize",
     plant: "1",
     call: async (plant) => await deleteWith(await connect2(server.url, "2026-07-28", `Bearer ${token}`), plant),
   },
   {
-    name: "the TypeScript SDK 1",
+    name: "version 1 of the TypeScript SDK",
     plant: "2",
     call: async (plant) => await deleteWith(await connect1(server.url, `Bearer ${token}`), plant),
   },
   {
-    name: "the Python client, in the stateless revision,",
+    name: "the Python client without initialize",
     plant: "3",
     call: (plant) => deleteFromPython("2026-07-28", plant),
   },
-  { name: "the Python client, with initialize,", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
-  { name: "the TypeScript client 2, which starts the proxy,", plant: "5", call: deleteOverProxy },
-])("$name deletes a plant, and gets other calls' errors", async ({ plant, call }) => {
+  { name: "the Python client with initialize", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
+  { name: "version 2 of the TypeScript client over the stdio proxy", plant: "5", call: deleteOverProxy },
+])("$name deletes a plant, and receives the errors of failed calls", async ({ plant, call }) => {
   expect(await call(plant)).toEqual(expectedFor(plant));
 });
 
-test("the inspector lists and calls the tool, but not without a token", async () => {
+test("the MCP inspector lists and calls the tool, but requires a token", async () => {
   const list = await inspect(server.url, `Bearer ${token}`, ["--method", "tools/list", "--strict"]);
   expect(JSON.parse(list)).toMatchObject({ tools: [{ name: tool, annotations: { destructiveHint: true } }] });
   const args = ["--method", "tools/call", "--tool-name", tool, "--tool-arg", "id=6"];
@@ -109,8 +109,8 @@ test("the inspector lists and calls the tool, but not without a token", async ()
 });
 
 describe.each([
-  { name: "client 2", connect: (authorization: string) => connect2(server.url, "2026-07-28", authorization) },
-  { name: "SDK 1", connect: (authorization: string) => connect1(server.url, authorization) },
+  { name: "client, version 2,", connect: (authorization: string) => connect2(server.url, "2026-07-28", authorization) },
+  { name: "SDK, version 1,", connect: (authorization: string) => connect1(server.url, authorization) },
 ])("the TypeScript $name", ({ connect }) => {
   test.each([
     { name: "no token", authorization: "" },

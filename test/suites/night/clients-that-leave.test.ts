@@ -45,11 +45,11 @@ interface Served extends AsyncDisposable {
   readonly port: number;
   readonly adminUrl: string;
   readonly calls: readonly LeftCall[];
-  /** How many calls their client has cancelled. */
+  /** Number of calls that their clients have cancelled. */
   cancelled(): number;
-  /** The fewest waiting calls that are cancelled. Others may get a response before the server notices. */
+  /** Minimum number of cancelled waiting calls. Other calls may get a response before the server detects the cancel. */
   readonly cancelledMin: number;
-  /** The log at level error. For the proxy, which has no levels, its standard error. */
+  /** The log lines at level error. The proxy has no log levels, so its complete standard error. */
   faults(): readonly string[];
   /** Stops the database or upstream. */
   breakDown(): Promise<void>;
@@ -66,7 +66,7 @@ function post(path: string, header: Readonly<Record<string, string>>, message: U
 
 const both: readonly HttpVersion[] = ["1.1", "2"];
 
-// Less than the 5 s of the statement timeout. With 32 deletions, the first is a batch, and the others are queued.
+// A batch takes 3.5 s, less than the statement timeout of 5 s. The first of 32 deletions is a batch, and 31 are queued.
 const slowCommits = `
   CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3.5); RETURN NULL; END';
   CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;

@@ -35,7 +35,7 @@ describe("the memory that a server holds", () => {
   });
 });
 
-/** Runs a test case in a new process, because one with freed memory would reuse it and not grow. */
+/** Runs a test case in a new process, because a process with freed memory would reuse the memory and not grow. */
 async function heldAfresh(row: HeldRow, n: number): Promise<number> {
   await using server = await startMeasuredServer();
   await server.ask("usePool");

@@ -22,8 +22,8 @@ interface RunningClock extends Disposable {
 }
 
 /**
- * Starts a clock that counts the time in which this process could run. From a pause of the whole machine it counts a
- * tenth of a second, which does not count as delay.
+ * Starts a clock that counts the time in which this process could run. For a pause of the whole machine, the clock
+ * counts at most a tenth of a second.
  */
 function startRunningClock(): RunningClock {
   let elapsedMs = 0;
@@ -31,7 +31,7 @@ function startRunningClock(): RunningClock {
   return { elapsedMs: () => elapsedMs, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-// A server that is reachable, and cannot do everything.
+// Tests a reachable server that cannot perform every operation.
 
 const timeout = 180_000;
 
@@ -54,7 +54,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe("a store", () => {
-  // Reads still succeed, and there are no deletions.
+  // Reads still succeed, and no deletion fails.
   test.each([
     {
       name: "the disk for its records is full",
@@ -73,7 +73,7 @@ describe("a store", () => {
       problem: /: the user lacks privileges: DELETE on plants$/,
       asked: [],
     },
-  ])("detects without calls that $name, and recovers", { timeout }, async ({ sql, undo, problem, asked }) => {
+  ])("detects with health checks that $name, and recovers", { timeout }, async ({ sql, undo, problem, asked }) => {
     const url = await server.createSchema();
     await migratePlants({ kind: "postgres", url });
     const schema = /plants_\d+/.exec(url)?.[0];
@@ -94,7 +94,7 @@ describe("a store", () => {
     await runSql(url, "DROP OWNED BY idler; DROP ROLE idler");
   });
 
-  test("detects without calls that its table is locked, and recovers", { timeout }, async () => {
+  test("detects while idle that its table is locked, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "shut", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
@@ -105,7 +105,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  // One server has calls, and one only its checks, after at most five seconds.
+  // One store gets calls. The other one only runs health checks, at most five seconds apart.
   test.each<{ name: string; during: Situation; message: string; expected: RegExp }>([
     {
       name: "its synchronous standby is gone",
@@ -135,7 +135,7 @@ describe("a store", () => {
       message: unknown,
       expected: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
     },
-  ])("if $name, rejects calls within ten seconds with the cause", { timeout }, async (row) => {
+  ])("if $name, rejects calls within ten seconds and reports the cause", { timeout }, async (row) => {
     const url = await server.createPlants([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const stores = await Promise.all(
@@ -155,7 +155,7 @@ describe("a store", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("is unavailable without its standby, and leaves no server process behind", { timeout }, async () => {
+  test("is unavailable without its standby, and accumulates no PostgreSQL processes", { timeout }, async () => {
     const url = await createPlantsFor(server, "lone", [1n, 2n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
@@ -187,7 +187,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     let isTold = false;
     const outcome = await withoutStandby(url, async () => {
-      // A waiting deletion is not visible. Once its wait is cancelled it is visible, and a failover would undo it.
+      // A deletion is not visible until its wait is cancelled. A failover would then undo the deletion.
       const undoing = "DELETE FROM plants WHERE id = 1";
       const undone = runSql(url, undoing);
       await expect.poll(() => runSql(url, waiting(undoing))).toHaveLength(1);

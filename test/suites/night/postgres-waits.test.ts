@@ -44,7 +44,7 @@ describe("a session", () => {
     const proxy = createServer((client) => {
       const upstream = connect(join(server.socketFolder, ".s.PGSQL.5432"));
       client.on("data", (data: Buffer) => passesOn(data) && upstream.write(data));
-      // When a server has timed out, its close is not forwarded.
+      // The proxy does not forward a close by a server that has timed out.
       upstream.on("data", (data) => client.write(data));
       client.on("error", () => undefined);
       client.on("close", () => upstream.destroy());
@@ -111,7 +111,7 @@ test("a waiting migration reports the lock holder every few seconds", { timeout 
   await running;
 });
 
-test("a migration waiting for another one polls every 100 ms at most", { timeout }, async () => {
+test("a migration waiting for another one polls at most every 100 ms", { timeout }, async () => {
   const url = await createSchemaOfVersion(server, 1);
   const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
   const connectedAtMs: number[] = [];
@@ -120,7 +120,7 @@ test("a migration waiting for another one polls every 100 ms at most", { timeout
     client.pipe(upstream).pipe(client);
   });
   const running = migratePostgres(url.replace(server.socketFolder, proxy.socketFolder), undefined, laterSteps);
-  // One for the migration, and one per poll.
+  // The migration opens one connection, and each poll opens another.
   await expect.poll(() => connectedAtMs.length).toBeGreaterThan(5);
   expect((connectedAtMs[5] ?? 0) - (connectedAtMs[1] ?? 0)).toBeGreaterThan(4 * 99);
   await other.end();
@@ -128,12 +128,12 @@ test("a migration waiting for another one polls every 100 ms at most", { timeout
 });
 
 describe("a store", () => {
-  test("detects without calls that its server is unavailable, and recovers", { timeout }, async () => {
+  test("detects while idle that its server is unavailable, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "lonely", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
-    // A deletion that could not be done is not accepted.
+    // The store refuses deletions while the server is unavailable.
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused).toMatchObject({ code: Code.Unavailable });
     expect(refused.metadata.get("retry-after")).toBe("1");
@@ -148,7 +148,7 @@ describe("a store", () => {
     await server.stop("fast");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused.rawMessage).toBe("the plant store cannot process the request at the moment");
-    // Its own checks are less frequent.
+    // The store's health checks are less frequent.
     expect(store.problem).toMatch(/:5432\/postgres: connect /);
     await server.start();
     await store.close();
@@ -181,8 +181,7 @@ describe("a store", () => {
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
-    // The problem is not checked any more. Others, which check from now on, find a recovered server, the second one a
-    // second later.
+    // The closed store runs no more health checks. The two stores that are opened now detect the recovery themselves.
     const tester = url.replace("user=migrated", "user=tester");
     for (let others = 0; others < 2; others++) {
       await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");
@@ -227,7 +226,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("delays calls without a failure while its server restarts", { timeout }, async () => {
+  test("delays calls while its server restarts, and fails none", { timeout }, async () => {
     const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");

@@ -35,7 +35,7 @@ const faults = [
     name: "a sync fails",
     fault: "fsync,fdatasync:error=EIO:when=10",
     problem: "reading from or writing to the disk failed",
-    // Later syncs succeed, although the failed one's data is lost.
+    // Later syncs succeed, although the data of the failed sync is lost.
     passes: false,
     // Time for three write checks.
     patienceMs: 3_500,
@@ -105,7 +105,7 @@ describe("a store on SQLite with failing checkpoints", () => {
   test.runIf(canTrace()).each([
     { call: "a write", fault: "write,pwrite64:error=EIO:when=1..16" },
     { call: "a sync", fault: "fsync,fdatasync:error=EIO:when=1..16" },
-  ])("is unready within 90 s if $call fails, then recovers without loss", { timeout: 240_000 }, ({ fault }) => {
+  ])("becomes unready within 90 s if $call fails, and recovers without loss", { timeout: 240_000 }, ({ fault }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2_001n } }).close();
@@ -244,7 +244,7 @@ describe("an idle store on SQLite", () => {
       take: (file: string) => rmSync(`${file}-shm`),
       problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
     },
-  ])("reports without calls that $name as its problem", { timeout: 60_000 }, async ({ take, problem }) => {
+  ])("reports a problem when $name, without any call", { timeout: 60_000 }, async ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });

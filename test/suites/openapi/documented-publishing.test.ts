@@ -7,7 +7,7 @@ import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/b
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 
 // The commands in docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses
-// the files of those before.
+// the earlier tests' files.
 
 const blocks = pageBlocks.filter(({ page }) => page === "docs/how-to/publish-openapi.md");
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));
@@ -36,7 +36,7 @@ function run(command: string): Promise<ProgramResult> {
   return runProgram("sh", ["-c", command], { folder, environment, limitMs: buildLimitMs });
 }
 
-/** Runs the page's command that starts with this text. */
+/** Runs the command on the page that starts with a text. */
 async function runDocumented(start: string): Promise<ProgramResult> {
   const [command, ...others] = commands.filter((each) => each.startsWith(start));
   if (command === undefined || others.length > 0) throw new Error(`the page must have one command "${start} …"`);

@@ -190,7 +190,7 @@ function publishedModules(): string[] {
   });
 }
 
-test("every module is in only one published package", () => {
+test("no module is in two published packages", () => {
   const modules = publishedModules();
   expect(modules).toEqual(
     expect.arrayContaining([
@@ -272,6 +272,6 @@ test("the packaged server deletes in a storage thread, and serves /docs", () => 
 test.each(Object.keys(packed()))("%s has no problems in publint and attw", (name) => {
   const folder = join("node_modules", name);
   expect(user.run("npx", "--yes", "publint@0.3.25", "--strict", folder)).toContain("All good!");
-  // Exits with another code when it finds a problem.
+  // The tools exit with another code when they find a problem.
   user.run("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--pack", folder);
 });

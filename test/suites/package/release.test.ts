@@ -61,7 +61,7 @@ describe("npm run release", () => {
     { name: "with a version of two numbers", words: ["1.0"], says: 'got "1.0"' },
     { name: "with a tag instead of a version", words: ["v1.0.0"], says: 'got "v1.0.0"' },
     { name: "with an unknown option", words: ["1.0.0", "--skip-check"], says: "Unknown option '--skip-check'" },
-  ])("$name exits with the code for wrong usage", async ({ words, says }) => {
+  ])("$name exits with the usage error code", async ({ words, says }) => {
     const { exitCode, stderr } = await release(...words);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(says) });
   });

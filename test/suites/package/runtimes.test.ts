@@ -31,7 +31,7 @@ const runtimes: Readonly<Record<string, { from: string; command: readonly string
   },
 };
 
-/** Serves as its argument says until SIGTERM, and prints its address. */
+/** A program that prints its address, and serves until SIGTERM in the way that its argument names. */
 const program = `
   import { createServer } from "node:http";
   import { createGateway, parseHttpRules } from "@plantstore/gateway";

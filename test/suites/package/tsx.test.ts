@@ -29,6 +29,6 @@ beforeAll(() => {
   }
 });
 
-test.each(["module", "commonjs"])("a program in a package with type %s serves with tsx", (type) => {
+test.each(["module", "commonjs"])("in a package with type %s, tsx runs a gateway program", (type) => {
   expect(project.tryToRun("npx", "tsx", `${type}/program.ts`)).toContain("function object\n");
 });

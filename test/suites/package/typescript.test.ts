@@ -96,7 +96,7 @@ const resolutions = {
   bundler: { ...bundler, exactOptionalPropertyTypes: true },
 } as const;
 
-/** The module resolutions that CommonJS projects use. 7.0 no longer has the second one. */
+/** The module resolutions that CommonJS projects use. TypeScript 7.0 no longer supports the second one. */
 const commonJsResolutions = {
   node16: { module: "node16" },
   node10: { module: "commonjs", moduleResolution: "node10" },

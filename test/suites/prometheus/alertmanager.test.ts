@@ -59,7 +59,7 @@ describe("an outage", () => {
     url = `--alertmanager.url=http://${address}`;
     const options = [`--web.listen-address=${address}`, "--cluster.listen-address=", "--storage.path=data"];
     const program = ["prometheus-alertmanager", `--config.file=${configuration}`, ...options];
-    // The name in Debian and the project's own.
+    // The program's name differs between Debian and Prometheus's own releases.
     const either = 'command -v "$1" > /dev/null || { shift; set -- alertmanager "$@"; }; exec "$@"';
     alertmanager = startProgram("sh", ["-ec", either, "sh", ...program], folder.path);
     await alertmanager.find(/Listening/);
@@ -86,12 +86,12 @@ describe("an outage", () => {
       notified: ["PlantstoreErrors"],
     },
     {
-      name: "of capacity for some calls",
+      name: "with some calls refused as overload",
       fires: ["PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate", "PlantstoreSlow"],
       notified: ["PlantstoreOverloaded"],
     },
     {
-      name: "of capacity until calls reach their deadlines",
+      name: "with overload until calls reach their deadlines",
       fires: ["PlantstoreErrors", "PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate"],
       notified: ["PlantstoreErrors"],
     },
@@ -101,17 +101,17 @@ describe("an outage", () => {
       notified: ["GatewayNotReady"],
     },
     {
-      name: "of a part of an upstream",
+      name: "that affects part of an upstream",
       fires: ["GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"],
       notified: ["GatewayUpstreamUnavailable"],
     },
     {
-      name: "of two causes",
+      name: "with two causes",
       fires: ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"],
       notified: ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
     },
-  ])("$name leads only to $notified notifications", async ({ name, fires, notified }) => {
-    // Labels that only some alerts have. Another server has no outage, but its own alert.
+  ])("$name notifies about causes only ($notified)", async ({ name, fires, notified }) => {
+    // Sets labels that only some alerts have. Another server without an outage has a separate alert.
     const instance = `instance=${name}`;
     const add = (alert: string, server: string): Promise<string> =>
       amtool(url, "alert", "add", alert, server, `severity=${severities.get(alert)}`, "upstream=dns:a:1");

@@ -80,7 +80,7 @@ async function deletePlants(at: string, signal: AbortSignal, tokenFor: (id: numb
   }
 }
 
-describe("a Prometheus", () => {
+describe("a Prometheus server", () => {
   let folder: TempFolder;
   let server: CommandLine;
   let prometheus: Prometheus;
@@ -123,7 +123,7 @@ describe("a Prometheus", () => {
     expect(await prometheus.firing()).toEqual([]);
   });
 
-  test("returns a share between 0 and 1 for each documented objective query", async () => {
+  test("returns a ratio between 0 and 1 for each documented objective query", async () => {
     const queries = blocksRunBy("test/suites/prometheus/prometheus.test.ts").map(({ text }) => text);
     expect(queries).toHaveLength(3);
     for (const query of queries) {

@@ -64,7 +64,7 @@ test('the commands under "Recover PostgreSQL" restore the state at a given momen
   runAsPostgres(archive);
   await postgres.stop("fast");
   await postgres.start();
-  // In the backups only, because the server has no standby and does not read the file again.
+  // Only the backups have this setting. The running server, which has no standby, does not read the file again.
   appendFileSync(join(postgres.socketFolder, "data/postgresql.conf"), "synchronous_standby_names = 'ANY 1 (a, b)'\n");
   await run(start);
   runAsPostgres(`date() { command date --date=yesterday "$@"; }\n${backUp}`);
@@ -79,7 +79,7 @@ test('the commands under "Recover PostgreSQL" restore the state at a given momen
   runAsPostgres(archiveRest);
   await postgres.stop("immediate");
 
-  // The third recovery has no moment, as after losing the data directory.
+  // The third recovery has no target time, as after losing the data directory.
   for (const [index, base] of [...bases, bases[1] ?? ""].entries()) {
     const restored = { RESTORED: join(postgres.socketFolder, `restored-${index}`) };
     const commands = index < 2 ? recover : recover.replace(/^recovery_target_time .*\n/m, "");
@@ -93,7 +93,7 @@ test('the commands under "Recover PostgreSQL" restore the state at a given momen
       expect((await read(listUndone)).split("\n").filter(Boolean)).toEqual(undone);
       const sql = ["CREATE TABLE written ()", "SHOW archive_mode", "SELECT pg_switch_wal()"];
       expect(runAsPostgres(`psql -p 5433 -At ${sql.map((each) => `-c "${each}"`).join(" ")}`)).toMatch(/^off$/m);
-      // As if another server had archived its timeline.
+      // Archives the timeline's files, as another server would.
       runAsPostgres('cp "$RESTORED"/pg_wal/0000000[2-4]* "$BACKUP/wal"', restored);
     } finally {
       runAsPostgres('pg_ctl -D "$RESTORED" -m immediate stop', restored);

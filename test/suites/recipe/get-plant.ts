@@ -7,7 +7,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 /** The text of CONTRIBUTING.md. */
 export const page: string = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
 
-/** Its recipe for a new RPC. */
+/** The recipe for a new RPC in CONTRIBUTING.md. */
 export const recipe: string = page.slice(page.indexOf("**A new RPC**"), page.indexOf("**A new error**"));
 
 /** Returns a file's path in the recipe by its name. */
@@ -77,7 +77,7 @@ export const pieces: Readonly<Record<string, string>> = {
 /** Maximum number of sessions that read at the same time. */
 export const readsMax = 2;
 
-/** What each file does for the stores' new method, and for the tests: the code, and the code that it precedes. */
+/** Each file's code for the stores' new method or its tests, and the existing code before which it is inserted. */
 export const methodPieces: Readonly<Record<string, readonly (readonly [piece: string, before: string])[]>> = {
   [pathOf("queued-store.ts")]: [
     [

@@ -10,7 +10,7 @@ import { projectFolder, type ProgramResult, runProgram } from "../../../packages
 // Follows CONTRIBUTING.md's recipe for a new RPC on a copy of the project. Runs its commands, and adds GetPlant to the
 // files that it names.
 
-/** A program in the copy that gets 200 plants from a server on a PostgreSQL store, and prints what it got. */
+/** A program in the copy that gets 200 plants from a server on a PostgreSQL store, and prints the responses. */
 const getPlants = `
 import { createPlantServer, openPlantStore } from "./src/index.ts";
 import { runSql } from "./test/support/plants/postgres-server.ts";
@@ -56,7 +56,7 @@ async function filesWithErrors(): Promise<string[]> {
   return [...new Set([...stdout.matchAll(/^([\w/.-]+)\(\d+,\d+\): error /gm)].map(([, path = ""]) => path))].toSorted();
 }
 
-test("the compiler reports every table that lacks a new store kind", { timeout: buildLimitMs }, async () => {
+test("the compiler reports every file that lacks a new store kind", { timeout: buildLimitMs }, async () => {
   const index = "src/stores/index.ts";
   using _ = copy.replace(
     index,
@@ -191,7 +191,7 @@ test.each([
   expect(await failedTests([runs])).toContainEqual(expect.stringContaining(fails));
 });
 
-test("a new RPC uses at most the pool's sessions for PostgreSQL reads", { timeout: buildLimitMs }, async () => {
+test("a new RPC's reads use only the pool's PostgreSQL sessions", { timeout: buildLimitMs }, async () => {
   await using postgres = await startPostgres();
   const url = await postgres.createPlants(Array.from({ length: 100 }, (_, i) => BigInt(2 * i + 1)));
   writeFileSync(join(copy.folder, "get-plants.ts"), getPlants);

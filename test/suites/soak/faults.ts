@@ -7,8 +7,8 @@ import { type Fault, freeze, killAndStart, type StoreDatabase } from "./store-da
 /** A server fault, or maintenance. */
 export interface ServerFault extends Fault {
   /**
-   * Whether it stops the second replica or the proxy. Replica and proxy faults occur only in the first half, so that in
-   * the second half a memory or file leak can grow.
+   * Whether the fault stops the second replica or the proxy. Both occur only in the first half, so that in the
+   * second half a memory or file leak can grow.
    */
   readonly isEarly?: true;
 }

@@ -2,13 +2,13 @@ import { connect, createServer } from "node:net";
 import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 import type { Dice } from "../../../packages/testing/src/dice.ts";
 
-/** One in how many pieces of data from the server is lost, together with its connection. */
+/** One in this many pieces of data from the server is lost, together with the connection. */
 const piecesPerLoss = 100;
 
 /** A TCP forwarder on a loopback port that loses responses. */
 export interface LossyLink extends AsyncDisposable {
   readonly port: number;
-  /** How many connections it has cut instead of forwarding a response. */
+  /** Number of connections that the forwarder has cut instead of forwarding a response. */
   readonly cuts: number;
 }
 

@@ -21,7 +21,7 @@ export async function openPostgresDatabase(dice: Dice): Promise<StoreDatabase> {
   const { postgres, pooler, direct, [Symbol.asyncDispose]: close } = await startPooledDatabase({ keeps: true });
   const server = { kill: () => postgres.stop("kill"), start: () => postgres.start() };
   const statements = new Set(["plants", "deletions", "statement", "S_1"]);
-  /** Prepares other statements with common names, and with those that the store has used. */
+  /** Prepares other statements with common names, and with names that the store has used. */
   const prepareOthers = async (): Promise<void> => {
     for (const { name } of await runSql(pooler.url, "SELECT name FROM pg_prepared_statements"))
       statements.add(String(name));

@@ -64,7 +64,7 @@ function withKeys(connection: Connection): Connection {
 function openGrpc(url: string): Connection {
   const client = new PlantServiceClient(new URL(url).host, credentials.createInsecure(), {
     "grpc.max_reconnect_backoff_ms": 1_000,
-    // Otherwise, all callers would share one connection.
+    // Opens a connection for each caller. By default, all callers would share one connection.
     "grpc.use_local_subchannel_pool": 1,
   });
   return {

@@ -12,7 +12,7 @@ const pollIntervalMs = 100;
 /** Milliseconds before a program that could not start is started again, as a supervisor does. */
 const restartDelayMs = 500;
 
-/** How long a program may take in ms to exit after SIGTERM: its own limit of 20 s, and time for a busy machine. */
+/** Time limit in ms for a program's exit after SIGTERM: the program's limit of 20 s, and time for a busy machine. */
 const stopLimitMs = 60_000;
 
 /** The exit code when a program cannot start, such as a replica whose database is down. */

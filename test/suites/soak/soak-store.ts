@@ -30,7 +30,7 @@ const callerOptions = { perReplica: 2, pauseMs: 200 };
 /** A command's timeout in ms, because commands wait while the database is down, and the machine is busy. */
 const commandLimitMs = 60_000;
 
-/** Commands that an operator runs all the time. */
+/** Commands that an operator runs repeatedly. */
 const commands: readonly (readonly string[])[] = [["export"], ["deletions", "--plant", "1"], ["check"]];
 
 /** Runs a store, a proxy and their callers under faults, and judges the calls. */

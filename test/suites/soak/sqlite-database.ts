@@ -30,12 +30,12 @@ export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
     directUrl: `sqlite:${file}`,
     prepare: () => other.start(),
     faults: [
-      // The program may hold the writers' lock.
+      // The other program may hold the write lock at this time.
       { name: "other program frozen", inject: () => freeze(other, dice) },
       { name: "other program killed", inject: () => killAndStart(other, dice) },
     ],
     signal: other.signal,
-    // The other program does it all the time.
+    // The other program disturbs the store all the time.
     disturb: () => sleep(1_000),
     readTables: async () => {
       using db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });

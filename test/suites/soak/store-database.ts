@@ -20,7 +20,7 @@ export interface StoreDatabase extends AsyncDisposable {
   readonly faults: readonly Fault[];
   /** Sends a signal to the program that can block deletions, which SIGSTOP freezes. */
   signal(name: NodeJS.Signals): void;
-  /** Does once what another program may do to the database. May reject, because the database may be down. */
+  /** Disturbs the database once, as another program may. May reject, because the database may be down. */
   disturb(): Promise<unknown>;
   readTables(): Promise<FinalTables>;
   /** Returns how many server connections are open, after all servers have stopped. */

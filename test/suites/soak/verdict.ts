@@ -7,19 +7,19 @@ import type { Usage } from "./service.ts";
 export interface Judgement {
   /** A sentence for each broken guarantee. */
   readonly problems: readonly string[];
-  /** Lines for people. */
+  /** Lines for a person to read. */
   readonly summary: readonly string[];
 }
 
-/** In MiB. An idle server has 100, one with 64 concurrent calls 190 (docs/how-to/proxy.md). Twice as much is a leak. */
+/** Memory limit in MiB, twice the memory of a server with 64 concurrent calls (docs/how-to/proxy.md). */
 const residentMiBMax = 400;
 
 /**
- * Open files after all callers have closed their connections. An idle server has 30, and the others are connections.
+ * Limit of open files after all callers have closed their connections. An idle server has 30 open files.
  */
 const openFilesMax = 100;
 
-/** How many MiB a server may grow in the second half, which begins just after its start. */
+/** Limit in MiB for a server's growth in the second half, which begins just after the server's start. */
 const growthMiBMax = 150;
 
 /** Lines that a log must not have: stack traces, also in JSON, and failures of Node itself. */

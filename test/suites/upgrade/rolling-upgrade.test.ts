@@ -53,7 +53,7 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
       ...compileCache,
       DATABASE_URL: await urlIn(folder),
       PLANTSTORE_TOKENS: token,
-      // Ten times as long as the balancer takes to detect it.
+      // The delay is ten times as long as the balancer takes to detect the drain.
       PLANTSTORE_DRAIN_DELAY_MS: "500",
       OLD: releases.old,
       NEW: releases.next,

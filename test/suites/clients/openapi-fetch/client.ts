@@ -18,7 +18,7 @@ for await (const line of createInterface(process.stdin)) {
 }
 
 async function deletePlant(id: bigint, token: string, timeoutMs: number | undefined): Promise<string> {
-  // The generated type of an int64 is number, which holds 53 bits; the path takes the digits as they are.
+  // The generated type for an int64 is number, which has only 53 bits. The path contains the digits unchanged.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const path = { id: id as unknown as number };
   const headers = token === "-" ? {} : { authorization: `Bearer ${token}` };

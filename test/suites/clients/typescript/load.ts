@@ -47,7 +47,7 @@ export async function echo(pieces: number, streams: Streams): Promise<void> {
   await read(streams.echo(send()), streams);
 }
 
-/** Requests messages, and prints the same. */
+/** Requests messages, and prints how many messages there were by size, and the outcome. */
 export async function count(pieces: number, streams: Streams): Promise<void> {
   await read(streams.count(pieces), streams);
 }

@@ -42,7 +42,7 @@ var (
 	passed, failed int
 )
 
-// check counts a call, which fails with an error or an unexpected response.
+// check counts a call. An error or an unexpected response is a failure.
 func check(name string, err error, expected bool, response any) {
 	if err == nil && expected {
 		passed++

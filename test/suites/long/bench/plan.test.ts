@@ -41,14 +41,14 @@ describe("an estimate of the plan", () => {
 
 describe("the plan", () => {
   test.each(costs.oneProcess)(
-    "reproduces PostgreSQL's measured cost at $batch deletions a batch",
+    "with $batch deletions per batch reproduces PostgreSQL's measured cost",
     ({ batch, serverUs }) => {
       expect(serverUsAt(costs, batch)).toBeCloseTo(serverUs, 6);
     },
   );
 
   test.each(costs.citus?.points.filter(({ shards }) => shards === 2) ?? [])(
-    "reproduces the coordinator's measured cost at $batch deletions a batch",
+    "with $batch deletions per batch reproduces the coordinator's measured cost",
     ({ batch, coordinatorUs }) => {
       expect(coordinatorUsAt(costs, batch)).toBeCloseTo(coordinatorUs, 6);
     },
@@ -90,7 +90,7 @@ const byHand: Costs = {
 
 describe("a deletion's cost", () => {
   test.each([
-    { name: "adds 20 µs to a share of the batch's 160 µs", us: serverUsAt(byHand, 40), want: 24 },
+    { name: "is 20 µs plus a share of the batch's 160 µs", us: serverUsAt(byHand, 40), want: 24 },
     { name: "is extrapolated to batches larger than any measured one", us: serverUsAt(byHand, 1_000), want: 20.16 },
     { name: "on a worker with one shard equals the cost on PostgreSQL", us: workersUsAt(byHand, 40, 1), want: 24 },
     {
@@ -99,7 +99,11 @@ describe("a deletion's cost", () => {
       want: 24.6,
     },
     { name: "includes at most one statement per plant of a batch", us: workersUsAt(byHand, 1, 64), want: 180 },
-    { name: "on the coordinator adds 4 µs to a share of the batch's 200 µs", us: coordinatorUsAt(byHand, 50), want: 8 },
+    {
+      name: "on the coordinator is 4 µs plus a share of 200 µs",
+      us: coordinatorUsAt(byHand, 50),
+      want: 8,
+    },
   ])("$name", ({ us, want }) => {
     expect(us).toBeCloseTo(want, 1);
   });
@@ -151,7 +155,7 @@ describe("a plan", () => {
     expect(first.times).toBeGreaterThan(1);
   });
 
-  test("puts into a batch the deletions that arrive during the previous one", () => {
+  test("sizes a batch by the deletions that arrive during the previous one", () => {
     const { batch, latencyMs, processes } = planFor(byHand, { plants: 1e6, deletionsPerS: 1e4, days: 1 });
     expect(batch).toBeCloseTo((1e4 * latencyMs) / 1_000 / (2 * processes), 3);
   });

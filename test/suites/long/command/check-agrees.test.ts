@@ -15,7 +15,7 @@ type Environment = Readonly<Record<string, string>>;
 /** Related settings. A configuration contains one valid or invalid environment from each group. */
 interface Group {
   readonly valid: readonly Environment[];
-  /** For each of these, the error message names at least one of its variables. */
+  /** Invalid environments. The error message for each names at least one of its variables. */
   readonly invalid: readonly Environment[];
 }
 
@@ -290,7 +290,7 @@ test.each(single.map((value) => ({ ...value, name: nameOf(value.environment) }))
   async ({ environment, invalid }) => expectAgreement(environment, invalid),
 );
 
-/** Returns an environment as one line that is the same in each run. */
+/** Returns an environment as one line, which does not vary between runs. */
 function nameOf(environment: Environment): string {
   const text = Object.entries(environment)
     .map(([variable, value]) => `${variable}=${value}`)

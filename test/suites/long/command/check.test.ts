@@ -64,17 +64,17 @@ test("check reports invalid OpenTelemetry variables, and exports nothing", async
 
 test.each<{ name: string; environment: Readonly<Record<string, string>>; collectors: readonly string[] }>([
   {
-    name: "refuses connections",
+    name: "a collector refuses connections",
     environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" },
     collectors: ["http://127.0.0.1:1 accepts no connections: connect ECONNREFUSED 127.0.0.1:1"],
   },
   {
-    name: "has an unknown name",
+    name: "a collector's host name is unknown",
     environment: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://collector.invalid/v1/traces" },
     collectors: ["https://collector.invalid accepts no connections: getaddrinfo "],
   },
   {
-    name: "is one of two",
+    name: "two collectors refuse connections",
     environment: {
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://[::1]:1/v1/traces",
       OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://127.0.0.1:1/v1/metrics",
@@ -82,11 +82,11 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; collect
     collectors: ["http://[::1]:1 accepts no connections: connect E", "http://127.0.0.1:1 accepts no connections: "],
   },
   {
-    name: "is disabled",
+    name: "OpenTelemetry is disabled",
     environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1", OTEL_SDK_DISABLED: "true" },
     collectors: [],
   },
-])("check warns when a collector $name, and passes", async ({ environment, collectors }) => {
+])("when $name, check passes and warns about each collector in use", async ({ environment, collectors }) => {
   using folder = createTempFolder();
   for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
   const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());

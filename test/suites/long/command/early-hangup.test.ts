@@ -9,7 +9,7 @@ import { createTempFolder, type TempFolder } from "../../../../packages/testing/
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { serve } from "../../../support/process/serve-command.ts";
 
-// Tests SIGHUP in the first second. A program sends it to itself when it loads a certain module.
+// Tests SIGHUP in the first second. A program sends itself the signal when it loads a certain module.
 
 /** Starts the proxy with a configuration file, which it can reload. */
 function startProxy(args: readonly string[], folder: TempFolder, environment: Record<string, string>): CommandLine {

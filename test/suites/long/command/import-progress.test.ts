@@ -28,7 +28,7 @@ test("showProgress shows the progress, and updates it", async () => {
 test.each([
   { name: "the size of a file", file: import.meta.filename, want: statSync(import.meta.filename).size },
   { name: "undefined for standard input", file: "-", want: undefined },
-  { name: "undefined for a device, such as a pipe named by a shell", file: "/dev/null", want: undefined },
+  { name: "undefined for a character device", file: "/dev/null", want: undefined },
 ])("lengthOf returns $name", ({ file, want }) => {
   expect(lengthOf(file)).toBe(want);
 });

@@ -47,7 +47,7 @@ test.each([
     text: /^stopped after .* 0 already present/,
   },
   {
-    name: "reports an error of the store that stops it first",
+    name: "reports a store error that stops it earlier",
     fails: true,
     code: 1,
     text: /^plantstore: cannot use/m,

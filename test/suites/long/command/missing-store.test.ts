@@ -12,7 +12,7 @@ interface MissingStore {
   readonly make: (folder: TempFolder) => void;
   /** What every command except `migrate` reports, after the file's name. */
   readonly problem: (folder: TempFolder) => string;
-  /** Whether `migrate` refuses it too. */
+  /** Whether `migrate` also refuses this state. */
   readonly isRefusedByMigrate?: boolean;
 }
 

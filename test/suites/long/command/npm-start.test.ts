@@ -20,7 +20,7 @@ function createStartFolder(): TempFolder {
   return folder;
 }
 
-/** Sends a signal to a process, or to a group by its negative id. Returns whether there was one. */
+/** Sends a signal to a process, or to a group by its negative id. Returns whether the process or group exists. */
 function send(id: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(id, signal);

@@ -11,14 +11,14 @@ test("openapi prints the same bytes as openapi.json", async () => {
 });
 
 test.each([
-  { name: "the flag's base URL", words: ["--public-url", "https://plants.example/api/"], environment: {} },
-  { name: "the variable's base URL", words: [], environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" } },
+  { name: "--public-url", words: ["--public-url", "https://plants.example/api/"], environment: {} },
+  { name: "PLANTSTORE_PUBLIC_URL", words: [], environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" } },
   {
-    name: "the flag's base URL instead of the variable's",
+    name: "--public-url instead of PLANTSTORE_PUBLIC_URL",
     words: ["--public-url", "https://plants.example/api"],
     environment: { PLANTSTORE_PUBLIC_URL: "https://other.example" },
   },
-])("openapi prints $name as the server", async ({ words, environment }) => {
+])("openapi prints the URL in $name as the server", async ({ words, environment }) => {
   const { exitCode, out } = await runCommand(["openapi", ...words], environment);
   expect(exitCode).toBe(0);
   expect(JSON.parse(out.join("\n"))).toEqual(createPlantStoreOpenApi("https://plants.example/api"));

@@ -83,7 +83,7 @@ test("a draining server keeps serving and exits on a second signal", async () =>
   const baseUrl = await baseUrlOf(server);
   server.process.kill("SIGTERM");
   await server.find(/draining/);
-  // Longer than the process may run after it has drained.
+  // The wait is longer than the process may run after its drain.
   await delay(1_200);
   const ready = await fetch(`${baseUrl}/readyz`);
   expect({ status: ready.status, body: await ready.json() }).toEqual({
@@ -101,7 +101,7 @@ test("a server exits even if the collector never responds", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    // An hour, so that the exit is not caused by this timeout.
+    // The timeout is an hour, so that it does not cause the exit.
     OTEL_EXPORTER_OTLP_TIMEOUT: "3600000",
   });
   expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);

@@ -3,8 +3,6 @@ import { expect, test } from "vitest";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { runCommand as run } from "../../../support/process/run-command.ts";
 
-// plantstore token list, and token revoke.
-
 test("token list prints all tokens, and token revoke removes only one", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");

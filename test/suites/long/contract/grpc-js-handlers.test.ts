@@ -22,7 +22,7 @@ import { testVerifier } from "../../../support/server/plant-server.ts";
 import { actualResponse, expectedResponse } from "../../../contract/expected-response.ts";
 import { situations } from "../../../contract/situations.ts";
 
-// The plant store with a grpc-js handler responds like the one with a Connect handler.
+// The plant store with a grpc-js handler responds like the plant store with a Connect handler.
 
 /** A request as ts-proto and proto-loader return it. */
 interface DeleteRequest {

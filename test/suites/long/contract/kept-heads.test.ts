@@ -160,7 +160,7 @@ async function writeInParts(connection: Http1Connection, bytes: string, dice: Di
 }
 
 test(
-  "random requests get the same responses on shared and new connections",
+  "random requests get identical responses on shared and new connections",
   { timeout: 60_000 + requests * requestMs },
   async () => {
     const each = Math.ceil(requests / connections);

@@ -146,7 +146,7 @@ test.each<{ name: string; watch: (provider: IdentityProvider) => Watched | Promi
   { name: "certificate", watch: certificateFiles },
   { name: "client secret", watch: clientSecret },
   { name: "database URL file", watch: databaseUrl },
-])("a $name at a new path is watched only there", { timeout: 60_000 }, async ({ watch }) => {
+])("a $name is read only from its symbolic link's new target", { timeout: 60_000 }, async ({ watch }) => {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "of-the-provider"));
   const { contents, environment, inUse, close } = await watch(provider);
   onTestFinished(close ?? (() => undefined));

@@ -89,7 +89,7 @@ describe.each(examples)("the example $name", ({ name, methods, calls, json }) =>
     const changed = after.filter((line) => !before.includes(line));
     expect(changed.length).toBeGreaterThan(0);
     expect(changed.length).toBeLessThanOrEqual(5);
-    // The rest is in the same order.
+    // All other lines are in an unchanged order.
     expect(after.filter((line) => before.includes(line))).toEqual(before.filter((line) => after.includes(line)));
   });
 

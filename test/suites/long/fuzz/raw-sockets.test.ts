@@ -56,7 +56,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
   ),
 });
 
-/** A valid request, which must get a response whatever follows it, and what follows it on the connection. */
+/** A valid request, and the bytes that follow it. The request must get a response regardless of these bytes. */
 const http1Bytes: fc.Arbitrary<{ readonly first: string; readonly rest: string }> = fc.record({
   first: fc.constantFrom(...goodRequests),
   rest: fc

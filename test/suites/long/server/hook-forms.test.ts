@@ -13,7 +13,7 @@ import { openLogLines } from "../../../../packages/testing/src/operations/log-li
 import { authorized, startPlantServer } from "../../../support/server/plant-server.ts";
 
 // Custom hooks run in addition to the server's, which set request ids, log and measure. No hook prevents the others
-// from being called, whether it throws or rejects. TypeScript allows an async function where the result is void or
+// from being called, even if it throws or rejects. TypeScript allows an async function where the result is void or
 // object.
 
 /** The plant server options that are functions. One that is missing in the table does not compile. */
@@ -84,7 +84,7 @@ describe.each(Object.entries(hooks))("the hook %s", (name, { value, fields, isRe
   });
 });
 
-test.each(forms)("a hook onResponse that %s is called even if the log throws", async (form) => {
+test.each(forms)("an onResponse hook that %s is called even if the log throws", async (form) => {
   const { log } = openLogLines("info");
   const statuses: number[] = [];
   const reported: object[] = [];

@@ -194,12 +194,12 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
 ])("a collector that $name does not delay calls or the drain", async ({ answer }) => {
   await using collector = await startOtlpReceiver();
   collector.answer = (response) => answer?.(response);
-  // An hour, so that this timeout does not affect the test.
+  // The timeout is an hour, so that it does not affect the test.
   const variables = { OTEL_EXPORTER_OTLP_TIMEOUT: "3600000" };
   await using traced = await start(answer === undefined ? "http://127.0.0.1:1" : collector.url, variables);
   for (let id = 1n; id <= 20n; id++) await deletePlant(traced, id);
   expect(traced.lines("call").map(({ code }) => code)).toEqual(Array(20).fill("OK"));
-  // The SDK itself stops waiting after 30 s.
+  // The limit is lower than 30 s, after which the SDK itself stops waiting.
   await within(traced.server.drain(), "the drain", 20_000);
   expect(traced.lines("stopped")).toHaveLength(1);
   // There is one line per signal, not one per failure.
@@ -254,7 +254,7 @@ test("a server reports invalid OpenTelemetry variables and uses the defaults", a
     "TRACES_HEADERS",
     "METRICS_HEADERS",
     "cannot read the file of OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
-    // The SDK's message about the same file.
+    // The SDK's message about the client key file.
     "private key file",
   ];
   expect(problems).toEqual(expect.arrayContaining(named.map((name) => expect.stringContaining(name))));

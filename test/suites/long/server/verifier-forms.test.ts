@@ -8,7 +8,7 @@ import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
-// A verifier returns an outcome or a promise for one, and a defective verifier throws or rejects. The response and the
+// A verifier returns an outcome or a promise, and a defective verifier throws or rejects. The response and the
 // log lines must be the same for all.
 
 const verify = (token: PresentedToken): TokenOutcome => {
@@ -89,7 +89,7 @@ const askAsynchronous = await Promise.all(
 
 describe.each(wiresWithTools)("a call over $name", (wire) => {
   test.each(Object.entries(credentials))(
-    "with %s has the same outcome for each verifier form",
+    "with %s has one outcome for synchronous and asynchronous verifiers",
     async (_, credential) => {
       const want = await askSynchronous(wire, credential);
       expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);

@@ -4,7 +4,7 @@ import { runProgram } from "../../../../packages/testing/src/process/child-progr
 const ofProxy = ["proxy/forward/", "proxy/client/", "proxy/upstreams/", "http-engine/http2-client/"];
 
 /**
- * How often a warm call changes the module. Each protocol's limit is today's number, so that no change adds one
+ * How often a warm call changes the module. Each protocol's limit is the current number, so that no change adds one
  * unnoticed.
  */
 const calls = [

@@ -5,7 +5,7 @@ import { projectFolder } from "../../../../packages/testing/src/process/child-pr
 import { startProgram } from "../../../../packages/testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 
-// A package that requires a future Node version stands for all that require a newer one than the user's.
+// The package requires a future Node version, as a package may require a newer version than the user's.
 
 test.each([
   { name: "by default, npm warns about a package that requires a newer Node", npmrc: false, warns: true },

@@ -84,7 +84,7 @@ func send(stream EchoStream, pieces int) {
 	stream.CloseSend()
 }
 
-// count requests pieces, and prints the same.
+// count requests pieces, and prints how many pieces of each size arrived, and the outcome.
 func (s *Streams) count(pieces int) {
 	s.read(s.Count(context.Background(), &streamsv1.CountRequest{Pieces: int32(pieces)}))
 }

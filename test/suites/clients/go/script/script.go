@@ -47,7 +47,7 @@ func FromArguments() Server {
 // Delete deletes one plant, and returns the gRPC code and a message.
 type Delete func(ctx context.Context, id int64, token string) (code int, message string)
 
-// Run executes the lines on standard input. Each has an id or a kind of load, a token, and a deadline in milliseconds
+// Run executes the lines on standard input. A line has an id or a kind of load, a token, and a deadline in milliseconds
 // or the amount of load, with "-" for none. A client without streams passes nil.
 func Run(delete Delete, streams *Streams) {
 	lines := bufio.NewScanner(os.Stdin)

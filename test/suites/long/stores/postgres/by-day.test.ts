@@ -49,12 +49,12 @@ async function boundsOf(url: string): Promise<unknown[]> {
 }
 
 describe("deletion records partitioned by day", () => {
-  test("go to their day's partition, or with a key to the undated one", async () => {
+  test("go to their day's partition, or with a key to the undated partition", async () => {
     const url = await server.createPlants([1n, 2n, 3n, 4n, 5n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await expect(store.delete(2n, deleteCall({ idempotencyKey: "a" }))).resolves.toBe(true);
-    // One statement.
+    // The three deletions run in one statement.
     const together = [
       store.delete(3n, deleteCall()),
       store.delete(4n, deleteCall({ idempotencyKey: "b" })),
@@ -68,7 +68,7 @@ describe("deletion records partitioned by day", () => {
     expect(new Set(listed)).toEqual(new Set(["1", "2", "3", "4", "5"]));
   });
 
-  test("contain each key only once over all days", async () => {
+  test("contain an idempotency key only once across all days", async () => {
     const url = await server.createPlants([1n, 2n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "a" }))).resolves.toBe(true);
@@ -97,7 +97,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ [String(days[2])]: 20 });
   });
 
-  test("with a key are dropped in slices, and the keys become free", async () => {
+  test("with a key are dropped in slices, which frees their keys", async () => {
     const url = await server.createPlants([1n, 2n]);
     const day = await addDay(url, -1, 30_000);
     await runSql(
@@ -153,7 +153,7 @@ describe("deletion records partitioned by day", () => {
     await dump.end();
   });
 
-  test("get each day's partition once from concurrent processes", async () => {
+  test("get one partition per day from concurrent processes", async () => {
     const url = await server.createPlants();
     const sessions = Array.from({ length: 8 }, () => new Session(readServerUrl(url)));
     await Promise.all(sessions.map(async (one) => await singleServerByDay(schemaOf(one)).days?.make(one)));
@@ -261,7 +261,7 @@ describe("deletion records partitioned by day", () => {
     await store.close();
   });
 
-  test("require only row privileges", async () => {
+  test("can be written and dropped with row privileges only", async () => {
     const url = await server.createPlants([1n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
     await runSql(

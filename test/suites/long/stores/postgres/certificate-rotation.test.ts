@@ -9,7 +9,7 @@ import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { runCommand } from "../../../../support/process/run-command.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
 
-// Rotates the certificates of a running PostgreSQL and of its clients, each of which is its own authority.
+// Rotates the certificates of a running PostgreSQL and its clients. Each certificate is its own authority.
 
 const first = createCertificate("first");
 let server: PostgresServer;

@@ -18,7 +18,7 @@ const server = await startPostgresOfFile();
 /** A store's state, what a server does in it, and what `check` reports. */
 interface State {
   readonly name: string;
-  /** Puts a store into the state. Returns its URL if that changes. */
+  /** Puts a store into the state. Returns the store's URL if the URL changes. */
   readonly enter: (url: string) => Promise<string | void>;
   readonly isReady: boolean;
   readonly words?: string;
@@ -192,7 +192,7 @@ const noStandby = "has no synchronous standby (synchronous_standby_names is empt
 
 describe("check", () => {
   test.each(states)(
-    "when $name, reports what a server would report at its start",
+    "when $name, agrees with a server about readiness, and changes nothing",
     async ({ enter, isReady, words = valid }) => {
       const created = await server.createPlants([1n]);
       const url = (await enter(created)) ?? created;
@@ -271,7 +271,7 @@ describe("check", () => {
     expect(await asked()).toContain("reports no problem");
     await Promise.all([first.stop("immediate"), second.stop("immediate")]);
     const words = "not confirmed by its synchronous standbys";
-    // Both the server and the check report it.
+    // Both the server and the check report the missing standby.
     await expect
       .poll(asked, { timeout: 30_000 })
       .toMatch(new RegExp(`is not ready: store: .*${words}[^]*cannot use .*${words}`));

@@ -28,7 +28,7 @@ function pendingOf(id: bigint, idempotencyKey?: string): Deletion {
 interface Asked {
   readonly name: string;
   readonly ask: (session: Session, placement: Placement) => Promise<unknown>;
-  /** The result. */
+  /** The expected result. */
   readonly want: unknown;
 }
 
@@ -51,7 +51,7 @@ const requested: readonly Asked[] = [
   },
 ];
 
-/** Opens a session with day-old records for plants 8 and 9. Also returns the role that created them. */
+/** Opens a session on a store with plant 7 and day-old records for plants 8 and 9. */
 async function openRecorded(): Promise<{
   readonly url: string;
   readonly session: Session;
@@ -94,7 +94,7 @@ test.each(requested)("$name is in doubt after a cancelled wait, with client_min_
   await session.close();
 });
 
-// This lookup writes nothing, and nothing is acknowledged after its commit.
+// A lookup of plants writes nothing, and no deletion is acknowledged after its commit.
 const looksForPlants: Asked = {
   name: "a lookup of plants",
   ask: (session, placement) => placement.findPlants(session, [7n, 9n]),
@@ -102,7 +102,7 @@ const looksForPlants: Asked = {
 };
 
 test.each([...requested, looksForPlants])(
-  "$name runs with the URL's role, not with the connection's",
+  "$name runs with the URL's role, not the connection's role",
   async ({ ask, want }) => {
     const { url, session, placement } = await openRecorded();
     const role = `blind_${randomUUID().replaceAll("-", "")}`;

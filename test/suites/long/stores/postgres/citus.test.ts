@@ -124,7 +124,7 @@ test.each([
   },
 );
 
-test("one statement looks up which plants exist", async () => {
+test("findPlants looks up existing plants in one statement", async () => {
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
   const requested = vi.spyOn(session, "queryInTransaction");

@@ -21,8 +21,8 @@ async function openPlants(change: (url: string) => Partial<Placement>) {
 }
 
 /**
- * Loses the connection before the first statement reaches the server. Each later attempt runs SQL before and after its
- * statement, which is after its first key lookup.
+ * Loses the connection before the first statement reaches the server. Each later attempt runs SQL before and after the
+ * statement. The first key lookup precedes both.
  */
 function doubtful(url: string, before: string, after?: string): Partial<Placement> {
   return {

@@ -15,7 +15,7 @@ import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
 interface DistributedProxy extends PostgresProxy {
   /** How many statements were refused, by SQLSTATE. */
   readonly refused: ReadonlyMap<string, number>;
-  /** One statement in this many fails at random; none with 0, the default. */
+  /** One statement in this many fails at random. With 0, the default, no statement fails. */
   failOneIn: number;
 }
 
@@ -153,7 +153,7 @@ beforeAll(async () => {
   server = await startPostgres();
 });
 afterAll(() => server[Symbol.asyncDispose]());
-// Each test has a separate random generator, so that the same statements fail when it is run alone.
+// Each test has a separate random generator, so that the same statements fail when a test runs alone.
 beforeEach(async () => {
   proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed));
 });
@@ -251,7 +251,7 @@ describe("a store on a server with a distributed engine's errors", () => {
 
   test("retries the check before an import", async () => {
     const url = await server.createPlants();
-    /** Runs work while every statement fails, until one has been refused. */
+    /** Runs work while every statement fails, until the first refused statement. */
     const refuseFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
       const before = refusals("40001", "40003");
       proxy.failOneIn = 1;

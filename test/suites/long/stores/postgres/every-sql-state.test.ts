@@ -23,7 +23,7 @@ const unavailable = "the plant store cannot process the request at the moment";
 
 /** The SQLSTATEs with which the server refuses a plant, and never the statement itself. */
 const refusesPlant = /^(?:22|23|P0)/;
-/** The SQLSTATEs for an error in the statement itself. In a trigger, its function is at fault. */
+/** The SQLSTATEs for an error in the statement itself. In a trigger, the error is in the trigger's function. */
 const refusesStatement = /^(?:0A|28|3D|3F|42)/;
 /** The SQLSTATEs after which the same batch may succeed, although a trigger has raised them. */
 const passes = /^(?:08|25006|25P03|25P04|40001|40003|40P01|53|55P03|57014|57P01|57P02|57P03|57P05|58|XX)/;
@@ -81,15 +81,15 @@ async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void
 }
 
 describe.concurrent("each SQLSTATE of PostgreSQL", () => {
-  test("raised in a trigger protects a plant only if its class does", async ({ expect }) => {
+  test("raised in a trigger protects a plant only in certain classes", async ({ expect }) => {
     await checkTrigger(expect, "TRIGGER fail BEFORE DELETE ON plants");
   });
 
-  test("raised at the commit protects a plant only if its class does", async ({ expect }) => {
+  test("raised at the commit protects a plant only in certain classes", async ({ expect }) => {
     await checkTrigger(expect, "CONSTRAINT TRIGGER fail AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED");
   });
 
-  test("without an error context protects a plant only if its class does", async ({ expect }) => {
+  test("without an error context protects a plant only in certain classes", async ({ expect }) => {
     const url = await server.createPlants();
     const faults = { sqlState: "", left: 0 };
     await using proxy = await startFailingProxy(faults, "before-commit");

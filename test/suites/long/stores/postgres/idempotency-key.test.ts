@@ -14,7 +14,7 @@ import { runBatchAt, sentDeletion } from "../../../../support/plants/run-batch.t
 import { schemaOf } from "../../../../support/plants/schema-of.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
-// Longer than any test.
+// A timeout that is longer than any test.
 const minuteMs = 60_000;
 const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 
@@ -64,7 +64,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     ),
   );
   const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
-  /** Runs the deletions as the store does, and returns the deferred ones' ids. */
+  /** Runs the deletions as the store does, and returns the ids of deferred deletions. */
   const run = async (session: Session, isCareful = false): Promise<readonly bigint[]> => {
     const defer: bigint[] = [];
     const placement = singleServer(schemaOf(session));
@@ -109,7 +109,7 @@ describe("a deletion with a used key", () => {
     await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
     const ask = (): Promise<boolean> => opened.store.delete(requested, keyed("used", { subject }));
     expect(await Promise.allSettled([ask()])).toEqual([results]);
-    // The first two are separate batches.
+    // The first two deletions run as separate batches.
     const all = [3n, 4n].map((id) => opened.store.delete(id, deleteCall()));
     all.push(ask(), opened.store.delete(5n, keyed("new")), ask(), opened.store.delete(9n, keyed("nothing")));
     expect(await Promise.allSettled(all)).toEqual([deleted, deleted, results, deleted, results, missing]);
@@ -121,7 +121,7 @@ describe("a deletion with a used key", () => {
   test("does not prevent the next caller from deleting the plant", async () => {
     await using opened = await openPlants(2);
     await runSql(opened.url, recordSql(9, "used"));
-    // The first two are separate batches.
+    // The first two deletions run as separate batches.
     const others = [7n, 8n].map((id) => opened.store.delete(id, deleteCall()));
     const results = await Promise.allSettled([
       opened.store.delete(1n, keyed("used")),
@@ -174,7 +174,7 @@ describe("a deletion with a used key", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is settled on a retry, and a call cancelled then deletes nothing", async () => {
+  test("is settled on a retry, at which a cancelled call deletes nothing", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -271,13 +271,13 @@ describe("two deletions with the same key in one batch", () => {
     { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
     { name: "refuse the second if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
     {
-      name: "defer the second deletion when the first found no plant",
+      name: "cause the second to be deferred when the first found no plant",
       ids: [9n, 1n],
       defer: [1n],
       results: [missing],
     },
     {
-      name: "defer the second deletion when the record of the first was dropped",
+      name: "cause the second to be deferred when the first's record was dropped",
       ids: [1n, 2n],
       defer: [2n],
       results: [deleted],
@@ -324,7 +324,7 @@ describe("a deletion with a key that another process uses concurrently", () => {
       results: deleted,
     },
     { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
-    // The first entry is for the other process' statement.
+    // The first SQLSTATE is for the other process's statement.
     {
       name: "gets the outcome of a committed deletion even after refused retries",
       statement: "1",

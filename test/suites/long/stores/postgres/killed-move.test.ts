@@ -90,7 +90,7 @@ test("a move to SQLite killed in its transaction is completed next time", async 
   await using moving = startMove(source, target);
   await expect.poll(() => existsSync(`${path}-journal`), { interval: 1 }).toBe(true);
   await killed(moving);
-  // The move has ended before the signal, or it has changed nothing.
+  // The move completed before the signal, or it changed nothing.
   expect([0, Number(plantCount) - 1]).toContain((await contentOf(target)).plants);
   await expectMoved(source, target);
 });

@@ -309,7 +309,7 @@ describe("with settings from another pooler client", () => {
     const role = new URL(url).searchParams.get("user") ?? "";
     const session = new Session(readServerUrl(url));
     await session.run(sql(role));
-    // A pooler would reuse a connection like this one.
+    // A pooler would reuse a connection with these settings.
     const { processId } = session;
     await expect(runOn(session, [pendingOf(1n), pendingOf(7n)])).resolves.toEqual([true, false]);
     await expect(runOn(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
@@ -321,7 +321,7 @@ describe("with settings from another pooler client", () => {
   });
 
   describe("with a role that the server accepts", () => {
-    /** Returns a role's URL. Row security hides all plants except 9 from this role or from another one. */
+    /** Returns a role's URL. Row security hides all plants except plant 9 from this role or from another role. */
     async function createHidden(
       hasAll: "own" | "other" = "own",
     ): Promise<{ readonly url: string; readonly role: string }> {

@@ -9,7 +9,7 @@ import type { ConfiguredServer } from "../../../../support/server/start-configur
 
 const postgres = await startPostgresOfFile();
 
-/** Returns how many records a server has dropped, or `undefined` before it has dropped any. */
+/** Returns how many records a server has dropped, or `undefined` before the first drop. */
 const droppedBy = (server: ConfiguredServer): unknown =>
   server.lines().find(({ msg }) => msg === "old deletion records dropped")?.["count"];
 

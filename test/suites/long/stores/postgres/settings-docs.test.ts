@@ -56,7 +56,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
     expect(documented).toEqual(expect.arrayContaining([...new Set(pinned)]));
   });
 
-  test.each(rows)("links tests that change $names in its last column", ({ names, heldBy }) => {
+  test.each(rows)("links the tests of $names in its last column", ({ names, heldBy }) => {
     expect(heldBy).not.toEqual([]);
     for (const label of heldBy) {
       if (label !== neighbors)

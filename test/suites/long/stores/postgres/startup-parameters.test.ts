@@ -41,7 +41,7 @@ async function startRefusing(refuses: (startup: Buffer) => boolean, sqlState: st
 
 const hasOptions = (startup: Buffer): boolean => startup.includes("options\0");
 
-/** Creates a store whose search_path is its role's setting, and returns its URL, and its URL through the pooler. */
+/** Creates a store with its role's search_path, and returns the direct URL and the URL through the pooler. */
 async function createRoleStore(role: string, pooler: PostgresProxy): Promise<{ direct: string; pooled: string }> {
   const direct = await createPlantsFor(server, role, [1n, 2n]);
   const schema = /plants_\d+/.exec(direct)?.[0];

@@ -101,9 +101,9 @@ describe("a PostgreSQL store with a failing server", () => {
       const checked = singleServer(schemaOf(session)).checkWrite(session);
       if (isHealthy) await checked;
       else await expect(checked).rejects.toMatchObject({ code: fails });
-      // The failed transaction is closed.
+      // The session closes its connection after a failed transaction.
       expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
-      // This does not apply to refused connections.
+      // On a healthy server, the next query succeeds, and finds the plant.
       if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
       await session.close();
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);

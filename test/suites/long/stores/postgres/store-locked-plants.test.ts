@@ -38,7 +38,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
     await expect.poll(() => opened.store.waiting?.forLock).toBe(3);
     await other.query("COMMIT");
-    // One of the two callers for plant 1 has deleted it.
+    // One of the two callers for plant 1 deleted the plant.
     expect((await Promise.all(again)).filter(Boolean)).toHaveLength(2);
     await expect.poll(() => opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
     expect(await opened.plants()).toEqual([]);
@@ -176,7 +176,7 @@ describe("a PostgreSQL store with locked plants", () => {
   }
 
   test("deletes unlocked plants before it closes, then closes its connections", async () => {
-    // After it is closed, no server check opens another connection.
+    // After the store is closed, no health check opens another connection.
     const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
     // If the machine stalls, the plant is unlocked too late or a connection times out, and the test is repeated.
     let found: unknown;

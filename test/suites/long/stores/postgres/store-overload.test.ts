@@ -25,7 +25,7 @@ test("an overloaded store refuses deletions quickly, and does not perform them",
     }
   };
   let isLoaded = false;
-  // Six deletions for each one that was committed, so that the load does not depend on the machine's speed.
+  // Sends six deletions per committed deletion, so that the load does not depend on the machine's speed.
   const onBatch: OnBatch = (calls) => () => {
     if (isLoaded && outcomes.length < 3_000) ask(6 * calls.length);
   };

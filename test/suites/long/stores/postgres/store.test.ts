@@ -84,7 +84,7 @@ describe("a PostgreSQL store", () => {
     await other.query("BEGIN; SELECT FROM plants WHERE id = 2 FOR UPDATE");
     await growBatches(store);
     const wasCut = proxy.cutNext("after-send", [1n, 2n, 3n, 6n]);
-    // The first two are separate batches, and the others wait.
+    // The first two deletions run as separate batches, and the others are queued.
     for (const id of [7n, 8n]) void store.delete(id, deleteCall());
     const results = [1n, 2n, 3n, 2n, 6n].map((id) =>
       store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),

@@ -72,7 +72,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     { name: "a plant is only in the source", sql: "DELETE FROM plants WHERE id = 1" },
     { name: "a plant is only in the target", sql: "INSERT INTO plants VALUES (7)" },
     { name: "a record is only in the source", sql: "DELETE FROM deletions WHERE plant_id = 3" },
-    { name: "the target has only records", sql: "DELETE FROM plants" },
+    { name: "the target's plants were deleted", sql: "DELETE FROM plants" },
   ])("is refused if $name after the first move", async ({ sql }) => {
     const [source, target] = [await createUsedStore(from), await to.create()];
     await move(source, target);

@@ -205,7 +205,7 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, conten
 
 describe("check", () => {
   test.each(states)(
-    "when $name, reports what a server would report at its start",
+    "when $name, agrees with a server about readiness, and changes nothing",
     async ({ enter, isReady, isDamaged = false, words = valid }) => {
       using folder = createTempFolder();
       await using state = new AsyncDisposableStack();
@@ -232,7 +232,7 @@ describe("check", () => {
     using _ = { [Symbol.dispose]: () => void execFileSync("umount", [folder.path]) };
     const file = createStore(folder);
     expect((await check(folder)).exitCode).toBe(0);
-    // More than the disk has, so the rest is not written.
+    // The filler is larger than the free space, so that it fills the disk.
     expect(() => writeFileSync(folder.file("filler"), new Uint8Array(2 ** 20))).toThrow(/ENOSPC/);
     const { exitCode, err } = await check(folder);
     expect({ exitCode, err }).toEqual({

@@ -14,8 +14,8 @@ const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;
 const lost = `${logGone}; a restart without it may undo acknowledged deletions`;
 
-// The change to the log, the store's resulting problem, and the plants after a restart. There are plants 1 to 4, and
-// plant 1 was deleted.
+// Each test case has a change to the log, the store's resulting problem, and the plants after a restart. The store
+// contains plants 1 to 4, of which plant 1 was deleted.
 const interferences: readonly {
   name: string;
   interfere: (file: string) => void;
@@ -39,7 +39,7 @@ const interferences: readonly {
     remaining: [2n, 3n, 4n],
   },
   {
-    // Nothing is written while another log may be in use.
+    // The store writes nothing while another process may use the new log.
     name: "replaced",
     interfere: (file) => {
       rmSync(`${file}-wal`);

@@ -8,7 +8,7 @@ import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.t
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
 
-/** Each way to open a store's file, and to close it again. */
+/** Each way to open and close a store's file. */
 const uses: readonly { name: string; use: (file: string) => void | Promise<void> }[] = [
   { name: "a server", use: async (file) => await (await openSqliteStore({ file })).close() },
   {

@@ -14,7 +14,7 @@ import { createTempFolder, type TempFolder } from "../../../../../packages/testi
 
 const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
 
-/** Creates a file with two plants as after a crash. They are only in its log, which has this many more bytes. */
+/** Creates a file as after a crash. Two plants are only in the log, which has this many additional bytes. */
 function leaveLog(file: string, bytes: number): void {
   const crashing = `${file}.crashing`;
   openDatabase({ file: crashing, migrates: true }).close();

@@ -200,7 +200,7 @@ describe("truncated log detection", () => {
     watched.deletePlant(1n);
     truncateSync(`${watched.file}-wal`);
     const shm = openSync(`${watched.file}-shm`, "r+");
-    // Closed after the connections, because a process that closes it loses its locks.
+    // The file is closed after the connections, because closing a file releases the process's locks on it.
     files.defer(() => closeSync(shm));
     const frames = new Uint32Array(1);
     readSync(shm, frames, 0, frames.byteLength, framesAt);
@@ -228,7 +228,7 @@ describe("truncated log detection", () => {
   });
 });
 
-describe("a store with a file that other SQLite processes use", () => {
+describe("other uses of a served SQLite file", () => {
   const uses: readonly { name: string; use: (file: string, other: DatabaseSync) => void | Promise<void> }[] = [
     { name: "checkpoint", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(FULL)") },
     { name: "restart the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(RESTART)") },
@@ -261,9 +261,9 @@ describe("a store with a file that other SQLite processes use", () => {
     { name: "back up", use: (file) => backUp(file, `${file}.${Math.random()}`) },
     { name: "open and close", use: (file) => openDatabase({ file }).close() },
     { name: "read", use: (_file, other) => void other.prepare("SELECT count(*) FROM plants").get() },
-    { name: "change timestamps", use: (file) => touch(file) },
+    { name: "change the file's timestamps", use: (file) => touch(file) },
     {
-      name: "change timestamps after a checkpoint",
+      name: "change the file's timestamps after a checkpoint",
       use: (file, other) => {
         other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
         touch(file);
@@ -271,7 +271,7 @@ describe("a store with a file that other SQLite processes use", () => {
     },
   ];
 
-  test.each(uses)("while they $name, keeps deleting", async ({ use }) => {
+  test.each(uses)("if other programs $name, the store continues to delete", async ({ use }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: plants });

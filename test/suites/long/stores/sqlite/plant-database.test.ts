@@ -87,7 +87,7 @@ describe("an SQLite database", () => {
     await using database = await openSqliteDatabase(file);
     await using running = await database.startImport();
     expect(await running.add([1n])).toEqual({ added: 0, present: 0, deleted: 1 });
-    // Records that were read are not read again, and each later one is.
+    // Each later record is read once, and earlier records are not read again.
     db.exec("UPDATE deletions SET plant_id = 2; INSERT INTO deletions VALUES (2, 3, 0, '', '', 2)");
     db.close();
     expect(await running.add([1n, 2n, 3n])).toEqual({ added: 1, present: 0, deleted: 2 });

@@ -88,8 +88,8 @@ describe("dropping expired deletion records", () => {
       prepareRetention(db, 0, () => {})(5_000);
       remaining.push(keysOf(`deleted_at < ${slice} * 1000`));
     }
-    // Four keys are checked per dropped record. At first, they are four tenths of all keys, and always those that were
-    // not checked for the longest time.
+    // Four keys are checked per dropped record, which are at first four tenths of all keys. Keys that were not checked
+    // for the longest time come first.
     expect(remaining[0]).toBeGreaterThan(500);
     expect(Math.max(...remaining)).toBeLessThan(1_250);
     expect(keysOf("deleted_at >= 5000")).toBe(5_000);

@@ -45,7 +45,7 @@ test("a server does not open a store that is being moved", async () => {
   await expect(openPlantStore(source)).rejects.toThrow(/another process holds the lock on the file/);
 });
 
-test("two moves do not lock the same store", async () => {
+test("a second move cannot lock a store that the first has locked", async () => {
   const source = await createUsedStore(postgres);
   await using _ = await openLockedStore(source, { isReadOnly: true, watchMs: 0 });
   const second = openLockedStore(source, { isReadOnly: true, watchMs: 0 });
@@ -136,7 +136,7 @@ test("a move stops when another session starts to write", async () => {
   await deleting;
 });
 
-test("a slow target does not exceed the source role's timeouts", async () => {
+test("a slow target does not trigger the source role's idle timeout", async () => {
   const source = await createUsedStore(postgres);
   const owner = urlOf(source);
   await runSql(

@@ -42,7 +42,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
   });
 
-  test("copies whole batches until one has an existing or deleted plant", async () => {
+  test("uses COPY for batches until one has an existing or deleted plant", async () => {
     const url = await server.createPlants([2n]);
     await runSql(url, recordSql.replaceAll("1", "7"));
     let result = "";
@@ -171,7 +171,7 @@ describe("importing into PostgreSQL", () => {
     await other;
   });
 
-  test("never inserts deleted plants, so constraints do not see them", async () => {
+  test("does not check constraints for deleted plants, which are never inserted", async () => {
     const url = await server.createPlants();
     await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
     await using database = await openPostgresDatabase(url);
@@ -196,7 +196,7 @@ describe("importing into PostgreSQL", () => {
     expect(ids).toEqual(["-1", "2", "3", "10"]);
   });
 
-  test("does not report plants as restored before its synchronous standbys have them", async () => {
+  test("reports plants as restored only after the synchronous standbys have them", async () => {
     const url = await server.createPlants();
     await withoutStandby(url, async () => {
       await expect
@@ -213,7 +213,7 @@ describe("importing into PostgreSQL", () => {
   test.each([{}, { restore: true }])(
     "with %j reports plants as present only after the standbys have them",
     async (options) => {
-      // Added by an import that has failed, because its wait for the standby was cancelled.
+      // Plant 1 is from an import that failed, because its standby wait was cancelled.
       const url = await server.createPlants([1n]);
       await withoutStandby(url, async () => {
         await using database = await openPostgresDatabase(url);

@@ -23,7 +23,7 @@ const server = await startPostgresOfFile();
 const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
 
 describe("the retention of deletion records in PostgreSQL", () => {
-  /** Creates a database with this many records, one per minute. The newest is half a minute old. */
+  /** Creates a database with this many records, one per minute. The newest record is half a minute old. */
   async function createRecords(count: number): Promise<string> {
     const url = await server.createPlants();
     await runSql(
@@ -55,7 +55,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await session.close();
   });
 
-  test("continues after a slice that a trigger keeps", async () => {
+  test("continues after a slice whose records a trigger keeps", async () => {
     const url = await createRecords(100);
     await runSql(
       url,
@@ -73,7 +73,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     // The first slice ends at that time.
     { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
     { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
-  ])("drops many records from the same time, $moment, in slices", async ({ moment, slices }) => {
+  ])("drops many records with the timestamp $moment in slices", async ({ moment, slices }) => {
     const url = await createRecords(250);
     await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
     const session = new Session(readServerUrl(url));
@@ -130,7 +130,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
     await expect.poll(() => reports).toMatchObject([{ count: 44_880 }]);
     await store.close();
-    // A record is read twice, and its page once more when it is written and when it is dropped.
+    // Each record is read twice. Its page is also read when the record is written and when it is dropped.
     const readSql = `
       SELECT seq_tup_read, (SELECT idx_tup_read < 91000 FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('deletions_by_row_by_time')) AS twice,
         (SELECT heap_blks_hit < 100000 FROM pg_statio_user_tables AS io WHERE io.relid = records.relid) AS once
@@ -138,7 +138,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await expect.poll(() => runSql(url, readSql)).toEqual([{ seq_tup_read: "0", twice: true, once: true }]);
   });
 
-  test("attempts to drop each record that a trigger keeps only once", async () => {
+  test("attempts only once to drop a record that a trigger keeps", async () => {
     const url = await createRecords(45_000);
     await runSql(
       url,
@@ -168,7 +168,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(listed.flat()).toHaveLength(1);
   });
 
-  test("stops dropping, and cancels the running statement", async () => {
+  test("cancels the running drop statement when it is stopped", async () => {
     const url = await createRecords(1);
     await using locked = await shortenLocked(url, url);
     await locked.retention.stop();
@@ -185,7 +185,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await locked.retention.stop();
   });
 
-  test("reports the records that were dropped before it is stopped", async () => {
+  test("reports the records that were dropped before it was stopped", async () => {
     const url = await createRecords(30_000);
     const locking = await openClient(url, "SELECT pg_advisory_lock(1)");
     await runSql(
@@ -295,11 +295,11 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await expect.poll(() => runSql(url, `${sessions} AND wait_event = 'PgSleep'`)).not.toEqual([]);
     await store.close();
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
-    // The running slice's records are dropped, and one or two of nine other slices if the test was late.
+    // The running slice is dropped, and one or two of nine other slices if the test was late.
     expect(await countRecords(url)).toBeGreaterThan(100_000);
   });
 
-  test("keeps no connection between runs, and allows deletions after an error", async () => {
+  test("reports an error, and keeps no connection until the next run", async () => {
     const url = await createRecords(1);
     const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
@@ -316,7 +316,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await retention.stop();
   });
 
-  test("repeats at its interval", async () => {
+  test("runs again after its interval", async () => {
     const url = await createRecords(1);
     const reports: Upkeep[] = [];
     const session = new Session(readServerUrl(url));

@@ -116,7 +116,7 @@ describe("a deletion in doubt with a refused retry", () => {
     const [before] = await session.query("SELECT pg_backend_pid()");
     const ended = runBatchWith(session, deletions, { defer: failToDefer, token: randomUUID() });
     await expect(ended).rejects.toMatchObject({ ending: { error: { rawMessage: unknown } }, ...failure });
-    // A new connection is used, because the old one may not see the record.
+    // The session opens a new connection, because the old connection may not see the record.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
   });
@@ -199,7 +199,7 @@ describe("a deletion in doubt with a refused retry", () => {
   });
 });
 
-test("a plant's second deletion gets the token if the first is cancelled", async () => {
+test("a plant's second deletion gets the batch token if the first is cancelled", async () => {
   const url = await createPlantsUpTo(server, 2);
   const other = await openClient(url, "BEGIN; SELECT FROM plants FOR UPDATE");
   const session = new Session(readServerUrl(url), lockTimeouts);
@@ -249,7 +249,7 @@ describe("a batch that has deleted a plant", () => {
     return url.replace("user=tester", "user=stripped");
   }
 
-  test("sends no other statement in an attempt that skips locked plants", async () => {
+  test("sends no further statement when it skips locked plants", async () => {
     const session = new Session(readServerUrl(await createLastPlant()));
     const options = { defer: failToDefer, isCareful: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);

@@ -50,7 +50,7 @@ describe("a batch with plants locked by another transaction", () => {
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { deletions, results } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const defer: bigint[] = [];
-    // Settles the deletions that have ended, as the queue does.
+    // Settles the completed deletions, as the queue does.
     await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
     for (const one of deletions) one.answer();
     expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
@@ -112,7 +112,7 @@ test("a batch that loses a deadlock is retried", async () => {
   const isWaiting = (pid: string): Promise<unknown> =>
     runSql(url, `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid}`);
 
-  // The batch locks plant 1 and waits for plant 2 …
+  // First, the batch locks plant 1 and waits for plant 2.
   await first.query("BEGIN");
   await first.query("SELECT FROM plants WHERE id = 2 FOR UPDATE");
   await other.query("SET deadlock_timeout = '60s'");
@@ -124,10 +124,10 @@ test("a batch that loses a deadlock is retried", async () => {
   const deferred: Deletion[] = [];
   const outcomes = runBatchWith(session, callersOf(1n, 2n, 3n), { defer: (one) => void deferred.push(one) });
   await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
-  // … the other transaction, which holds plant 3, waits for plant 1 …
+  // Then the other transaction, which has locked plant 3, waits for plant 1.
   const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
   await expect.poll(() => isWaiting(`= ${otherPid}`)).not.toEqual([]);
-  // … and the batch continues with plant 3. That completes the deadlock, and the batch is its victim.
+  // Finally, the batch waits for plant 3, which completes the deadlock. The server aborts the batch.
   await first.query("COMMIT");
   await locked;
   expect(server.log.filter((line) => line.includes("deadlock detected"))).not.toEqual([]);
@@ -143,7 +143,7 @@ test("a batch that loses a deadlock is retried", async () => {
 test.each([
   { name: "a split batch", token: undefined, refusal: away },
   { name: "a split batch in doubt", token: randomUUID(), refusal: unknown },
-])("$name starts no other part after its deadline", async ({ token, refusal }) => {
+])("$name starts no further part after its deadline", async ({ token, refusal }) => {
   const url = await createPlantsUpTo(server, 8);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");

@@ -54,7 +54,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["57014", "42P01"], results: away, server: "refusing" },
     { sqlStates: ["XX000", "42P01"], results: unknown, server: "refusing" },
     { sqlStates: ["XX000", "40001", "53100", "42P01"], results: unknown, server: "refusing" },
-  ])('with $sqlStates is not retried, and reports "$results"', async ({ sqlStates, ...failure }) => {
+  ])('with $sqlStates reports "$results" and stops retrying', async ({ sqlStates, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -91,7 +91,7 @@ describe("a batch that fails", () => {
   test.each([
     { name: "the server is unreachable", arrange: () => server.stop("fast"), user: "tester" },
     { name: "the server refuses the user", arrange: () => Promise.resolve(), user: "nobody" },
-  ])("because $name deletes nothing, and reports so", async ({ arrange, user }) => {
+  ])("because $name rejects its calls as not processed", async ({ arrange, user }) => {
     const url = await createPlantsUpTo(server, 1);
     await arrange();
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
@@ -105,12 +105,12 @@ describe("a batch that fails", () => {
 
   // While plants are locked, batches skip locks.
   test.each([
-    { sqlStates: ["40001"], ended: [true, true], attempts: 2 },
-    { sqlStates: ["53100"], ended: [true, true], attempts: 2 },
-    { sqlStates: ["XX000"], ended: [true, true], attempts: 2 },
-    { sqlStates: ["P0001"], ended: [true, true], attempts: 3 },
-    { sqlStates: ["42P01"], ended: "refusing", attempts: 1 },
-  ])("with $sqlStates gets the same result when it skips locked plants", async ({ sqlStates, ended, attempts }) => {
+    { sqlStates: ["40001"], ended: [true, true], attempts: 2, times: "twice" },
+    { sqlStates: ["53100"], ended: [true, true], attempts: 2, times: "twice" },
+    { sqlStates: ["XX000"], ended: [true, true], attempts: 2, times: "twice" },
+    { sqlStates: ["P0001"], ended: [true, true], attempts: 3, times: "three times" },
+    { sqlStates: ["42P01"], ended: "refusing", attempts: 1, times: "once" },
+  ])("with $sqlStates is sent $times when it skips locked plants", async ({ sqlStates, ended, attempts }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -207,7 +207,7 @@ describe("a batch that the server refuses", () => {
       results: ["the database does not allow deleting plant 1", true, true, true],
       attempts: 5,
     },
-  ])("after $sqlStates runs in parts, and is $result in the end", async ({ sqlStates, result, results, attempts }) => {
+  ])("with $sqlStates is $result after running in parts", async ({ sqlStates, result, results, attempts }) => {
     const url = await createPlantsUpTo(server, 4);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -239,7 +239,7 @@ test("a batch records only a plant's first deletion", async () => {
 
 // A lookup is a write, so it could fail although the deletion is committed.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
-  'a successful batch does not run a record trigger with "%s"',
+  'a record trigger with "%s" does not affect a successful batch',
   async (statement) => {
     const url = await createPlantsUpTo(server, 2);
     await runSql(
@@ -258,7 +258,7 @@ test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
 test.each([
   { name: "is refused", sqlStates: [], ends: "the database does not allow deleting plant 2" },
   { name: "fails", sqlStates: ["", "42P01"], ends: undefined },
-])("if the next attempt $name, a batch looks up no records", async ({ sqlStates, ends }) => {
+])("a batch whose next attempt $name looks up no records", async ({ sqlStates, ends }) => {
   const url = await createPlantsUpTo(server, 3);
   await failAlways(url, "UPDATE ON deletions", "P0001");
   await failAttempts(url, "DELETE ON plants", sqlStates);

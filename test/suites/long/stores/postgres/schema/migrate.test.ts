@@ -127,7 +127,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
     await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
     await expect.poll(() => reports, { timeout: 20_000 }).toContain("a transaction that uses the table deletions");
-    // One attempt is allowed, because the log line may arrive after it.
+    // One attempt is allowed, because the log line may arrive after the attempt.
     expect(triesUntilTold).toBeLessThanOrEqual(1);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
     await reader.close();

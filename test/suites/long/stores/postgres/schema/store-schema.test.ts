@@ -27,7 +27,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 /**
  * Creates a schema whose tables are named like a store's tables, and whose functions are named like the server's
- * functions. Using one fails.
+ * functions. Using these tables or functions fails.
  */
 const decoySql = `
   CREATE SCHEMA decoy;
@@ -207,7 +207,7 @@ describe("settings in the options of the database URL", () => {
     { options: "-c no_such_setting=1", name: "no_such_setting" },
     { options: "-c lock_timeout=5s", name: "lock_timeout" },
     { options: "-c enable_seqscan=off", name: "enable_seqscan" },
-    // Each session sets this itself, after the URL's options.
+    // Each session sets client_min_messages itself, after the URL's options.
     { options: "-c client_min_messages=error", name: undefined },
     { options: "-e", name: undefined },
   ])("are checked when a pooler drops $options from the URL", async ({ options, name }) => {

@@ -96,7 +96,7 @@ describe("prepared statements for deletions", () => {
 
   test("are sent with their text again after a table change", async () => {
     await using opened = await openWith(ids);
-    // Two connections at the same time, both of which get the error.
+    // Uses two connections concurrently, both of which get the error.
     const deleteTwo = (id: bigint): Promise<boolean[]> => Promise.all([id, id + 1n].map(opened.deleteOne));
     await expect(deleteTwo(1n)).resolves.toEqual([true, true]);
     await runSql(opened.url, "ALTER TABLE deletions ALTER plant_id TYPE numeric");

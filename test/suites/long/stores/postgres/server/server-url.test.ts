@@ -302,7 +302,7 @@ function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";
   const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
   if (rejectUnauthorized === false) return "any certificate";
-  // Must always be set, because otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
+  // The option must always be set, because otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
   expect(rejectUnauthorized).toBe(true);
   const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
   return problem === undefined ? "a certificate of the authority" : "the host's certificate";
@@ -359,7 +359,7 @@ test.each([
   for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(readServerUrl(url).name).toBe(name);
-  // Uses the driver's client, which connects to it.
+  // The driver's client must connect to that database.
   const [way] = readServerUrl(url).hosts[0]?.ways ?? [];
   expect(`db:5432/${new Client(way).database}`).toBe(name);
 });

@@ -289,7 +289,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  // If there is a response to the statement, it contains the outcome.
+  // If the server responds to the statement, the response contains the outcome.
   test.each([
     { name: "the server cancels it", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
     {
@@ -378,7 +378,7 @@ describe("a session", () => {
   ])("without a response $what fails at its deadline, before connect_timeout", async ({ expected }) => {
     const remaining = [...expected];
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
-    // There is no time for the second host, so the error does not name it.
+    // The error does not name the second host, because no time remains to try that host.
     const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
     const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
     const session = new Session(readServerUrl(url), timeouts);
@@ -500,7 +500,7 @@ describe("a session", () => {
           if (first.readInt32BE(4) === cancelCode) {
             requested.resolve();
             const remove = (): void => void (ended.push("request"), client.end());
-            // Removed some time after the response.
+            // The cancel request's connection is closed some time after the response.
             return void setTimeout(remove, 50);
           }
           client.once("close", () => void (ended.push("connection"), upstream.destroy()));
@@ -580,7 +580,7 @@ describe("a session", () => {
       );
       await Promise.all([rejection, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
     });
-    // The next statement is not in doubt.
+    // The failed commit does not affect the next statement.
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
     await session.close();
   });
