@@ -36,7 +36,7 @@ const manifests: ReadonlyMap<string, PackageJson> = new Map(
   ]),
 );
 
-/** Source files that packages export. */
+/** The source files that packages export. */
 const exported: ReadonlySet<string> = new Set(
   [...manifests].flatMap(([name, { exports }]) => Object.values(exports).map((path) => path.replace("./src", name))),
 );
@@ -59,7 +59,7 @@ function importsOf(file: string): string[] {
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
-test.each(files)("%s imports by path only files in its package", (file) => {
+test.each(files)("%s imports files by path only from its own package", (file) => {
   const text = readFileSync(sourcePath(file), "utf8");
   const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
   // A package.json is next to its source folder.
@@ -102,7 +102,7 @@ test.each(Object.keys(sourceFolders))("%s depends only on packages in lower line
   expect(own.filter((other) => !lower.has(other))).toEqual([]);
 });
 
-test.each(files)("%s imports only allowed modules, and only their index", (file) => {
+test.each(files)("%s imports only entry points of allowed modules", (file) => {
   const from = moduleOf(file);
   const drawn = from === undefined ? undefined : allowedImports[from];
   const allowed = drawn && [...drawn, ...allowedEverywhere];
@@ -124,7 +124,7 @@ function loadedBy(file: string): string[] {
   return [...specifiers].map(([, specifier = ""]) => fileOf(specifier, file)).filter((path) => path.endsWith(".ts"));
 }
 
-/** Undocumented members that Node.js may change in any release, and what V8 calls unsafe. */
+/** Patterns of undocumented members, which Node.js may change in any release, and of flags that V8 calls unsafe. */
 const privateOfNode: readonly RegExp[] = [
   // Underscored members: `socket._handle`, `socket["_handle"]`, `Reflect.get(socket, "_handle")`.
   /\._[A-Za-z]\w*/g,

@@ -68,7 +68,7 @@ function functionsIn(node: Node): Node[] {
   return /Function/.test(node.type) ? [node] : childrenOf(node).flatMap(functionsIn);
 }
 
-/** Returns what part of a source assigns to. */
+/** Returns the targets of the assignments in a node. */
 function targetsIn(node: Node): Node[] {
   if (isType(node)) return [];
   const { type, left, argument } = node;
@@ -78,7 +78,7 @@ function targetsIn(node: Node): Node[] {
 
 /** Returns the variable whose value contains a member. */
 function ownerOf({ type, object, property }: Node): string[] {
-  // lastIndex sets where the regular expression starts.
+  // An assignment to lastIndex only sets the position at which a regular expression starts.
   const isMember = type === "MemberExpression" && !nodesIn(property).some(({ name }) => name === "lastIndex");
   if (!isMember) return [];
   return nodesIn(object).flatMap((owner) => (typeof owner["name"] === "string" ? [owner["name"]] : ownerOf(owner)));

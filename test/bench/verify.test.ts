@@ -67,7 +67,7 @@ describe("differencesOf", () => {
       ],
       want: ["c: measured, but not published", "b: published, but not measured"],
     },
-  ])("returns a message for each difference ($name)", ({ servers, want }) => {
+  ])("for $name, returns a message for each difference", ({ servers, want }) => {
     expect(differencesOf(figuresOf(floor, ...servers), published)).toEqual(want);
   });
 
@@ -79,7 +79,7 @@ describe("differencesOf", () => {
 test.each([
   { name: "rounds that differ by a tenth", rounds: [1, 1.1], want: undefined },
   { name: "rounds that differ by more", rounds: [1.4, 1, 1.2], want: [1, 1.4] },
-])("the ratio range covers only large differences ($name)", ({ rounds, want }) => {
+])("for $name, the ratio range covers only large differences", ({ rounds, want }) => {
   const subject: Subject = { name: "a", program: "a.ts", environment: {} };
   const turns = rounds.map((timesFloor, round): Turn => {
     return {

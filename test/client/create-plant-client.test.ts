@@ -198,7 +198,7 @@ test("a call fails at its deadline, with advice to repeat it", async () => {
 test.each([
   { name: "before the call", abort: (controller: AbortController) => controller.abort(), inStore: false },
   { name: "during the call", abort: () => undefined, inStore: true },
-])("a signal that aborts $name cancels it", async ({ abort, inStore }) => {
+])("a signal that aborts $name cancels the deletion", async ({ abort, inStore }) => {
   const controller = new AbortController();
   const store = fakeStore({
     delete: () => {

@@ -97,7 +97,7 @@ test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: 
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
 
-test("a call retries with the same idempotency key, or not at all", async () => {
+test("attempts of a call share a key; calls without keys never retry", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {
@@ -154,7 +154,7 @@ function unavailable(): ConnectError {
   return new ConnectError("unavailable", Code.Unavailable);
 }
 
-test("the client retries and sends idempotency keys only for deletions", async () => {
+test("the client retries only deletions, and sends idempotency keys only with them", async () => {
   const requests: string[] = [];
   await using server = await startGreenhouse(
     {},

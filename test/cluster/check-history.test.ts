@@ -28,8 +28,8 @@ test.each<[name: string, calls: Call[], tables: FinalTables]>([
     deletedBy("a"),
   ],
   ["a concurrent call finds nothing", [call("a", "deleted", 0, 9), call("b", "not found", 2)], deletedBy("a")],
-  ["a call without a response has deleted", [call("a", "unknown"), call("b", "not found", 5)], deletedBy("a")],
-  ["a call without a response has not deleted", [call("a", "unknown")], kept],
+  ["a call without a response did delete the plant", [call("a", "unknown"), call("b", "not found", 5)], deletedBy("a")],
+  ["a call without a response has deleted nothing", [call("a", "unknown")], kept],
   ["a call is refused", [call("a", "refused")], kept],
 ])("if %s, checkHistory reports nothing", (_, calls, tables) => {
   expect(checkHistory(history(...calls), tables)).toEqual({ lost: [], doubled: [], wrong: [] });
@@ -45,8 +45,8 @@ test.each<[name: string, calls: Call[], tables: FinalTables, kind: "lost" | "dou
     "lost",
   ],
   ["a plant has two records", [call("a", "deleted"), call("b", "unknown")], deletedBy("a", "b"), "doubled"],
-  ["a record has an unknown call", [], deletedBy("x"), "doubled"],
-  ["two calls report that they deleted", [call("a", "deleted"), call("b", "deleted", 5)], deletedBy("a"), "wrong"],
+  ["a record names an unknown call", [], deletedBy("x"), "doubled"],
+  ["two calls report a deletion", [call("a", "deleted"), call("b", "deleted", 5)], deletedBy("a"), "wrong"],
   ["an existing plant is not found", [call("a", "not found")], kept, "wrong"],
   [
     "a plant is not found before it is deleted",
@@ -54,8 +54,8 @@ test.each<[name: string, calls: Call[], tables: FinalTables, kind: "lost" | "dou
     deletedBy("b"),
     "wrong",
   ],
-  ["a call does not find the plant that it has deleted", [call("a", "not found")], deletedBy("a"), "wrong"],
-  ["a call that has deleted is refused", [call("a", "refused")], deletedBy("a"), "wrong"],
+  ["a call reports not found but has deleted the plant", [call("a", "not found")], deletedBy("a"), "wrong"],
+  ["a call is refused but has deleted the plant", [call("a", "refused")], deletedBy("a"), "wrong"],
 ])("if %s, checkHistory reports a violation", (_, calls, tables, kind) => {
   expect(checkHistory(history(...calls), tables)).toMatchObject({ [kind]: [expect.any(String)] });
 });

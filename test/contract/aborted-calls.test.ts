@@ -120,7 +120,7 @@ describe("a refused call without END_STREAM", () => {
     using connection = await openHttp2(server.address);
     const request = { httpMethod: "POST", path: deletePlantProcedure, header: refusal.slice(4) };
     const stream = connection.open(request, { endStream: false });
-    // More than a server reads from an unwanted body. The client respects flow control itself.
+    // The server does not read that much of an unwanted body. node:http2 applies flow control to the client.
     stream.write(Buffer.alloc(300_000));
     // The client never ends the stream, so only a reset closes it.
     expect(await readHttp2Response(stream)).toMatchObject({ httpStatus: 200, resetCode: noError });

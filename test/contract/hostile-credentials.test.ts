@@ -159,13 +159,13 @@ describe("a hostile credential", () => {
   test.each(testCases)("is refused and never logged ($name over $wire.name)", async ({ wire, credentials, want }) => {
     const sent = await credentials();
     expect(await responseTo(wire, sent)).toStrictEqual(expectedResponse(wire.format, want));
-    // No part may appear in the log.
+    // No part of the credential may appear in the log.
     for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
       expect(logged()).not.toContain(secret);
   });
 
   test.each(wiresOf("rest", "connect-json", "grpc-web").filter(({ httpVersion }) => httpVersion === "1.1"))(
-    "is refused before it is read completely (a megabyte over $name)",
+    "of a megabyte over $name is refused before it is read completely",
     async ({ format }) => {
       using connection = await openHttp1(server.address);
       connection.socket.on("error", () => {
@@ -181,7 +181,7 @@ describe("a hostile credential", () => {
   );
 
   test.each(wires.filter(({ httpVersion }) => httpVersion === "2"))(
-    "does not affect other connections (a megabyte over $name)",
+    "of a megabyte over $name does not affect other connections",
     async (wire) => {
       const { address, port } = server.address;
       const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });

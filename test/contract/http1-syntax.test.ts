@@ -230,7 +230,7 @@ const bodyCases: readonly TestCase[] = [
 ];
 
 const fieldCases: readonly TestCase[] = [
-  // After such a request, node's parser cannot tell where the next one begins.
+  // After an unsupported upgrade, Node's parser cannot find the next request.
   ...(isNodeEngine ? closes : staysOpen)("deleted", {
     "an unsupported upgrade": withFields("connection: upgrade\r\nupgrade: websocket"),
   }),

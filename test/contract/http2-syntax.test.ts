@@ -67,7 +67,7 @@ const testCases: readonly TestCase[] = [
 ];
 
 describe("a server with HTTP/2", () => {
-  test.each(testCases)("responds as specified ($name)", async ({ header: sent, want }) => {
+  test.each(testCases)("responds to a header with $name as specified", async ({ header: sent, want }) => {
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });
     using connection = await openFrames(server.address);

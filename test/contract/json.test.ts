@@ -81,7 +81,7 @@ const jsonWires = wiresOf("connect-json", "grpc-json", "grpc-web-json");
 const toolWires = wiresWithTools.filter(({ format }) => format.protocol === "mcp");
 const testCases = [
   ...[...messageCases, ...syntaxCases].flatMap((testCase) => jsonWires.map((wire) => ({ ...testCase, wire }))),
-  // Arguments with wrong syntax make the request's syntax wrong.
+  // Excludes the syntax cases for tools, because malformed arguments make the JSON-RPC request malformed.
   ...messageCases.flatMap((testCase) => toolWires.map((wire) => ({ ...testCase, wire }))),
 ];
 
@@ -90,7 +90,7 @@ describe("a message in JSON", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
   beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
-  test.each(testCases)("is parsed or refused as specified ($name over $wire.name)", async ({ text, want, wire }) => {
+  test.each(testCases)("with $name over $wire.name is parsed or refused as specified", async ({ text, want, wire }) => {
     const { format, httpVersion } = wire;
     const response = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure));
     const outcome =

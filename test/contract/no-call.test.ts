@@ -22,7 +22,7 @@ describe("a request that matches no RPC", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants) });
 
   test.each<TestCase>(testCases)(
-    "$name over HTTP/$httpVersion, and nothing is deleted",
+    "$name (HTTP/$httpVersion), and no plant is deleted",
     async ({ request, want, httpVersion }) => {
       const authentic = { ...request, header: [...request.header, authorized] };
       const response = await ask(httpVersion, authentic);

@@ -89,9 +89,9 @@ export const pathCases: readonly RestTestCase[] = [
   { name: "a bad escape on an unknown path is refused", request: { path: "/%zz" }, want: badEscape },
 
   { name: "a path without an id is not found", request: { path: "/plants/" }, want: nothingHere },
-  { name: "a path without an id and a slash is not found", request: { path: "/plants" }, want: nothingHere },
+  { name: "a path without an id or final slash is not found", request: { path: "/plants" }, want: nothingHere },
   { name: "the root is not found", request: { path: "/" }, want: nothingHere },
-  { name: "a trailing slash is another path", request: { path: "/plants/7/" }, want: nothingHere },
+  { name: "a path with a trailing slash is not found", request: { path: "/plants/7/" }, want: nothingHere },
   { name: "a path with another segment is not found", request: { path: "/plants/7/8" }, want: nothingHere },
   { name: "a path with an empty first segment is not found", request: { path: "//plants/7" }, want: nothingHere },
   {

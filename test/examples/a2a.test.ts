@@ -48,7 +48,7 @@ describe("an A2A response", () => {
     expect([status, headers.get("content-type")]).toEqual([httpStatus, "application/a2a+json"]);
   });
 
-  test("to a streaming call is Server-Sent Events, and ends after them", async () => {
+  test("to a streaming call ends after its Server-Sent Events", async () => {
     const message = { messageId: "1", role: "ROLE_USER", parts: [{ text: "water 1" }] };
     const response = await call("/message:stream", { ...version, accept: "*/*" }, { message });
     expect(response.headers.get("content-type")).toBe("text/event-stream");

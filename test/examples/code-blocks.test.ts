@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
 
-test.each(pages)("every code block in %s has a known fence", (page) => {
+test.each(pages)("every code block in %s is delimited by two fences", (page) => {
   const fences = readPage(page).match(/^\s*(?:```|~~~)/gm) ?? [];
   expect(fences.length).toBe(2 * pageBlocks.filter((block) => block.page === page).length);
 });
@@ -13,7 +13,7 @@ test.each(pageBlocks)("the code block at line $line in $page has a rule", (block
   expect(ruleOf(block)).toBeDefined();
 });
 
-test.each(blockRules)("rule %# applies to a code block, and its test exists", ({ run, ...rule }) => {
+test.each(blockRules)("rule %# applies to a code block and names an existing test", ({ run, ...rule }) => {
   expect(pageBlocks.some((block) => fits({ run, ...rule }, block))).toBe(true);
   if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
 });

@@ -45,7 +45,7 @@ test("docs/reference/peers.md has three tables", () => {
   expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
 });
 
-test.each(tables.flat())("every peer has a cell ($about)", ({ peers }) => {
+test.each(tables.flat())("in the row about $about, every peer has a checked cell", ({ peers }) => {
   expect(peers).toHaveLength(4);
   expect(peers.filter((cell) => cell === "" || /not checked|unknown$/.test(cell))).toEqual([]);
 });
@@ -105,7 +105,7 @@ describe("the documented response to DELETE /plants/{id}", () => {
     },
   ];
 
-  test.each(testCases)("equals the actual response ($about)", async ({ about, cell, ...request }) => {
+  test.each(testCases)("about $about equals the actual response", async ({ about, cell, ...request }) => {
     received = undefined;
     const response = await send(address, request);
     const plain = received === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(received)}`;
@@ -151,7 +151,7 @@ describe("the documented response with other rules", () => {
     { about: "text after the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
   ];
 
-  test.each(testCases)("equals the actual response ($about)", async ({ about, cell, ...request }) => {
+  test.each(testCases)("about $about equals the actual response", async ({ about, cell, ...request }) => {
     expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
   });
 

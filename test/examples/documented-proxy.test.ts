@@ -35,7 +35,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-test("the page's command serves the documented response", async () => {
+test("the command in docs/how-to/proxy.md serves the documented response", async () => {
   const words = command
     .replace("dns:localhost:50051", address)
     .replace("rules.yaml", folder.file("rules.yaml"))
@@ -59,7 +59,7 @@ test("the page's command serves the documented response", async () => {
 
 const services = ["grpc.health.*"];
 
-test("the page's program serves the same response", async () => {
+test("the program in docs/how-to/proxy.md serves the documented response", async () => {
   const option = /upstreams: \[\{ upstream: "(.*?)", descriptors: "(.*?)", rules, services \}\]/.exec(program);
   expect(option?.slice(1)).toEqual(["dns:localhost:50051", "reflection"]);
   const rules = parseServiceRules(yaml);

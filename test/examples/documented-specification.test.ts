@@ -64,11 +64,11 @@ describe.each(rows)("$subject ($heading)", ({ code, tests }) => {
     expect(tests).not.toEqual([]);
   });
 
-  test("references functions that the files define", () => {
+  test("names only functions that the files define", () => {
     expect(missingDefinitions(code)).toEqual([]);
   });
 
-  test("references tests that the files have", () => {
+  test("names only tests that the files have", () => {
     expect(missingTests(tests)).toEqual([]);
   });
 });

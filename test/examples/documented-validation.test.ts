@@ -16,7 +16,7 @@ const [definition = "", documentedError = ""] = blocksRunBy("test/examples/docum
   ({ text }) => text,
 );
 
-test("the definition refuses a request with the documented error", async () => {
+test("the documented definition refuses a request with the documented error", async () => {
   using folder = createTempFolder();
   for (const name of ["packages/protobuf/proto/google", "packages/testing/proto/buf"])
     cpSync(join(projectFolder, name), folder.file(join("proto", name.slice(name.lastIndexOf("/")))), {

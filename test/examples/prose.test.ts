@@ -29,8 +29,8 @@ test.each(texts)("no prose line in %s is wider than 120 columns", (page) => {
   expect(wideLines(page)).toEqual([]);
 });
 
-// The installed Node.js may be version 20, which cannot run TypeScript.
-test.each(texts)("%s runs sources with the project's Node.js", (page) => {
+// A reader's Node.js may be version 20, which cannot run TypeScript. npx runs the Node.js of the project.
+test.each(texts)("%s runs TypeScript files with npx node", (page) => {
   const text = readFileSync(join(projectFolder, page), "utf8");
   expect(text.match(/(?<!npx )\bnode (?:src|tools|test|bench|examples)\/\S*/g)).toBeNull();
 });

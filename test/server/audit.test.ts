@@ -172,7 +172,7 @@ describe("the audit line for a failed call", () => {
       error: gatewayProblem("ERR_MESSAGE_INVALID", "the message is not valid", { cause: new Error("premature EOF") }),
     },
     { name: "an unavailable store without details", error: storeUnavailable() },
-  ])("has no problem field ($name)", ({ error }) => {
+  ])("for $name has no problem field", ({ error }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
     expect(fields).toEqual({});
   });
@@ -209,6 +209,7 @@ test.each([
 });
 
 interface TrailTestCase {
+  readonly name: string;
   readonly level: string;
   readonly audit: string;
   readonly want: readonly (readonly [path: string, httpStatus: number])[];
@@ -235,15 +236,15 @@ async function callLinesOf(environment: Readonly<Record<string, string>>): Promi
   return calls.map(({ path, httpStatus }) => [path, httpStatus]);
 }
 
-describe("the audit trail", () => {
+describe("the log of calls", () => {
   test.each<TrailTestCase>([
-    { level: "info", audit: "", want: [refused, deleted, unreadable, nothing] },
-    { level: "warn", audit: "", want: [refused, deleted] },
-    { level: "fatal", audit: "", want: [refused, deleted] },
-    { level: "silent", audit: "", want: [] },
-    { level: "info", audit: "by-level", want: [refused, deleted, unreadable, nothing] },
-    { level: "warn", audit: "by-level", want: [] },
-  ])('has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT="$audit"', async ({ level, audit, want }) => {
+    { name: "contains all calls", level: "info", audit: "", want: [refused, deleted, unreadable, nothing] },
+    { name: "contains only calls that name a plant", level: "warn", audit: "", want: [refused, deleted] },
+    { name: "contains only calls that name a plant", level: "fatal", audit: "", want: [refused, deleted] },
+    { name: "is empty", level: "silent", audit: "", want: [] },
+    { name: "contains all calls", level: "info", audit: "by-level", want: [refused, deleted, unreadable, nothing] },
+    { name: "is empty", level: "warn", audit: "by-level", want: [] },
+  ])('$name with LOG_LEVEL=$level and PLANTSTORE_AUDIT="$audit"', async ({ level, audit, want }) => {
     expect(await callLinesOf({ LOG_LEVEL: level, PLANTSTORE_AUDIT: audit })).toEqual(want);
   });
 });

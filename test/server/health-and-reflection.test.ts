@@ -26,7 +26,7 @@ async function servicesListed(server: TestPlantServer, token: string): Promise<r
 }
 
 test.each([
-  { name: "SERVING without a service name", store: {}, service: "", want: Status.SERVING },
+  { name: "SERVING for the server", store: {}, service: "", want: Status.SERVING },
   { name: "SERVING for PlantService", store: {}, service: "plantstore.v1.PlantService", want: Status.SERVING },
   {
     name: "NOT_SERVING while the store is unavailable",
@@ -34,7 +34,7 @@ test.each([
     service: "",
     want: Status.NOT_SERVING,
   },
-])("the health service responds $name to a call without a credential", async ({ store, service, want }) => {
+])("a health check gets $name and needs no credential", async ({ store, service, want }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { status } = await createClient(Health, transportTo(server)).check({ service });
   expect(status).toBe(want);

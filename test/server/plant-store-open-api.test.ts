@@ -82,7 +82,7 @@ const docsAccess = [
 ] as const;
 
 test.each(docsAccess)(
-  "the server responds $httpStatus on every documentation path ($name)",
+  "for $name, the server responds $httpStatus on every documentation path",
   async ({ open, header, httpStatus }) => {
     await using server = await startPlantServer({ docs: open ? "open" : "closed" });
     for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {

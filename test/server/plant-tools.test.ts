@@ -94,7 +94,7 @@ describe("the tool DeletePlant", () => {
       request: statelessRequest("tools/call", { name: tool, arguments: { plant: "1" } }, [bearer(tokens.good)]),
       want: failed('INVALID_ARGUMENT: unknown field "plant"'),
     },
-  ])("returns the call's result ($name)", async ({ request, want }) => {
+  ])("for $name returns the result of the call", async ({ request, want }) => {
     const { httpStatus, body } = await send(request);
     expect({ httpStatus, body }).toMatchObject({ httpStatus: 200, body: want });
   });

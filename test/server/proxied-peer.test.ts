@@ -85,7 +85,7 @@ describe.each(transports)("the logged peer with the PROXY protocol over $name", 
       pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))],
       want: "127.0.0.1",
     },
-  ])("is the client in the header, or else the proxy ($name)", async ({ pieces, want }) => {
+  ])("for a $name is the header's client, or else the proxy", async ({ pieces, want }) => {
     const log = openLogLines("info");
     await using server = await startPlantServer({ ...options, log: log.log });
     using socket = disposable(await openWith(server.address, pieces));

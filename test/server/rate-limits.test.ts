@@ -101,7 +101,7 @@ async function codeOf(server: TestPlantServer, header: readonly Field[]): Promis
 test.each([
   { name: "does not apply to another address", header: from("203.0.113.2"), want: "unauthenticated" },
   {
-    name: "ignores a forged address before the client's",
+    name: "ignores a forged address in front of the client's",
     header: from("198.51.100.1, 203.0.113.1"),
     want: "resource_exhausted",
   },

@@ -88,7 +88,7 @@ describe("x-request-id", () => {
     expect(await server.idsOf(wire, request)).toEqual(accepted);
   });
 
-  test.each(wiresWithTools)("is generated over $name for an error", async (wire) => {
+  test.each(wiresWithTools)("is generated over $name for a failed call without an id", async (wire) => {
     const request = deletePlantRequest(wire.format, 8n, [authorized]);
     const { returned, logged } = await server.idsOf(wire, request);
     expect(returned).toEqual([expect.stringMatching(generatedId)]);

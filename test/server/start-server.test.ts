@@ -178,7 +178,7 @@ describe("a server with an identity provider", () => {
 describe("the recipes in docs/how-to/authentication.md", () => {
   const nobody = "00000000-0000-0000-0000-000000000000";
 
-  test("work for Keycloak with its realm discovery and an encryption key", async () => {
+  test("work for Keycloak, which publishes an encryption key in its realm", async () => {
     const key = await createSigningKey("RS256", "sig");
     const encryption = { ...key, jwk: { ...key.jwk, kid: "enc", use: "enc", alg: "RSA-OAEP" } };
     const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
@@ -199,7 +199,7 @@ describe("the recipes in docs/how-to/authentication.md", () => {
     expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
   });
 
-  test("work for Auth0 with its final slash and userinfo audience", async () => {
+  test("work for Auth0 with its issuer's final slash and userinfo audience", async () => {
     const key = await createSigningKey("RS256", "auth0");
     const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
     using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
@@ -219,7 +219,7 @@ describe("the recipes in docs/how-to/authentication.md", () => {
     });
   });
 
-  test("work for Entra with its two issuers and scp scopes", async () => {
+  test("work for Entra, which has two issuers and the scope claim scp", async () => {
     const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
     using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
     const older = `https://sts.windows.net/${nobody}/`;

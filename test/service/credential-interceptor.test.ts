@@ -31,7 +31,7 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
 }
 
 test.each([false, true])(
-  "a Connect server's handler gets the token's principal (verified asynchronously: %s)",
+  "with async verification %s, a Connect server's handler gets the principal",
   async (isAsync) => {
     const calls: DeleteCall[] = [];
     const store = recordCalls(new Set([1n]), calls);
@@ -48,7 +48,7 @@ test.each([false, true])(
   },
 );
 
-test.each([false, true])("the gateway verifies a token once per call (asynchronously: %s)", async (isAsync) => {
+test.each([false, true])("with async verification %s, the gateway verifies a token once per call", async (isAsync) => {
   const verifier = countingVerifier(isAsync);
   await using server = await startPlantServer({ verifier, store: openMemoryStore(new Set([1n])) });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };

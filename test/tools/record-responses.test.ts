@@ -23,7 +23,7 @@ test.each([
   expect(renderHttp1(Buffer.from(sent))).toBe(want);
 });
 
-test("the recorder renders every byte differently", () => {
+test("the recorder renders each byte value as a different string", () => {
   const rendered = Array.from({ length: 256 }, (_, byte) => renderBytes(Uint8Array.of(byte)));
   expect(new Set(rendered).size).toBe(256);
   expect(renderBytes(Buffer.from("\\x00"))).not.toBe(renderBytes(Buffer.from("\0")));

@@ -82,7 +82,7 @@ describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty
   });
 });
 
-test("restore replaces plants and records in an SQLite store with a backup", async () => {
+test("restore replaces an SQLite store's plants and records with the backup's", async () => {
   using database = await databases.sqlite();
   using folder = createTempFolder();
   const run = commandsOn(database.url);

@@ -14,7 +14,7 @@ import {
 } from "../../../src/stores/contract/deletion.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 
-/** The steps to each state. */
+/** The steps from a new deletion to each state. */
 const stepsTo: Readonly<Record<DeletionState, readonly ((deletion: Deletion) => void)[]>> = {
   queued: [],
   sent: [(one) => one.send()],
@@ -56,7 +56,7 @@ const states: readonly DeletionState[] = [
   "answered",
 ];
 
-/** Each step, and the state that it leads to, if any. */
+/** The steps. `to` returns the state after a step, or `undefined` if the step is not allowed. */
 const moves: readonly {
   readonly name: string;
   readonly move: (one: Deletion) => void;

@@ -8,7 +8,7 @@ describePlantStore(
     return { store, plants: () => [...plants], [Symbol.asyncDispose]: () => store.close() };
   },
   {
-    // Nothing outlives the process, records are kept, any number of deletions is queued, and there is no database.
+    // A memory store has no database, loses everything at exit, keeps all records and queues any number of deletions.
     lacks: [
       "a reopened store",
       "a killed store",

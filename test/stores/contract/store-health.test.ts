@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { StoreHealth } from "../../../src/stores/contract/store-health.ts";
 
-test("a problem invalidates earlier commits as proof of a working store", () => {
+test("hasCommittedSince() ignores commits before a reported problem", () => {
   const health = new StoreHealth({ findProblem: async () => undefined, watchIntervalMs: 60_000 });
   // A permanent problem stops the timers.
   onTestFinished(() => health.report({ text: "the file is damaged", isTemporary: false }));

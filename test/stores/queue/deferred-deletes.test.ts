@@ -48,7 +48,7 @@ function openLocked(
       expect(isCareful).toBe(true);
       attempts.push(batch.map(({ id }) => id));
       limitsMs.push(deadlineMs);
-      // Batches run one after the other, on one connection.
+      // Batches run one after the other on a single connection.
       expect(++running).toBe(1);
       await Promise.resolve();
       running--;
@@ -78,7 +78,7 @@ describe("deletions of locked plants", () => {
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
   });
 
-  test("are attempted separately from deletions whose batch is in doubt", async () => {
+  test("in doubt are attempted in a separate batch for each token", async () => {
     const { locked, attempts } = openLocked(deleteAll);
     const tokens = [undefined, "a", "b", "a"];
     const deletions = tokens.map((token, i) => lockedDelete(BigInt(i + 1), { token }));
@@ -87,7 +87,7 @@ describe("deletions of locked plants", () => {
     expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
   });
 
-  test("are refused with a retry time when too many wait", async () => {
+  test("are refused with RESOURCE_EXHAUSTED when waitingMax deletions wait", async () => {
     const { locked, attempts } = openLocked(deleteAll, { waitingMax: 1 });
     const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
     locked.add(first.pending, never);
@@ -106,7 +106,7 @@ describe("deletions of locked plants", () => {
       attempted.resolve();
       for (const one of batch) one.defer();
     });
-    // Not expect.poll(), which advances a fake clock.
+    // Waits without expect.poll(), which would advance the fake clock.
     const nextAttempt = async (): Promise<void> => {
       attempted = Promise.withResolvers();
       await within(attempted.promise, "an attempt");
@@ -148,7 +148,7 @@ describe("deletions of locked plants", () => {
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
     const deadlineMs = performance.now() + 60_000;
     locked.add(late.pending, 0);
-    // Too short for an attempt. Its batch would be cancelled with an unknown outcome.
+    // 900 ms are too short for an attempt: the batch would be cancelled with an unknown outcome.
     locked.add(short.pending, performance.now() + 900);
     locked.add(first.pending, deadlineMs + 1);
     locked.add(second.pending, deadlineMs);
@@ -196,7 +196,7 @@ describe("a deletion in doubt", () => {
     { ending: endings.queueFull(), expected: unknown },
     { ending: endings.outcomeUnknown("lost"), expected: unknown },
     { ending: endings.cancelled(new ConnectError("too late", Code.DeadlineExceeded)), expected: "too late" },
-  ])("that ends as $ending.kind is never reported as not deleted", async ({ ending, expected }) => {
+  ])("that ends as $ending.kind gets no error that denies the deletion", async ({ ending, expected }) => {
     const { pending, outcome } = lockedDelete(1n, { token: "token" });
     pending.end(ending);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });

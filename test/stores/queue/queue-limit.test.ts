@@ -42,7 +42,7 @@ describe("a store under triple load", () => {
     { name: "commits of 5 ms", store: { ...slow, commitMs: 5 } },
     { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
     { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
-  ])("with $name keeps 90 % of its rate and at most tripled latency", ({ store }) => {
+  ])("with $name keeps 90 % of its rate without tripling its latency", ({ store }) => {
     const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
     const below = offer(store, () => 0.9 * canDoPerS);
     const above = offer(store, () => 3 * canDoPerS);
@@ -111,7 +111,7 @@ describe("a store under triple load", () => {
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
 
-  test("halves its limit at most with each pause, and regains it afterwards", () => {
+  test("at most halves its limit at each pause, and regains it afterwards", () => {
     const { commit } = createOverloaded();
     // At two plants per millisecond, the store deletes 50 in the planned duration of a batch.
     const limits = [commit(50, 3_000, 2_100), commit(50, 3_000, 2_200), commit(50, 25, 2_300)];
@@ -135,7 +135,7 @@ describe("a store under triple load", () => {
   test.each([
     { name: "short", durationMs: 25, expected: [50, 50, waitingMax] },
     { name: "late", durationMs: 100, expected: [50, 50, 50] },
-  ])("with $name batches checks for overload a second after the last refusal", ({ durationMs, expected }) => {
+  ])("after $name batches, checks for overload a second after the last refusal", ({ durationMs, expected }) => {
     const { commit } = createOverloaded();
     expect([2_005, 2_900, 3_001].map((nowMs) => commit(2 * durationMs, durationMs, nowMs))).toEqual(expected);
   });
@@ -226,7 +226,7 @@ test("long batches limit the queue to half a second of work", () => {
   expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 1_000, current: 1_000 });
 });
 
-test("batches are small again after a quiet time", () => {
+test("batches are small again after ten single deletions", () => {
   const limit = new QueueLimit(waitingMax);
   const sizes = [512, ...Array.from({ length: 10 }, () => 1)];
   for (const [i, size] of sizes.entries()) limit.recordCommit({ size, durationMs: 2, isLast: true }, i);
@@ -248,7 +248,7 @@ test("the limit never exceeds its maximum, even under overload", () => {
   ]);
 });
 
-test("small batches that take long keep the limit at 256 deletions", () => {
+test("small batches with slow commits lower the limit to 256 deletions", () => {
   const { limit, commit } = createLimit();
   commit(1, 1, 0);
   for (const nowMs of [100, 200, 300]) commit(10, 100, nowMs);
@@ -281,7 +281,7 @@ describe("a probe", () => {
     expect(limit.current).toBe(waitingMax);
   });
 
-  test("keeps batches late, which a later batch with one deletion does not", () => {
+  test("does not end a series of late batches, unlike other small batches", () => {
     const { limit, commit } = createLate();
     limit.planBatch();
     commit(1, 1, 1_001);

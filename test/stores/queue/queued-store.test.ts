@@ -48,7 +48,7 @@ test("a deferred deletion is attempted again in a batch without lock waits", asy
   await store.close();
 });
 
-test("batches with other deletions do not wait for locks after a deferral", async () => {
+test("after a deferral, batches with other deletions do not wait for locks", async () => {
   const { store, batches } = openStore(deferOnce());
   const locked = store.delete(7n, deleteCall());
   await expect.poll(() => store.waiting?.forLock).toBe(1);
@@ -58,7 +58,7 @@ test("batches with other deletions do not wait for locks after a deferral", asyn
   await store.close();
 });
 
-test("batchMax and waitingMax limit deferred deletions, too", async () => {
+test("batchMax and waitingMax also limit deferred deletions", async () => {
   const { store, batches } = openStore(deferOnce(), { batchMax: 2, waitingMax: 3 });
   const outcomes = await Promise.allSettled(
     Array.from({ length: 4 }, (_, id) => store.delete(BigInt(id), deleteCall())),
@@ -101,7 +101,7 @@ test("a deferred deletion fails if its batch fails", async () => {
   await store.close();
 });
 
-test("a deferred deletion ends if no time remains for another attempt", async () => {
+test("a deferred deletion fails if no time remains for another attempt", async () => {
   const { store, batches } = openStore(deferOnce(), {}, { attemptMsMin: 10_000 });
   await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
   expect(batches).toHaveLength(1);

@@ -5,7 +5,7 @@ import { openLockedSqlite } from "../../../src/stores/sqlite/locked-store.ts";
 import { createMissingStore, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-test("a move leaves the target empty when its counts differ", async () => {
+test("a move leaves the target empty when the stores' counts differ", async () => {
   using folder = createTempFolder();
   const [from, to] = [folder.file("from.db"), folder.file("to.db")];
   openDatabase({ file: from, plantsWhenCreated: { first: 1n, last: 3n } }).close();

@@ -7,7 +7,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 function batchOf(...ids: bigint[]): DeleteBatch {
   return {
     ids,
-    // So long that a batch needs more pages than the database has.
+    // The subjects are so long that a batch needs more pages than the database has.
     subjects: ids.map(() => "s".repeat(2_000)),
     requestIds: ids.map(() => "request"),
   };
@@ -68,14 +68,14 @@ describe("committing a batch", () => {
 
   test.each([
     {
-      name: "its record was dropped",
+      name: "the key's record was dropped",
       sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
     },
     {
-      name: "another record has its record's number",
+      name: "another record has the number of the key's record",
       sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
     },
-  ])("assigns an unused idempotency key to the new deletion ($name)", ({ sql }) => {
+  ])("if $name, accepts the idempotency key for a new deletion", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(sql);
@@ -173,7 +173,7 @@ const protections: readonly { name: string; sql: string }[] = [
 const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
 
 describe("a batch with protected plants", () => {
-  test.each(protections)("deletes and records only the other plants ($name)", ({ sql }) => {
+  test.each(protections)("with $name, deletes and records only the other plants", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
@@ -196,7 +196,7 @@ describe("a batch with protected plants", () => {
     expect(db.isTransaction).toBe(false);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
-    // A single plant, and then the batch.
+    // The deletions of protected plants fail in a batch of one and in a batch of two.
     expect(deleteBatch(batchOf(3n))).toEqual({ endings: ["protected"] });
     expect(deleteBatch(batchOf(6n, 3n))).toEqual({
       endings: ["protected", "protected"],
@@ -255,7 +255,7 @@ test("a batch whose commit fails for one plant is split in half", () => {
   expect(prepareDeleteBatch(db)(batchOf(...ids)).endings).toEqual(
     ids.map((id) => (id === 1n ? "protected" : "deleted")),
   );
-  // At most the whole batch, its halves, their halves, and so on.
+  // The batch, its halves, the halves of one half, and so on need at most three attempts per plant.
   expect(requested).toBeLessThanOrEqual(3 * ids.length);
   db.close();
 });

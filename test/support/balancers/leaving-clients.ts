@@ -83,7 +83,7 @@ function openHttp2(port: number, requests: readonly LeftRequest[], cancels: bool
     leave: () => {
       if (!cancels) return session.destroy();
       for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
-      // The session is closed after the streams are reset.
+      // Streams are reset before the session closes.
       session.close();
     },
   };

@@ -8,9 +8,9 @@ import { situations } from "../plants/situation-store.ts";
 /** The client under test, and how to build it. */
 export interface ClientUnderTest {
   readonly name: string;
-  /** Generates and compiles it on the first call. May use an earlier run's output. */
+  /** Generates and compiles the client on the first call. May use an earlier run's output. */
   readonly build: () => Promise<ClientProgram>;
-  /** Its error after its deadline, if it is not DEADLINE_EXCEEDED. */
+  /** The client's error after its deadline. Default DEADLINE_EXCEEDED. */
   readonly onDeadline?: RegExp;
 }
 

@@ -10,11 +10,11 @@ import { responseLimitMs, authorityOf } from "./client-program.ts";
 
 /** A project in `examples/clients/`. */
 export interface ExampleClient {
-  /** Its folder, which is also the language on its lines in docs/how-to/clients.md. */
+  /** The project's folder, which is also the language of the project's lines in docs/how-to/clients.md. */
   readonly language: string;
-  /** Its program's file, whose first comment contains the commands. */
+  /** The program's file, whose first comment contains the commands. */
   readonly program: string;
-  /** Environment variables for its commands in addition to PATH, such as the authority to trust. */
+  /** Environment variables for the commands in addition to PATH, such as the authority to trust. */
   readonly environment?: (authorityFile: string) => Promise<Readonly<Record<string, string>>>;
 }
 

@@ -15,9 +15,9 @@ export type Step = readonly [program: string, ...args: string[]];
 
 /** A client generator, and how to generate a client with it. */
 export interface Generator {
-  /** Its name, which is also its recipe's in `test/suites/generators/<tool>/`. */
+  /** The generator's name, which is also the name of the recipe in `test/suites/generators/<tool>/`. */
   readonly tool: string;
-  /** Its options, as in the docs/how-to/openapi.md table. */
+  /** The generator's options, as in the table in docs/how-to/openapi.md. */
   readonly option?: string;
   /** Generates a client in the recipe's empty folder `client`, and compiles it. */
   readonly steps: readonly Step[];

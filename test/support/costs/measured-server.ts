@@ -6,7 +6,7 @@ import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
 /** The requests to the server under measurement, with their response types. */
 export interface Answers {
-  /** The addresses on which test/suites/costs/server.ts serves. */
+  /** Returns the addresses on which test/suites/costs/server.ts listens. */
   readonly addresses: { readonly [name in ServerName]: Address };
   /** The reachable bytes on the heap and in buffers, the process's bytes, and the bytes that its sockets have read. */
   readonly held: { readonly bytes: number; readonly residentBytes: number; readonly readBytes: number };
@@ -16,7 +16,7 @@ export interface Answers {
   readonly spent: number;
   /** Completes slow operations. */
   readonly release: void;
-  /** From now on uses up node's buffer pool, like other clients would. */
+  /** Uses up Node's buffer pool from now on, as other clients would. */
   readonly usePool: void;
   /** Waits until all connections are closed. */
   readonly alone: void;

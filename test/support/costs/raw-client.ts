@@ -43,7 +43,7 @@ export class RawClient implements Disposable {
 
   constructor(socket: Socket) {
     this.socket = socket;
-    // Whatever waits for data reports the errors.
+    // Errors are reported by the functions that wait for data.
     socket.on("error", () => {});
     socket.once("close", () => this.#expected?.done.reject(new Error("the server has closed the connection")));
   }

@@ -23,9 +23,9 @@ interface BlockRule {
   readonly section?: string;
   /** The blocks' language, by default any. */
   readonly language?: string;
-  /** The block's first text, if a page has several blocks in the language. */
+  /** The start of the block's text, if a page has several blocks in the language. */
   readonly start?: string;
-  /** The test that reads it from the page and runs it, or why no test does. */
+  /** The test that reads the block from the page and runs it, or the reason why no test runs the block. */
   readonly run: { readonly by: string } | { readonly not: string };
 }
 

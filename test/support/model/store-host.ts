@@ -45,11 +45,11 @@ export interface Database extends AsyncDisposable {
 export interface RunningStore {
   /** Sends a deletion, whose outcome is reported unless the store is killed before. */
   send(call: Call): void;
-  /** Closes the store, and resolves once nothing of it runs. */
+  /** Closes the store. Resolves once its process or thread has exited. */
   close(): Promise<void>;
-  /** Ends the store without closing it. */
+  /** Kills the process or thread without closing the store. */
   kill(): Promise<void>;
-  /** Whether it still reports outcomes. */
+  /** Whether the store still reports outcomes. */
   readonly isRunning: boolean;
 }
 

@@ -32,7 +32,7 @@ export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]
   ],
   backup: [
     {
-      fact: "copies the batches and deletions before it, and none after it",
+      fact: "copies earlier batches and deletions, and no later ones",
       plants: [1n, 2n, 3n],
       run: (opened) =>
         withImport(opened, async (running) => {
@@ -52,7 +52,7 @@ export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]
   ],
   restore: [
     {
-      fact: "is refused while a server or an import has the file open, so that acknowledged deletions stay",
+      fact: "is refused while a server or import has the file open",
       plants: [1n, 2n],
       run: async (opened) => {
         using folder = createTempFolder();

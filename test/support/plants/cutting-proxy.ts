@@ -3,18 +3,15 @@ import { namePrefix } from "../../../src/stores/postgres/server/named-statements
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**
- * When a connection is cut. With `before-send`, the server never receives the statement; with `after-send`, it is
- * running it; with `before-reply`, it has committed and responded.
+ * When a connection is cut. `before-send`: the server never receives the statement. `after-send`: the server is
+ * running the statement. `before-reply`: the server has committed and responded.
  */
 export type Cut = "before-send" | "after-send" | "before-reply";
 
 /** A proxy in front of a PostgreSQL server, which cuts connections at a given moment. */
 export interface CuttingProxy extends PostgresProxy {
   readonly cuts: number;
-  /**
-   * Cuts at the next statement that deletes, or at the next one that deletes any of `ids` if given. Resolves when it
-   * has.
-   */
+  /** Cuts at the next statement that deletes any plant, or any of `ids` if given. Resolves after the cut. */
   cutNext(cut: Cut, ids?: readonly bigint[]): Promise<void>;
   /** Stops forwarding without closing connections, like a server whose machine has lost power. */
   freeze(): void;

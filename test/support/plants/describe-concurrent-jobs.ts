@@ -45,7 +45,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         }),
     },
     {
-      fact: "adds a plant whose deletion did not find it between two batches",
+      fact: "adds a plant that a deletion between two batches did not find",
       plants: [],
       run: (opened) =>
         withImport(opened, async (running) => {
@@ -67,7 +67,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         }),
     },
     {
-      fact: "neither restores a plant that is deleted before its commit, nor loses a new one",
+      fact: "restores no plant deleted before its commit, and adds new plants",
       plants: [1n, 2n],
       run: (opened, { holdImports }) =>
         withImport(opened, async (running) => {
@@ -82,7 +82,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         }),
     },
     {
-      fact: "of two with the same plants restores none that is deleted meanwhile",
+      fact: "restores no plant that is deleted while another import adds it",
       plants: upTo(20),
       run: (opened) =>
         withImport(opened, (one) =>
@@ -134,7 +134,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
       },
     },
     {
-      fact: "keeps a plant whose deletion is repeated by its key between two batches",
+      fact: "keeps a plant whose deletion is repeated by key between batches",
       plants: [1n],
       run: async (opened) => {
         await opened.store.delete(1n, deleteCall({ idempotencyKey: "key" }));
@@ -189,7 +189,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
   ],
   retention: [
     {
-      fact: "drops no plant, and neither the record nor the key of a deletion that is acknowledged meanwhile",
+      fact: "keeps all plants, and the records and keys of concurrent deletions",
       plants: [1n, 2n, 3n, 4n],
       run: async (opened, { holdRetention }) => {
         await deleteEach(opened.store, [1n], "old");
@@ -217,7 +217,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
   ],
   move: [
     {
-      fact: "is refused when a plant is deleted in its source, and the deletion stays",
+      fact: "is refused when the source deletes a plant, which stays deleted",
       plants: [1n, 2n],
       run: async (opened, pauses) => {
         const { moving, pending } = await moveDuring(opened, pauses, () => opened.store.delete(1n, deleteCall()));
@@ -227,7 +227,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
       },
     },
     {
-      fact: "is refused when an import adds a plant to its source, which stays",
+      fact: "is refused when the source imports a plant, which is kept",
       plants: [1n],
       run: (opened, pauses) =>
         withImport(opened, async (running) => {
@@ -239,7 +239,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         }),
     },
     {
-      fact: "does not restore a plant that is deleted in its target before the commit",
+      fact: "does not restore a plant that the target deletes before the commit",
       plants: [],
       run: async (opened, { untilBlocked }) => {
         const { location } = opened.database;
@@ -269,14 +269,14 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
   ],
   migrate: [
     {
-      fact: "changes no plant while others are deleted and imported",
+      fact: "changes no plant while plants are deleted and imported",
       plants: upTo(20),
       run: (opened) => deletingDuring(opened, () => migratePlants(opened.database.location)),
     },
   ],
   check: [
     {
-      fact: "succeeds and changes no plant while others are deleted and imported",
+      fact: "succeeds and changes no plant while plants are deleted and imported",
       plants: upTo(20),
       run: (opened) => deletingDuring(opened, () => checkPlantStore(opened.database.location)),
     },

@@ -149,7 +149,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
     });
 
-    test("gives the same outcome only to concurrent calls with the same key", async () => {
+    test("makes concurrent calls with one key return true, and others false", async () => {
       await using opened = await open([7n]);
       const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
       const outcomes = await Promise.all(
@@ -234,7 +234,7 @@ function testClose(open: OpenStore): void {
     await expect(opened.store.close()).resolves.toBeUndefined();
   });
 
-  test.each(Object.entries(askingCalls))("makes each later %s call fail, even while closing", async (_, call) => {
+  test.each(Object.entries(askingCalls))("makes %s calls fail while closing and afterwards", async (_, call) => {
     await using opened = await open([3n]);
     const closed = opened.store.close();
     await expect(call(opened.store)).rejects.toMatchObject(unavailable);

@@ -28,7 +28,7 @@ export function testRetention(open: OpenWithDatabase): void {
     await deleteWith(opened.store, 2n, "old");
     await opened.database.age(daysOld);
     await deleteWith(opened.store, 3n, "young");
-    // The newest record, which a store may always keep.
+    // A store may always keep the newest record.
     await opened.store.delete(4n, deleteCall());
     // The first store keeps records for 90 days.
     expect(await opened.database.recorded()).toEqual([1n, 2n, 3n, 4n]);

@@ -10,11 +10,11 @@ import { openClient, type PostgresServer, runSql, serverOwner, startPostgres } f
 /** A separate PgBouncer for a test, on a Unix socket, in front of a server's database `plantstore`. */
 export interface Pgbouncer extends AsyncDisposable {
   readonly url: string;
-  /** Kills it. Responses that it has not forwarded are lost. */
+  /** Kills PgBouncer. Responses that PgBouncer has not forwarded are lost. */
   kill(): Promise<void>;
-  /** Sends it a signal. SIGHUP makes it read its configuration again. */
+  /** Sends a signal to PgBouncer. SIGHUP makes PgBouncer read its configuration again. */
   signal(name: NodeJS.Signals): void;
-  /** Starts it again, unless it runs. */
+  /** Starts PgBouncer again, unless it runs. */
   start(): Promise<void>;
 }
 

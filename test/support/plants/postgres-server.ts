@@ -33,18 +33,19 @@ export interface PostgresServer extends AsyncDisposable {
    */
   createSchema(): Promise<string>;
   /**
-   * Creates a schema with the tables that `migrate` creates, and these plants, and returns its URL. One script creates
-   * it, in a quarter of a migration's time. `test/suites/long/stores/postgres/schema/migrate.test.ts` compares the two.
+   * Creates a schema with the tables that `migrate` creates and with these plants. Returns the URL. One script creates
+   * the schema, in a quarter of a migration's time. `test/suites/long/stores/postgres/schema/migrate.test.ts` compares
+   * both.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**
-   * Stops it. `fast` disconnects its clients, `immediate` is a crash that the server notices, and `kill` sends SIGKILL
-   * to all its processes.
+   * Stops the server. `fast` disconnects its clients, `immediate` is a crash that the server notices, and `kill` sends
+   * SIGKILL to all server processes.
    */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
   /** Sends a signal such as SIGSTOP to all its processes. */
   signal(name: NodeJS.Signals): void;
-  /** Starts it again, unless it runs. */
+  /** Starts the server again, unless it runs. */
   start(): Promise<void>;
 }
 
@@ -198,7 +199,7 @@ function createCluster(folder: string): void {
   try {
     renameSync(copy, kept);
   } catch {
-    // Another process was faster.
+    // Another process has cached its cluster first.
     rmSync(copy, { recursive: true });
   }
 }

@@ -1,6 +1,6 @@
 import { runCommandLine } from "../../../src/command/run-command-line.ts";
 
-/** How a command line ended. */
+/** The exit code and the output of a command line. */
 export interface Ended {
   readonly exitCode: number;
   /** The lines on standard output. */
