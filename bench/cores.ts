@@ -17,7 +17,7 @@ export function pinned(core: number, command: readonly [string, ...string[]]): [
   return canPin ? ["taskset", "-c", String(core), ...command] : [...command];
 }
 
-/** The CPU time unit in /proc, in µs, because USER_HZ is 100 on every Linux on which Node runs. */
+/** The unit of CPU times in /proc, in µs. USER_HZ is 100 on every Linux on which Node runs. */
 export const tickUs: number = 10_000;
 
 /**

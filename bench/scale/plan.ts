@@ -149,7 +149,7 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   const wal = walBytesAt(costs, { deletions: perS * checkpointMinutes * 60, plants, records });
   const hotBytes = plants * (costs.plantTableBytes + costs.plantIndexBytes) + records * costs.recordIndexBytes;
   const missed = 1 - Math.min(1, (machine.memoryGb * 1e9 * cacheShare) / hotBytes);
-  // For each deletion, the plant's page and its pages in the two indexes are read, and written at some time.
+  // For each deletion, the plant's page and its pages in the two indexes are read, and later written.
   const diskPages = perS * 3 * 2 * missed;
   return {
     batch,

@@ -150,7 +150,7 @@ async function measure({
   dropped,
 }: Shape): Promise<void> {
   await fill();
-  // Adds as many records that are kept, so that the disk has as much to write.
+  // Adds an equal number of records that are kept, so that the disk writes as much.
   await addRecords(10);
   alone.push(await measureAlone(store, location, seconds));
   await fill();
