@@ -6,11 +6,11 @@ import { projectFolder } from "./build/manifest.ts";
 
 // Runs test suites in test/suites/suites.ts:
 //
-//   npm run suite                            lists them
-//   npm run suite -- long tls                runs two
+//   npm run suite                            lists the suites
+//   npm run suite -- long tls                runs two suites
 //   npm run suite -- crash -- sqlite-kill    passes the arguments after -- to vitest, or to the program of the suite
-//   npm run suite -- --of run                prints the names of those that .ci/run runs; or test, or nightly
-//   npm run suite -- --missing crash load    prints which of their requirements are not installed, for .ci/install-tools
+//   npm run suite -- --of run                prints the suites that .ci/run runs; also for test and nightly
+//   npm run suite -- --missing crash load    prints the missing requirements of these suites, for .ci/install-tools
 
 /** The commands that run suites. */
 interface Run {

@@ -24,10 +24,8 @@ import type { TestRequest } from "./test-server.ts";
 //   --module-floor 80        fails when fewer than this percentage of the mutants of any module are killed
 //   --report FILE            writes how many were killed, for `npm run results`
 //   --workers 2              how many copies of the project to test in parallel; default: one per core
-//   --settings               instead of all this: each setting of the plant store and the proxy is not read, and its
-//   value
-//                            is not passed on; fails unless one of the tests that compare its values notices each
-//                            mutant
+//   --settings               instead of all this: mutants in which a setting of the plant store or the proxy is not
+//                            read or not passed on; fails unless a test that compares its values kills each mutant
 
 const { values: options } = parseArgs({
   options: {

@@ -19,7 +19,7 @@ export async function rejectedMutants(folder: string, mutants: readonly Mutant[]
  */
 async function rejectedInOneRun(folder: string, mutants: readonly Mutant[]): Promise<Set<Mutant>> {
   const mutated = new Map(mutants.map((mutant, at) => [mutant.file.replace(/\.ts$/, `.mutant-${at}.ts`), mutant]));
-  // Even a copy of the original may be rejected, because it passes its own types to files that import the original.
+  // An unchanged copy may also be rejected, because the copy passes its own types to files that import the original.
   // Errors that the unchanged copies have too do not count.
   const unchanged = new Map(mutants.map(({ file }) => [file.replace(/\.ts$/, ".mutant-none.ts"), file]));
   for (const [path, { source }] of mutated) writeFileSync(join(folder, path), source);

@@ -62,14 +62,14 @@ const proxy: SettingsProgram = {
   ),
 };
 
-/** The starts of members that have a setting's name, but do not pass the setting on. */
+/** The beginnings of members that have a setting's name, but do not pass the setting on. */
 const notPassedOn = [
   // The following members are fields in log lines.
   "port: address.port",
   "publicUrl: publicUrl?.href",
   // This member has setting names for messages.
   "tokenHashesFile: credentialSettings",
-  // Part of the server, which is not ready without descriptors.
+  // This member belongs to the readiness check, because the server is not ready without descriptors.
   "descriptors: { problem",
   // This member is only for MCP on standard input, which has its own tests.
   "delayMs →",

@@ -16,7 +16,7 @@ import type { TextKind } from "./texts-of.ts";
 //                                                 50 messages, 80 complete names of tests and 50 commit subjects,
 //                                                 drawn by a seed
 //
-// With --anchors FOLDER, which has checkouts of other projects, as many of theirs are drawn, and both are mixed. The
+// With --anchors FOLDER, which has checkouts of other projects, as many of their texts are drawn and mixed in. The
 // key, with each text's file, is written to stderr.
 
 const { values } = parseArgs({
