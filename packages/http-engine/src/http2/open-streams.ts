@@ -21,8 +21,6 @@ const goldenRatio = 0x9e37_79b1;
  */
 export class OpenStreams<Stream extends IdentifiedStream> {
   #slots: (Stream | undefined)[] = newSlots(slotsMin);
-  /** How many bits of a 32-bit hash do not select a slot. */
-  #unusedBits = 32 - Math.log2(slotsMin);
   /** Number of streams. Only this class sets it. */
   size = 0;
 
@@ -71,7 +69,8 @@ export class OpenStreams<Stream extends IdentifiedStream> {
    * in the slots of older streams with consecutive identifiers, and the lookup would read all these slots.
    */
   #slotOf(id: number): number {
-    return Math.imul(id, goldenRatio) >>> this.#unusedBits;
+    // The highest bits of the product, as many as the number of slots requires.
+    return Math.imul(id, goldenRatio) >>> Math.clz32(this.#slots.length - 1);
   }
 
   #next(slot: number): number {
@@ -86,8 +85,6 @@ export class OpenStreams<Stream extends IdentifiedStream> {
   #grow(): void {
     const streams = this.#slots;
     this.#slots = newSlots(2 * streams.length);
-    // equivalent mutant: without the additional bit, the lookup is only slower.
-    this.#unusedBits--;
     for (const stream of streams) if (stream !== undefined) this.#slots[this.#find(stream.id)] = stream;
   }
 }
