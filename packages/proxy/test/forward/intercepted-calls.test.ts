@@ -1,6 +1,11 @@
-import { createClient, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { createProxy } from "../../src/create-proxy.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
@@ -19,7 +24,7 @@ async function startIntercepted(interceptor: Interceptor) {
   };
 }
 
-test("the bytes that interceptors read share no buffer with another call's message", async () => {
+test("bytes that interceptors read do not share a buffer with other calls", async () => {
   const buffers: number[] = [];
   const read = (message: object): void => {
     if ("fBytes" in message && message.fBytes instanceof Uint8Array) buffers.push(message.fBytes.buffer.byteLength);
@@ -49,3 +54,24 @@ test("next() returns a rejected promise for a request that an interceptor create
   await sink.client.responseNested({});
   expect(rejected).toMatchObject({ rawMessage: expect.stringMatching(/must pass on the request that it received/) });
 });
+
+const throwAtNight: Interceptor = () => () => {
+  throw new Error("closed at night");
+};
+
+test.each(["RecordReadings", "WatchReadings"])(
+  "toError converts what an interceptor of %s throws synchronously",
+  async (rpc) => {
+    const proxy = await createProxy({
+      upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(GreenhouseService.file) }],
+      interceptors: [throwAtNight],
+      toError: (thrown) => new ConnectError(Object(thrown).message, Code.FailedPrecondition),
+    });
+    const header = [["content-type", "application/connect+json"]] as const;
+    const path = `/${GreenhouseService.typeName}/${rpc}`;
+    const body = encodeEnvelope(0, Buffer.from("{}"));
+    const response = await exchangeFetch(proxy.fetch, { httpMethod: "POST", path, header, body });
+    expect(response.body.toString()).toContain('"code":"failed_precondition","message":"closed at night"');
+    await proxy.close();
+  },
+);
