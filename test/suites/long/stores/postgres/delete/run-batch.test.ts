@@ -105,23 +105,26 @@ describe("a batch that fails", () => {
 
   // While plants are locked, batches skip locks.
   test.each([
-    { sqlStates: ["40001"], ended: [true, true], attempts: 2, times: "twice" },
-    { sqlStates: ["53100"], ended: [true, true], attempts: 2, times: "twice" },
-    { sqlStates: ["XX000"], ended: [true, true], attempts: 2, times: "twice" },
-    { sqlStates: ["P0001"], ended: [true, true], attempts: 3, times: "three times" },
-    { sqlStates: ["42P01"], ended: "refusing", attempts: 1, times: "once" },
-  ])("with $sqlStates is sent $times when it skips locked plants", async ({ sqlStates, ended, attempts }) => {
-    const url = await createPlantsUpTo(server, 2);
-    await failAttempts(url, "DELETE ON plants", sqlStates);
-    const session = new Session(readServerUrl(url));
-    const options = { defer: failToDefer, isCareful: true };
-    const running = runBatchWith(session, callersOf(1n, 2n), options);
-    await expect(running.catch((fault: unknown) => fault instanceof BatchFailure && fault.server)).resolves.toEqual(
-      ended,
-    );
-    await session.close();
-    expect(await countAttempts(url)).toBe(attempts);
-  });
+    { sqlStates: ["40001"], ended: [true, true], attempts: 2 },
+    { sqlStates: ["53100"], ended: [true, true], attempts: 2 },
+    { sqlStates: ["XX000"], ended: [true, true], attempts: 2 },
+    { sqlStates: ["P0001"], ended: [true, true], attempts: 3 },
+    { sqlStates: ["42P01"], ended: "refusing", attempts: 1 },
+  ])(
+    "with $sqlStates ends after attempt $attempts when it skips locked plants",
+    async ({ sqlStates, ended, attempts }) => {
+      const url = await createPlantsUpTo(server, 2);
+      await failAttempts(url, "DELETE ON plants", sqlStates);
+      const session = new Session(readServerUrl(url));
+      const options = { defer: failToDefer, isCareful: true };
+      const running = runBatchWith(session, callersOf(1n, 2n), options);
+      await expect(running.catch((fault: unknown) => fault instanceof BatchFailure && fault.server)).resolves.toEqual(
+        ended,
+      );
+      await session.close();
+      expect(await countAttempts(url)).toBe(attempts);
+    },
+  );
 
   test("deletes nothing if the key lookup on its retry fails", async () => {
     const url = await createPlantsUpTo(server, 1);
