@@ -28,6 +28,8 @@ export function buildPrograms(): Built {
   for (const name of ["gateway", "http-engine"]) {
     symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@plantstore", name));
   }
+  // Generated code imports the annotations from here. From the workspace, node would first load its type stripper.
+  symlinkSync(join(project, "dist/gateway/lib/protobuf"), join(outFolder, "node_modules/@plantstore/protobuf"));
   return {
     command: join(project, "dist/plantstore/bin/command/main.js"),
     programOf: (name) => join(outFolder, "bench/starts", `${name}.js`),
