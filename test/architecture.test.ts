@@ -245,6 +245,14 @@ test("the SQLite storage thread loads no packages", () => {
   expect([...loaded].filter((file) => ofPackage.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
+test.each(["pg", "node:http"])("the plantstore command loads %s only on demand", (name) => {
+  const loaded = new Set(["plantstore/command/run-command-line.ts"]);
+  for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
+  expect(loaded.size).toBeGreaterThan(200);
+  const imports = new RegExp(`^(?:import|export) (?!type )[^;]*?from "${name}"`, "m");
+  expect([...loaded].filter((file) => imports.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
+});
+
 test("packages/conformance imports only its own files and Node.js modules", () => {
   const folder = join(root, "packages/conformance");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));

@@ -363,3 +363,9 @@ test.each([
   const [way] = readServerUrl(url).hosts[0]?.ways ?? [];
   expect(`db:5432/${new Client(way).database}`).toBe(name);
 });
+
+test.each(["USER", "USERNAME"])("readServerUrl reads the default database from %s, as the driver does", (variable) => {
+  for (const name of ["USER", "USERNAME"]) vi.stubEnv(name, name === variable ? "eve" : undefined);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(readServerUrl("postgres://db").name).toBe("db:5432/eve");
+});
