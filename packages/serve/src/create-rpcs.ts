@@ -34,7 +34,7 @@ import {
   type ReadJsonOptions,
 } from "@plantstore/protobuf";
 import type { CallView } from "./call-view.ts";
-import type { InterceptedCall } from "./forward.ts";
+import type { InterceptedCall } from "./forwarded-response.ts";
 import {
   createMethodCodecs,
   Forwarding,

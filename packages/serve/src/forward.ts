@@ -35,19 +35,18 @@ import {
   type StreamWire,
   type UnaryWire,
 } from "@plantstore/protocols";
-import { CallView, unread, type ViewedCall } from "./call-view.ts";
-import { ForwardedResponse, type ForwardedResponseParts } from "./forwarded-response.ts";
+import { CallView, unread } from "./call-view.ts";
+import {
+  ForwardedResponse,
+  type ForwardedResponseParts,
+  type InterceptedCall,
+  InterceptedReply,
+} from "./forwarded-response.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedRequest, serverOf } from "./request.ts";
 import { ConvertedMessages, convertStream, onlyMessage, sourceOf } from "./stream-messages.ts";
 import { type StreamedCall, StreamResponse } from "./stream-response.ts";
 import { explainUnwritable } from "./wrong-value.ts";
-
-/** A forwarded call that interceptors see. */
-export interface InterceptedCall extends ViewedCall {
-  /** Forwards the request that the last interceptor passes on. */
-  forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
-}
 
 /** Opens a forwarded call and starts its deadline. */
 export function forwardCall(request: ServedRequest, target: CallTarget, forwarding: Forwarding): void {
@@ -182,16 +181,20 @@ class ForwardedCall
   }
 
   #intercept(intercept: Intercept): void {
-    const respond = (response: UnaryResponse | InterceptedStream): void => {
-      if (this.#response === undefined) return this.#respond(response as UnaryResponse);
-      const { header, trailer, message } = response as InterceptedStream;
-      this.#response.respond(header, trailer, sourceOf(message));
-    };
     const fail = (error: unknown): void => this.reject(error);
     // An interceptor in JavaScript may throw, or return a value of any type.
+    const respond = (response: UnaryResponse | InterceptedStream): void => {
+      try {
+        if (this.#response === undefined) return this.#respond(response as UnaryResponse);
+        const { header, trailer, message } = response as InterceptedStream;
+        this.#response.respond(header, trailer, sourceOf(message));
+      } catch (error) {
+        fail(error);
+      }
+    };
     try {
       const returned = intercept(this.view as CallView & (UnaryRequest | StreamRequest));
-      Promise.resolve(returned).then(respond).catch(fail);
+      Promise.resolve(returned).then(respond, fail);
     } catch (error) {
       fail(error);
     }
@@ -211,27 +214,15 @@ class ForwardedCall
     const caller = context === this.view ? this : this.#callerIn(context);
     return request.stream
       ? this.#forwardStream(request, context, caller)
-      : new Promise((resolve, reject) => this.#forwardMessage(request, caller, resolve, reject));
+      : new Promise((resolve, reject) => {
+          const message = caller === this ? (this.#received as Message | Envelope) : request.message;
+          const reply = new InterceptedReply(this, request, resolve, reject);
+          this.#forwarding.forwarder.unary(caller, this.#toForwarded(message), reply);
+        });
   }
 
-  #forwardMessage(
-    request: UnaryRequest,
-    caller: Caller,
-    resolve: (response: UnaryResponse) => void,
-    reject: (error: unknown) => void,
-  ): void {
-    const message = caller === this ? (this.#received as Message | Envelope) : request.message;
-    const respond = (envelope: Envelope): void => {
-      try {
-        const response = this.#binary === undefined ? this.#toResponse(envelope) : envelope;
-        resolve(new ForwardedResponse(this, request, response, (received) => this.#toResponse(received)));
-      } catch (error) {
-        reject(error);
-      }
-    };
-    // `resolveParts` is never called for a caller with `takesParts: false`.
-    const reply = { resolve: respond, resolveParts: () => undefined, reject };
-    this.#forwarding.forwarder.unary(caller, this.#toForwarded(message), reply);
+  toIntercepted(envelope: Envelope, request: UnaryRequest): UnaryResponse {
+    return new ForwardedResponse(this, request, this.#binary === undefined ? this.toResponse(envelope) : envelope);
   }
 
   async #forwardStream(request: StreamRequest, context: HandlerContext, caller: Caller): Promise<InterceptedStream> {
@@ -251,7 +242,7 @@ class ForwardedCall
       method: request.method,
       header: context.responseHeader,
       trailer: context.responseTrailer,
-      message: new ConvertedMessages(responses, (response) => this.#toResponse(response as Envelope)),
+      message: new ConvertedMessages(responses, (response) => this.toResponse(response as Envelope)),
     };
   }
 
@@ -269,8 +260,7 @@ class ForwardedCall
     return (this.rpc.codecs.get("proto") as Codec).decode(new Uint8Array(message.bytes));
   }
 
-  /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
-  #toResponse(envelope: Envelope): Message {
+  toResponse(envelope: Envelope): Message {
     return this.#forwarding.forwarder.decode(new Uint8Array(envelope.bytes));
   }
 

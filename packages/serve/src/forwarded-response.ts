@@ -1,7 +1,17 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { Envelope, type ResponseParts } from "@plantstore/protocols";
+import type { HandlerContext, StreamRequest, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import { Envelope, type ForwardReply, type Intercept, type ResponseParts } from "@plantstore/protocols";
 import type { ViewedCall } from "./call-view.ts";
+
+/** A forwarded call that interceptors see. */
+export interface InterceptedCall extends ViewedCall {
+  /** Forwards the request that the last interceptor passes on. */
+  forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
+  /** Returns a response to interceptors, whose message is decoded when an interceptor reads the message. */
+  toIntercepted(envelope: Envelope, request: UnaryRequest): UnaryResponse;
+  /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
+  toResponse(envelope: Envelope): Message;
+}
 
 /** The parts of a response. The message may be an envelope. */
 export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
@@ -14,29 +24,22 @@ export class ForwardedResponse implements UnaryResponse {
   readonly header: Headers;
   readonly trailer: Headers;
   declare readonly message: Message;
-  readonly #call: ViewedCall;
-  readonly #decode: (message: Envelope) => Message;
+  readonly #call: InterceptedCall;
   #received: Message | Envelope;
 
   /** @param received - the message, which is decoded if the caller's format is not binary */
-  constructor(
-    call: ViewedCall,
-    { service, method }: UnaryRequest,
-    received: Message | Envelope,
-    decode: (message: Envelope) => Message,
-  ) {
+  constructor(call: InterceptedCall, { service, method }: UnaryRequest, received: Message | Envelope) {
     this.service = service;
     this.method = method;
     this.header = call.wire.responseHeader;
     this.trailer = call.wire.responseTrailer;
     this.#call = call;
-    this.#decode = decode;
     this.#received = received;
     Object.defineProperty(this, "message", messageDescriptor);
   }
 
   read(): Message {
-    if (this.#received instanceof Envelope) this.#received = this.#decode(this.#received);
+    if (this.#received instanceof Envelope) this.#received = this.#call.toResponse(this.#received);
     return this.#received;
   }
 
@@ -45,10 +48,41 @@ export class ForwardedResponse implements UnaryResponse {
    *
    * An interceptor may return another call's response, whose envelope may be in a format that `call` cannot write.
    */
-  static unread(response: object, call: ViewedCall): Envelope | undefined {
+  static unread(response: object, call: InterceptedCall): Envelope | undefined {
     if (!(#received in response) || response.#call !== call) return undefined;
     return response.#received instanceof Envelope ? response.#received : undefined;
   }
+}
+
+/** The reply to a unary call for interceptors. */
+export class InterceptedReply implements ForwardReply {
+  readonly #call: InterceptedCall;
+  readonly #request: UnaryRequest;
+  readonly #respond: (response: UnaryResponse) => void;
+  readonly reject: (error: unknown) => void;
+
+  constructor(
+    call: InterceptedCall,
+    request: UnaryRequest,
+    respond: (response: UnaryResponse) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#call = call;
+    this.#request = request;
+    this.#respond = respond;
+    this.reject = reject;
+  }
+
+  resolve(envelope: Envelope): void {
+    try {
+      this.#respond(this.#call.toIntercepted(envelope, this.#request));
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+
+  /** Never called, because interceptors get complete messages (`takesParts`). */
+  resolveParts(): void {}
 }
 
 // The message is an own property, so that spread copies have the message. V8 uses one shape for a shared descriptor.
