@@ -1,0 +1,53 @@
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
+import { createGateway } from "../../gateway/src/index.ts";
+import { type Caller, type ForwardReply, toEnvelope } from "../../protocols/src/index.ts";
+import { registerForwarder } from "../src/register-forwarder.ts";
+
+// The methods of greenhouse/v1/greenhouse.proto, forwarded through one interceptor.
+
+/** The envelope of an empty message. */
+const empty = toEnvelope(Buffer.alloc(0));
+
+type Method = "getReading" | "watchReadings";
+
+/** Sends a call through an interceptor to a server whose responses cannot be decoded. Returns the response's body. */
+async function callThrough(interceptor: Interceptor, method: Method): Promise<string> {
+  const { fetch } = createGateway({
+    interceptors: [interceptor],
+    routes: (router) =>
+      registerForwarder(router, GreenhouseService.method[method], {
+        memory: "own",
+        unary: (_caller: Caller, _request: unknown, reply: ForwardReply) =>
+          void setImmediate(() => reply.resolve(empty)),
+        stream: () => expect.unreachable("the stream is not forwarded"),
+        encode: () => empty,
+        decode: () => {
+          throw new ConnectError("the response is malformed", Code.Unavailable);
+        },
+      }),
+  });
+  const isStream = method === "watchReadings";
+  const response = await fetch(
+    new Request(`http://localhost/${GreenhouseService.typeName}/${GreenhouseService.method[method].name}`, {
+      method: "POST",
+      headers: { "content-type": isStream ? "application/connect+json" : "application/json" },
+      body: isStream ? encodeEnvelope(0, Buffer.from("{}")) : "{}",
+    }),
+  );
+  return await response.text();
+}
+
+test("a response that cannot be decoded for an interceptor ends the call with the decoder's error", async () => {
+  const body = await callThrough((next) => (request) => next(request), "getReading");
+  expect(body).toContain('"code":"unavailable","message":"the response is malformed"');
+});
+
+test.each<Method>(["getReading", "watchReadings"])(
+  "an interceptor of %s that returns no response ends the call with an error",
+  async (method) => {
+    expect(await callThrough(() => () => Promise.resolve(JSON.parse("null")), method)).toContain('"code":"internal"');
+  },
+);
