@@ -122,7 +122,7 @@ const rows = settingRows();
 
 describe("a setting of proxy.yaml", () => {
   test.each(rows.filter(({ path }) => !path.startsWith("methodConfig[")))(
-    "$path has the same name as its option unless listed",
+    "$path has the name of its option, except for listed differences",
     async ({ path }) => {
       const [, parent = "", name = ""] = /^(?:(.*)\.)?([^.]+)$/.exec(path) ?? [];
       const owners = sections[parent] ?? [];
@@ -149,9 +149,12 @@ function toSingular(name: string): string {
 
 const flags = rows.flatMap(({ path, flags: own }) => own.map(({ name }) => ({ path, name })));
 
-test.each(flags)("the flag --$name has the name of its setting $path unless listed", ({ path, name }) => {
-  expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
-});
+test.each(flags)(
+  "the flag --$name has the name of its setting $path, except for listed differences",
+  ({ path, name }) => {
+    expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
+  },
+);
 
 /** Plant store variables whose name differs from that of their setting in code, each with the reason. */
 const variableDifferences: Readonly<Record<string, string>> = {
@@ -174,7 +177,7 @@ const serverDifferences: Readonly<Record<string, string>> = {
 
 describe("a setting of the plant store", () => {
   test.each(Object.entries(settings).map(([key, setting]) => ({ key, setting })))(
-    "$key has one name in its variable and flag unless listed",
+    "$key has the same name as a variable and a flag, except for listed differences",
     ({ key, setting }) => {
       const name = toKebab(key);
       const variable = name.toUpperCase().replaceAll("-", "_");
@@ -203,6 +206,6 @@ test.each([
   { what: "flags", differences: flagDifferences, names: flags.map(({ name }) => name) },
   { what: "variables", differences: variableDifferences, names: Object.keys(settings) },
   { what: "createPlantServer", differences: serverDifferences, names: Object.keys(settings) },
-])("every listed difference for $what has the name of an existing setting", ({ differences, names }) => {
+])("every listed difference for $what names an existing setting", ({ differences, names }) => {
   expect(Object.keys(differences).filter((name) => !names.includes(name))).toEqual([]);
 });

@@ -36,7 +36,7 @@ describe("differencesOf", () => {
 
   test.each([
     {
-      name: "ratios within 15 %",
+      name: "accepts ratios within 15 % of the published ones",
       servers: [
         { name: "a", timesFloor: 2.29 },
         { name: "b", timesFloor: 4.5 },
@@ -44,7 +44,7 @@ describe("differencesOf", () => {
       want: [],
     },
     {
-      name: "a ratio that is too high",
+      name: "reports a ratio that is too high",
       servers: [
         { name: "a", timesFloor: 2.4 },
         { name: "b", timesFloor: 3 },
@@ -52,7 +52,7 @@ describe("differencesOf", () => {
       want: ["a: 2.40 × the floor, published 2.00"],
     },
     {
-      name: "ratios that are too low, even below a range",
+      name: "reports ratios that are too low",
       servers: [
         { name: "a", timesFloor: 1.6 },
         { name: "b", timesFloor: 1.6 },
@@ -60,14 +60,14 @@ describe("differencesOf", () => {
       want: ["a: 1.60 × the floor, published 2.00", "b: 1.60 × the floor, published 3.00"],
     },
     {
-      name: "servers that only one side has",
+      name: "reports servers that were measured or published only",
       servers: [
         { name: "a", timesFloor: 2 },
         { name: "c", timesFloor: 3 },
       ],
       want: ["c: measured, but not published", "b: published, but not measured"],
     },
-  ])("for $name, returns a message for each difference", ({ servers, want }) => {
+  ])("$name", ({ servers, want }) => {
     expect(differencesOf(figuresOf(floor, ...servers), published)).toEqual(want);
   });
 
@@ -77,9 +77,13 @@ describe("differencesOf", () => {
 });
 
 test.each([
-  { name: "rounds that differ by a tenth", rounds: [1, 1.1], want: undefined },
-  { name: "rounds that differ by more", rounds: [1.4, 1, 1.2], want: [1, 1.4] },
-])("for $name, the ratio range covers only large differences", ({ rounds, want }) => {
+  { name: "toCallFigures omits the ratio range of similar rounds", rounds: [1, 1.1], want: undefined },
+  {
+    name: "toCallFigures includes the ratio range of rounds that differ by more than a tenth",
+    rounds: [1.4, 1, 1.2],
+    want: [1, 1.4],
+  },
+])("$name", ({ rounds, want }) => {
   const subject: Subject = { name: "a", program: "a.ts", environment: {} };
   const turns = rounds.map((timesFloor, round): Turn => {
     return {

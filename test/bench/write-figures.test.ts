@@ -15,7 +15,7 @@ describe.each(pages)("%s", (page) => {
     expect(renderPage(text, figures)).toBe(text);
   });
 
-  test("has no table without figures", () => {
+  test("has figures in every table", () => {
     expect(text).not.toContain(`\n\n${unmeasured}\n\n`);
   });
 });
@@ -90,7 +90,7 @@ No peer has a lower p99 latency.`);
   });
 });
 
-test("renderPage writes latencies at shares of each server's maximum rate", () => {
+test("renderPage writes the latency at a share of a server's maximum rate", () => {
   const step = { requestsPerS: 20_000, latencyUs: { p50: 500, p99: 2_000 } };
   const rates = { rest: [{ name: "node:http", steps: [step], requestsPerSMax: 40_123, atShares: { 50: step } }] };
   const page = renderPage("<!-- figures: rates -->\n\n\n\n<!-- /figures -->", { rates });

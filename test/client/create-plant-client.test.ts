@@ -120,7 +120,7 @@ test.each([
   expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
-test("delete sends the caller's idempotency key, which only one plant can use", async () => {
+test("delete sends the idempotency key from its options", async () => {
   await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
   const plants = plantsOf(server);
   const options = { idempotencyKey: 'mine: "\\"' };
@@ -170,7 +170,7 @@ test("delete without an idempotency key does not retry", async () => {
   expect(attempts).toBe(1);
 });
 
-test("close also closes the connection for calls without an idempotency key", async () => {
+test("close closes all connections of the client", async () => {
   await using server = await startPlantServer({ store: openMemoryStore() });
   await using proxy = await startLossyProxy(server.address);
   const plants = createPlantClient({

@@ -97,7 +97,7 @@ test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: 
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
 
-test("attempts of a call share a key; calls without keys never retry", async () => {
+test("the client retries a call with the same idempotency key", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {

@@ -147,7 +147,7 @@ describe("a gRPC call", () => {
   beforeEach(() => plants.add(7n));
 
   test.each(testCases)(
-    "with $name over $wire.name has the code $want.code in its status",
+    "with $name over $wire.name gets the $want.code status",
     async ({ body, header, want, wire }) => {
       const { format, httpVersion } = wire;
       const request = rpcRequest(format, message, [authorized, ...header], deletePlantProcedure);

@@ -209,7 +209,7 @@ describe("a hostile credential", () => {
     { name: "DEL", credential: "Bearer abcdefghijklmnop\u007f" },
   ];
 
-  test.each(controls)("is refused with the error record over HTTP/1.1 ($name)", async ({ credential }) => {
+  test.each(controls)("with $name gets a JSON error over HTTP/1.1", async ({ credential }) => {
     const response = await exchangeHttp1(server.address, {
       httpMethod: "DELETE",
       path: "/plants/7",
@@ -246,7 +246,7 @@ describe("a hostile credential", () => {
       path: () => "/plants/7",
       body: (token: string) => Buffer.from(`access_token=${token}`),
     },
-  ])("is ignored in $name, even if valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
+  ])("in $name is ignored, even if it is a valid token (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
     const token = await provider.sign();
     const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
     const request = {
@@ -287,7 +287,7 @@ async function* listServices() {
 }
 
 // Each of the two checks is sufficient by itself, so that a defect in the other has no effect.
-describe.each(["admit", "interceptor"] as const)("a hostile credential with %s as the only check", (guard) => {
+describe.each(["admit", "interceptor"] as const)("a hostile credential checked only by %s", (guard) => {
   let guarded: GuardedGateway;
 
   beforeAll(async () => {

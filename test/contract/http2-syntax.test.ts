@@ -66,8 +66,8 @@ const testCases: readonly TestCase[] = [
   { name: "a Content-Length that differs from the body", header: header({}, ["content-length", "5"]), want: malformed },
 ];
 
-describe("a server with HTTP/2", () => {
-  test.each(testCases)("responds to a header with $name as specified", async ({ header: sent, want }) => {
+describe("an HTTP/2 request", () => {
+  test.each(testCases)("with $name is accepted or refused as specified", async ({ header: sent, want }) => {
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });
     using connection = await openFrames(server.address);

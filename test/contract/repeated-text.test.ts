@@ -52,7 +52,7 @@ describe.concurrent("a response", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test.each(testCases)("to a request with a long $name repeats fewer than 100 characters", async ({ request }) => {
+  test.each(testCases)("never repeats a long $name in full", async ({ request }) => {
     for (const exchange of [exchangeHttp1, exchangeHttp2]) {
       const { httpStatus, header, trailer, body } = await exchange(server.address, request);
       expect(httpStatus).toBeGreaterThan(0);

@@ -4,12 +4,12 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
 
-test.each(pages)("every code block in %s is delimited by two fences", (page) => {
+test.each(pages)("every code block in %s has an opening and a closing fence", (page) => {
   const fences = readPage(page).match(/^\s*(?:```|~~~)/gm) ?? [];
   expect(fences.length).toBe(2 * pageBlocks.filter((block) => block.page === page).length);
 });
 
-test.each(pageBlocks)("the code block at line $line in $page has a rule", (block) => {
+test.each(pageBlocks)("the code block at line $line in $page has a test rule", (block) => {
   expect(ruleOf(block)).toBeDefined();
 });
 

@@ -25,6 +25,6 @@ function tableBelow(head: string): string[][] {
 test.each([
   { head: "| what clients do | held at most |", rows: heldRows },
   { head: "| what clients do | calls at most |", rows: spentRows },
-])("the table $head has exactly the measured costs", ({ head, rows }) => {
+])("the table with the header $head lists exactly the measured costs", ({ head, rows }) => {
   expect(tableBelow(head)).toStrictEqual(rows.map(({ what, atMost }) => [what, atMost]));
 });

@@ -13,10 +13,10 @@ const [way = ""] = blocksRunBy("test/examples/documented-frames.test.ts")
 // Words with a hyphen are file names.
 const files = [...new Set(way.match(/[a-z0-9]+(?:-[a-z0-9]+)+/g))];
 
-test("the diagram shows more than seven files", () => {
+test("the frame diagram names more than seven files", () => {
   expect(files.length).toBeGreaterThan(7);
 });
 
-test.each(files)("%s in the diagram is a file in http2/", (name) => {
+test.each(files)("%s in the frame diagram is a file in http2/", (name) => {
   expect(existsSync(join(projectFolder, "packages/http-engine/src/http2", `${name}.ts`))).toBe(true);
 });

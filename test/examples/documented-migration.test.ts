@@ -107,7 +107,7 @@ function count(isOne: (one: Case) => boolean): number {
   return cases.filter(isOne).reduce((sum, { of }) => sum + of.length, 0);
 }
 
-test("migration.md counts grpc-gateway's test requests, and names the differences", () => {
+test("migration.md states the correct counts of grpc-gateway's test requests", () => {
   const section = sectionOf("From grpc-gateway").replaceAll("\n", " ");
   const otherwise = cases.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
   const byOption = count(({ by }) => by !== undefined);

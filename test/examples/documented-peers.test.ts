@@ -45,7 +45,7 @@ test("docs/reference/peers.md has three tables", () => {
   expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
 });
 
-test.each(tables.flat())("in the row about $about, every peer has a checked cell", ({ peers }) => {
+test.each(tables.flat())("the row about $about has a checked response for every peer", ({ peers }) => {
   expect(peers).toHaveLength(4);
   expect(peers.filter((cell) => cell === "" || /not checked|unknown$/.test(cell))).toEqual([]);
 });
@@ -67,7 +67,7 @@ async function send(address: Address, { request, body }: Pick<Sent, "request" | 
   return await exchangeHttp1(address, body === undefined ? head : { ...head, body: Buffer.from(body) });
 }
 
-describe("the documented response to DELETE /plants/{id}", () => {
+describe("the gateway's response to a DELETE /plants/{id} request", () => {
   let gateway: Gateway;
   let address: Address;
   let received: bigint | undefined;
@@ -105,14 +105,14 @@ describe("the documented response to DELETE /plants/{id}", () => {
     },
   ];
 
-  test.each(testCases)("about $about equals the actual response", async ({ about, cell, ...request }) => {
+  test.each(testCases)('for "$about" is as documented', async ({ about, cell, ...request }) => {
     received = undefined;
     const response = await send(address, request);
     const plain = received === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(received)}`;
     expect(cell?.(response) ?? plain).toBe(ownCell(about));
   });
 
-  test("has a test case for every row", () => {
+  test("is tested for every documented row", () => {
     expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
   });
 });
@@ -126,7 +126,7 @@ function echoed({ body }: HttpResponse): string {
 const quoted = (response: HttpResponse): string => `\`${echoed(response)}\``;
 const status = ({ httpStatus }: HttpResponse): string => String(httpStatus);
 
-describe("the documented response with other rules", () => {
+describe("the gateway's response with other HTTP rules", () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startKitchenSink();
@@ -151,11 +151,11 @@ describe("the documented response with other rules", () => {
     { about: "text after the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
   ];
 
-  test.each(testCases)("about $about equals the actual response", async ({ about, cell, ...request }) => {
+  test.each(testCases)('for "$about" is as documented', async ({ about, cell, ...request }) => {
     expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
   });
 
-  test("has a test case for every row", () => {
+  test("is tested for every documented row", () => {
     expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
   });
 });

@@ -15,7 +15,7 @@ const [definition = ""] = blocksRunBy("test/examples/documented-scopes.test.ts")
 test.each([
   ["with", []],
   ["without", ["--exclude-imports"]],
-])("the documented scopes are read from a set %s imports", (_, flags) => {
+])("the documented scopes are read from a descriptor set %s imports", (_, flags) => {
   using folder = createTempFolder();
   const run = (...args: readonly string[]): Buffer => execFileSync("buf", args, { cwd: folder.path });
   cpSync(join(projectFolder, "packages/auth/proto"), folder.file("auth"), { recursive: true });

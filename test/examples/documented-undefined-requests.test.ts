@@ -46,7 +46,7 @@ const testCases: readonly { readonly about: string; readonly request: string; re
   },
 ];
 
-test.each(testCases)("$about has the documented result", async ({ request, want }) => {
+test.each(testCases)('the response to "$about" is as documented', async ({ request, want }) => {
   const [httpMethod = "", path = ""] = request.split(" ");
   const body = httpMethod === "PATCH" ? { body: Buffer.of() } : {};
   const response = await exchangeHttp1(gateway.address, { httpMethod, path, header: [jsonType], ...body });

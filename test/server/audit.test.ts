@@ -143,10 +143,14 @@ describe("the audit line", () => {
 
 describe("the audit line for a failed call", () => {
   test.each([
-    { name: "the store's problem", error: storeUnavailable("the disk is full"), problem: "the disk is full" },
+    {
+      name: "the reason of an unavailable store",
+      error: storeUnavailable("the disk is full"),
+      problem: "the disk is full",
+    },
     { name: "the database's error", error: outcomeUnknown(new Error("broken pipe")), problem: "broken pipe" },
     {
-      name: "the last attempt's problem for a deletion in doubt",
+      name: "the last error of a deletion in doubt",
       error: outcomeUnknown(storeUnavailable("another transaction holds a lock")),
       problem: "another transaction holds a lock",
     },
@@ -156,7 +160,7 @@ describe("the audit line for a failed call", () => {
       error: storeUnavailable("é".repeat(513)),
       problem: "é".repeat(512),
     },
-  ])("has $name as its problem", ({ error, problem }) => {
+  ])('contains $name in the field "problem"', ({ error, problem }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
     expect(fields).toEqual({ problem });
   });
@@ -172,7 +176,7 @@ describe("the audit line for a failed call", () => {
       error: gatewayProblem("ERR_MESSAGE_INVALID", "the message is not valid", { cause: new Error("premature EOF") }),
     },
     { name: "an unavailable store without details", error: storeUnavailable() },
-  ])("for $name has no problem field", ({ error }) => {
+  ])('for $name omits the field "problem"', ({ error }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
     expect(fields).toEqual({});
   });

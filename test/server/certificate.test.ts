@@ -137,10 +137,22 @@ test("an expired certificate is replaced even by another expired certificate", a
 });
 
 test.each([
-  { name: "does not warn 14 days and an hour before a certificate expires", days: 14 + 1 / 24, want: undefined },
-  { name: "warns 14 days before a certificate expires", days: 14, want: "certificate expires soon" },
-  { name: "warns of an expired certificate", days: -1, want: "certificate has expired" },
-])("a server $name, at the start and daily", async ({ days, want }) => {
+  {
+    name: "a server does not warn about a certificate with more than 14 days left",
+    days: 14 + 1 / 24,
+    want: undefined,
+  },
+  {
+    name: "a server warns at the start and daily in a certificate's last 14 days",
+    days: 14,
+    want: "certificate expires soon",
+  },
+  {
+    name: "a server warns at the start and daily about an expired certificate",
+    days: -1,
+    want: "certificate has expired",
+  },
+])("$name", async ({ days, want }) => {
   using folder = createTempFolder();
   const notAfter = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + days * dayMs);
   put(folder, createCertificate("plants", notAfter));

@@ -115,7 +115,7 @@ test("readConfiguration returns the defaults", () => {
 });
 
 test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags?: Texts]>([
-  ["a variable is read", { PORT: "9000" }, { port: 9000 }],
+  ["an environment variable is read", { PORT: "9000" }, { port: 9000 }],
   ["a flag overrides the variable", { PORT: "9000" }, { port: 9001 }, { port: "9001" }],
   ["a flag overrides an invalid variable", { PORT: "x" }, { port: 9001 }, { port: "9001" }],
   ["an empty variable counts as not set", { PORT: "" }, { port: 8080 }],
@@ -130,7 +130,7 @@ test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags
     { DATABASE_URL: "sqlite:postgres://plants.db" },
     { database: { kind: "sqlite", path: "postgres://plants.db" } },
   ],
-  ["a readable file is accepted", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, { tokenHashesFile: someFile }],
+  ["a readable token file is accepted", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, { tokenHashesFile: someFile }],
   ["HOST may be an IPv6 address", { HOST: "::1" }, { host: "::1" }],
   [
     "HOST may be the path of a Unix socket",
@@ -221,17 +221,17 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
   ],
   [
-    "the service's address as admin address",
+    "an admin address with the service's port",
     { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
     "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   ],
   [
-    "another name for the service's address as admin address",
+    "an admin address with the service's port on localhost",
     { HOST: "localhost", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
     "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   ],
   [
-    "an admin address that the service's wildcard address includes",
+    "an admin address with the service's port on all addresses",
     {
       HOST: "::",
       PORT: "9464",
@@ -324,7 +324,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
     `unknown setting "PLANTSTORE_${"X".repeat(100_000)}"`,
   ],
-])("a configuration with %s is refused by readConfiguration", (_, environment, want, flags) => {
+])("readConfiguration reports %s as an error", (_, environment, want, flags) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
 });
 
@@ -339,7 +339,7 @@ test.each([
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([]);
 });
 
-test("the message about an invalid token does not contain it", () => {
+test("the message about an invalid token does not contain the token", () => {
   const problems = problemsOf({ ...minimal, PLANTSTORE_TOKENS: "short" });
   expect(problems).toEqual([
     expect.stringContaining("PLANTSTORE_TOKENS must be a comma-separated list of bearer tokens: token 1 "),

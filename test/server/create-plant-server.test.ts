@@ -96,7 +96,7 @@ test("a custom endpoint requires a credential unless it is open", async () => {
   expect(await statusOf(`${server.baseUrl}/closed`, "GET")).toBe(200);
 });
 
-test("a custom interceptor gets the principal, but no refused calls", async () => {
+test("a custom interceptor runs only for accepted calls, with their principal", async () => {
   const calls: string[] = [];
   const interceptor: Interceptor = (next) => (request) => {
     calls.push(`${request.method.name} by ${request.contextValues.get(principalKey)?.subject ?? ""}`);

@@ -41,7 +41,7 @@ test.each([
     environment: { ...jwt, ...introspection },
     want: "JWTs of https://id.example; introspection",
   },
-])("credentialSourcesOf describes $name as a source", ({ environment, want }) => {
+])('credentialSourcesOf describes $name as "$want"', ({ environment, want }) => {
   expect(credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }))).toBe(
     want,
   );
@@ -203,7 +203,7 @@ describe("readConfiguration", () => {
       environment: { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
       want: "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
     },
-  ])("does not accept $name in the environment", ({ environment, want }) => {
+  ])("reports $name as an error", ({ environment, want }) => {
     expect(problemsOf({ ...defaults, ...environment })).toEqual([want]);
   });
 

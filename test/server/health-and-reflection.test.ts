@@ -47,7 +47,7 @@ test.each([
     store: { problem: "it is checked", isChecking: true },
     obstacles: ["store-check"],
   },
-])("while $name, /readyz responds 503 with the obstacle", async ({ store, obstacles }) => {
+])("while $name, /readyz responds 503 with the reason", async ({ store, obstacles }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { address, port } = server.address;
   const response = await fetch(`http://${address}:${port}/readyz`);
@@ -59,7 +59,7 @@ test.each([
 test.each([
   { length: 509, code: Code.NotFound },
   { length: 510, code: Code.ResourceExhausted },
-])("the health service accepts at most 509 characters ($length)", async ({ length, code }) => {
+])("the health service accepts service names of at most 509 characters (sent: $length)", async ({ length, code }) => {
   await using server = await startPlantServer();
   const checked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
   await expect(checked).rejects.toMatchObject({ code });

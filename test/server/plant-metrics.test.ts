@@ -124,7 +124,7 @@ describe("metrics", () => {
         error_type: "UNIMPLEMENTED",
       },
     },
-  ])("count $name under its labels", async ({ version, request, labels }) => {
+  ])("count $name with its labels", async ({ version, request, labels }) => {
     expect(await added(rpc, version, request)).toEqual([{ name: rpc, labels, value: 1 }]);
   });
 
@@ -153,7 +153,7 @@ describe("metrics", () => {
       "501",
       { http_request_method: "_OTHER" },
     ],
-  ])("count %s under its status", async (_, version, request, status, labels) => {
+  ])("count %s with its status", async (_, version, request, status, labels) => {
     const response = { http_response_status_code: status, network_protocol_version: version, url_scheme: "http" };
     expect(await added(http, version, request)).toEqual([{ name: http, labels: { ...labels, ...response }, value: 1 }]);
   });
@@ -167,30 +167,34 @@ describe("metrics", () => {
       kind: "resource_exhausted",
       request: { ...rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), good, deletePlantProcedure) },
     },
-  ])("count one refusal labelled $kind for a refused request", async ({ kind, request }) => {
+  ])('count a refusal with kind="$kind" once', async ({ kind, request }) => {
     const name = "gateway_refusals_total";
     expect(await added(name, "1.1", request)).toEqual([{ name, labels: { kind }, value: 1 }]);
   });
 
-  test("count no refusal for an unknown plant", async () => {
+  test("do not count an unknown plant as a refusal", async () => {
     const request = deletePlantRequest(wireFormats["connect-proto"], 5_000n, good);
     expect(await added("gateway_refusals_total", "1.1", request)).toEqual([]);
   });
 });
 
 test.each<{ name: string; error: ConnectError; kinds: readonly string[] }>([
-  { name: "no refusal if a client disconnects early", error: new ConnectError("", Code.Canceled), kinds: [] },
   {
-    name: "a refusal if the database does not allow a deletion",
+    name: "metrics do not count a client's early disconnect as a refusal",
+    error: new ConnectError("", Code.Canceled),
+    kinds: [],
+  },
+  {
+    name: "metrics count a protected plant as a refusal",
     error: plantProtected(1n),
     kinds: ["plant_protected"],
   },
   {
-    name: "no refusal if another precondition fails",
+    name: "metrics do not count every failed precondition as a refusal",
     error: new ConnectError("", Code.FailedPrecondition),
     kinds: [],
   },
-])("metrics count $name", ({ error, kinds }) => {
+])("$name", ({ error, kinds }) => {
   using metrics = new PlantMetrics("sqlite");
   metrics.onResponse({
     procedure: undefined,
@@ -230,7 +234,7 @@ test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: st
     request: { ...probe, header: [["x", "y".repeat(20_000)]] },
     status: "431",
   },
-])("metrics count a bad request with $name under its status", async ({ version, request, status }) => {
+])("metrics count a request with $name as a bad request", async ({ version, request, status }) => {
   const name = "gateway_bad_requests_total";
   const labels = { http_response_status_code: status };
   expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
@@ -406,7 +410,7 @@ test("metrics have each watched file's last reload and last success", async () =
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
 });
 
-test("metrics have waiting deletions by reason, even without a queue", async () => {
+test("metrics report waiting deletions by reason, even for a store without a queue", async () => {
   const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
     const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");

@@ -12,7 +12,7 @@ test("openapi.json in the repository describes the default address", () => {
 });
 
 // Compares the complete document, so that nothing can be added to the specification.
-test("the description has exactly the specification and the Idempotency-Key header", () => {
+test("the OpenAPI document adds only the Idempotency-Key header to the specification", () => {
   const text = expect.any(String);
   expect(document).toEqual({
     openapi: "3.1.0",
@@ -95,9 +95,12 @@ test.each(docsAccess)(
 test.each([
   { publicUrl: undefined, path: "/openapi.json", want: "/" },
   { publicUrl: "https://plants.example/api/", path: "/api/openapi.json", want: "https://plants.example/api" },
-])('the description has the server URL "$want" with the public URL "$publicUrl"', async ({ publicUrl, path, want }) => {
-  const at = publicUrl === undefined ? {} : { publicUrl: new URL(publicUrl) };
-  await using server = await startPlantServer({ docs: "open", ...at });
-  const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });
-  expect(JSON.parse(response.body.toString("utf8"))).toEqual(createPlantStoreOpenApi(want));
-});
+])(
+  'the OpenAPI document has the server URL "$want" for the public URL "$publicUrl"',
+  async ({ publicUrl, path, want }) => {
+    const at = publicUrl === undefined ? {} : { publicUrl: new URL(publicUrl) };
+    await using server = await startPlantServer({ docs: "open", ...at });
+    const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });
+    expect(JSON.parse(response.body.toString("utf8"))).toEqual(createPlantStoreOpenApi(want));
+  },
+);

@@ -82,19 +82,19 @@ describe("the tool DeletePlant", () => {
   });
 
   test.each([
-    { name: "a plant", request: deletePlant("1"), want: succeeded() },
-    { name: "a plant that does not exist", request: deletePlant("77"), want: failed("NOT_FOUND: plant 77 not found") },
+    { name: "an existing plant's id", request: deletePlant("1"), want: succeeded() },
+    { name: "a missing plant's id", request: deletePlant("77"), want: failed("NOT_FOUND: plant 77 not found") },
     {
       name: "an id that is not a number",
       request: deletePlant("rose"),
       want: failed('INVALID_ARGUMENT: id: "rose" is not an int64'),
     },
     {
-      name: "an argument that does not exist",
+      name: "an unknown argument",
       request: statelessRequest("tools/call", { name: tool, arguments: { plant: "1" } }, [bearer(tokens.good)]),
       want: failed('INVALID_ARGUMENT: unknown field "plant"'),
     },
-  ])("for $name returns the result of the call", async ({ request, want }) => {
+  ])("called with $name returns the RPC's outcome", async ({ request, want }) => {
     const { httpStatus, body } = await send(request);
     expect({ httpStatus, body }).toMatchObject({ httpStatus: 200, body: want });
   });

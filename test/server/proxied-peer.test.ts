@@ -64,7 +64,7 @@ const transports = (["1.1", "2"] as const).flatMap((version) =>
   [false, true].map((tls) => ({ name: `HTTP/${version}${tls ? " with TLS" : ""}`, version, tls })),
 );
 
-describe.each(transports)("the logged peer with the PROXY protocol over $name", ({ version, tls }) => {
+describe.each(transports)("the PROXY protocol over $name", ({ version, tls }) => {
   const options = { proxyProtocol: "on", trustedProxies: loopback, ...(tls && { tls: certificate }) } as const;
 
   test.each([
@@ -81,11 +81,11 @@ describe.each(transports)("the logged peer with the PROXY protocol over $name", 
       want: "203.0.113.7",
     },
     {
-      name: "header without a client, which a health check sends",
+      name: "header without a client, as health checks send it,",
       pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))],
       want: "127.0.0.1",
     },
-  ])("for a $name is the header's client, or else the proxy", async ({ pieces, want }) => {
+  ])("a $name determines the logged peer", async ({ pieces, want }) => {
     const log = openLogLines("info");
     await using server = await startPlantServer({ ...options, log: log.log });
     using socket = disposable(await openWith(server.address, pieces));
@@ -124,7 +124,7 @@ const invalidHeaders: readonly { name: string; pieces: readonly (string | Uint8A
 ];
 
 test.each(invalidHeaders)(
-  "a server closes a trusted proxy's connection with $name, without a response",
+  "with $name, a trusted proxy's connection is closed without a response",
   async ({ pieces }) => {
     await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: loopback });
     const socket = await openWith(server.address, pieces);
@@ -172,7 +172,7 @@ async function deleteThrough(
 }
 
 describe.each(wires)("$name", (wire) => {
-  test("the audit line has a trusted proxy's client, or else the peer", async () => {
+  test("the audit line has the forwarded client only behind a trusted proxy", async () => {
     for (const [addresses, want] of [
       [["127.0.0.1"], "203.0.113.7"],
       [["192.0.2.1"], "127.0.0.1"],

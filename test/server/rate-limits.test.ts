@@ -35,7 +35,7 @@ function call(server: TestPlantServer, wire: Wire | undefined, header: readonly 
 
 describe.each(wiresWithTools)("$name", (wire) => {
   const testCases = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
-  test.each(testCases)("above the rate per $name, a call verified $how is refused", async (testCase) => {
+  test.each(testCases)("a call above the $name rate limit is refused (verified $how)", async (testCase) => {
     const { name, verifier } = testCase;
     const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
@@ -99,13 +99,17 @@ async function codeOf(server: TestPlantServer, header: readonly Field[]): Promis
 }
 
 test.each([
-  { name: "does not apply to another address", header: from("203.0.113.2"), want: "unauthenticated" },
   {
-    name: "ignores a forged address in front of the client's",
+    name: "the rate limit of an address does not apply to another address",
+    header: from("203.0.113.2"),
+    want: "unauthenticated",
+  },
+  {
+    name: "the rate limit per address ignores a forged address before the client's",
     header: from("198.51.100.1, 203.0.113.1"),
     want: "resource_exhausted",
   },
-])("the rate limit per address $name, before credentials are checked", async ({ header, want }) => {
+])("$name", async ({ header, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("203.0.113.1")]);
   expect(await codeOf(server, [header])).toBe(want);

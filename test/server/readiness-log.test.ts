@@ -3,7 +3,7 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
-test("a server logs readiness changes from when it listens until it drains", async () => {
+test("a server logs readiness changes while it listens, until it drains", async () => {
   let problem: string | undefined;
   const store = fakeStore({});
   Object.defineProperty(store, "problem", { get: () => problem });

@@ -57,7 +57,7 @@ test("a server with credentials does not warn that none are configured", async (
 test.each([
   { setting: "on", want: ["/livez", "/plants/1"] },
   { setting: "off", want: ["/plants/1"] },
-])("probes are logged according to PLANTSTORE_LOG_PROBES=$setting in the environment", async ({ setting, want }) => {
+])("PLANTSTORE_LOG_PROBES=$setting controls whether probes are logged", async ({ setting, want }) => {
   const server = await startConfigured({ PLANTSTORE_LOG_PROBES: setting });
   await request(server, "GET", "/livez");
   await request(server, "DELETE", "/plants/1");

@@ -37,14 +37,14 @@ describe("the peer of a request on a Unix socket", () => {
   const forwarded: Field = ["x-forwarded-for", "203.0.113.7"];
 
   test.each([
-    { name: "is unix:", trusted: ["127.0.0.1"], header: [forwarded], want: "unix:" },
+    { name: 'is "unix:" if the proxy is not trusted', trusted: ["127.0.0.1"], header: [forwarded], want: "unix:" },
     {
       name: "is the client that a trusted proxy forwards",
       trusted: ["unix:"],
       header: [forwarded],
       want: "203.0.113.7",
     },
-    { name: "is unix: without a trusted proxy's fields", trusted: ["unix:"], header: [], want: "unix:" },
+    { name: 'is "unix:" without forwarded fields', trusted: ["unix:"], header: [], want: "unix:" },
   ])("$name", async ({ trusted, header, want }) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
@@ -59,7 +59,7 @@ describe("the peer of a request on a Unix socket", () => {
       line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n",
       want: "203.0.113.7",
     },
-    { name: "is unix: after a PROXY header without an address", line: "PROXY UNKNOWN\r\n", want: "unix:" },
+    { name: 'is "unix:" after a PROXY header without an address', line: "PROXY UNKNOWN\r\n", want: "unix:" },
   ])("$name", async ({ line, want }) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");

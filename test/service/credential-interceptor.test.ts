@@ -30,25 +30,22 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
   };
 }
 
-test.each([false, true])(
-  "with async verification %s, a Connect server's handler gets the principal",
-  async (isAsync) => {
-    const calls: DeleteCall[] = [];
-    const store = recordCalls(new Set([1n]), calls);
-    const { routes, interceptors } = createPlantGatewayOptions({
-      store,
-      verifier: countingVerifier(isAsync),
-      readiness: new Readiness({}),
-      log: silentLog,
-    });
-    const transport = createRouterTransport(routes, { router: { interceptors: [...interceptors] } });
-    const headers = { authorization: `Bearer ${tokens.good}` };
-    await createClient(PlantService, transport).deletePlant({ id: 1n }, { headers });
-    expect(calls).toMatchObject([{ subject: "alice" }]);
-  },
-);
+test.each([false, true])("a Connect server's handler gets the principal (async verifier: %s)", async (isAsync) => {
+  const calls: DeleteCall[] = [];
+  const store = recordCalls(new Set([1n]), calls);
+  const { routes, interceptors } = createPlantGatewayOptions({
+    store,
+    verifier: countingVerifier(isAsync),
+    readiness: new Readiness({}),
+    log: silentLog,
+  });
+  const transport = createRouterTransport(routes, { router: { interceptors: [...interceptors] } });
+  const headers = { authorization: `Bearer ${tokens.good}` };
+  await createClient(PlantService, transport).deletePlant({ id: 1n }, { headers });
+  expect(calls).toMatchObject([{ subject: "alice" }]);
+});
 
-test.each([false, true])("with async verification %s, the gateway verifies a token once per call", async (isAsync) => {
+test.each([false, true])("the gateway verifies a token once per call (async verifier: %s)", async (isAsync) => {
   const verifier = countingVerifier(isAsync);
   await using server = await startPlantServer({ verifier, store: openMemoryStore(new Set([1n])) });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };

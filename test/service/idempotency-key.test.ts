@@ -40,7 +40,7 @@ test.each([
   `"${String.raw`\\`.repeat(129)}"`,
   `"${" ".repeat(100_000)}`,
   `${" ".repeat(100_000)}x`,
-])("the field %j is refused by readIdempotencyKey", (field) => {
+])("the field value %j is refused by readIdempotencyKey", (field) => {
   expect(() => readIdempotencyKey(field)).toThrow(
     expect.objectContaining({
       code: Code.InvalidArgument,

@@ -29,7 +29,10 @@ test.each([
     documentedMs: 10_000,
     actualMs: fileWatchIntervalMs,
   },
-])('docs/explanation/storage.md states the current time in "$sentence"', ({ sentence, documentedMs, actualMs }) => {
-  expect(page).toContain(sentence);
-  expect(actualMs).toBe(documentedMs);
-});
+])(
+  'the time in "$sentence" in docs/explanation/storage.md matches the source',
+  ({ sentence, documentedMs, actualMs }) => {
+    expect(page).toContain(sentence);
+    expect(actualMs).toBe(documentedMs);
+  },
+);

@@ -24,7 +24,7 @@ function createFaultyBackend(defersFirst: boolean): Backend {
 test.each([
   { name: "a deletion", defersFirst: false },
   { name: "a deferred deletion", defersFirst: true },
-])("$name that ends twice is logged, and keeps its first ending", async (row) => {
+])("$name that ends twice keeps its first outcome, and logs a warning", async (row) => {
   const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
   const store = queuedStore(createFaultyBackend(row.defersFirst));
   // The first deletion occupies the queue, so that the others are one batch.

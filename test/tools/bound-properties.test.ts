@@ -12,12 +12,12 @@ function takeInputs({ task }: TestContext): unknown {
   return inputs;
 }
 
-test("a true property counts the inputs that were tried", (context) => {
+test("a passing property records how many inputs it tried", (context) => {
   fc.assert(fc.property(fc.integer(), Number.isInteger), { numRuns: 20 });
   expect(takeInputs(context)).toEqual([{ tried: 20, wanted: 20 }]);
 });
 
-test("a false property fails with its smallest input and the cause", () => {
+test("a failing property reports its smallest input and the cause", () => {
   const cause = new Error("too large");
   const property = fc.property(fc.nat(100), (value) => {
     if (value >= 10) throw cause;
@@ -27,7 +27,7 @@ test("a false property fails with its smallest input and the cause", () => {
   expect(failing).toThrow(expect.objectContaining({ cause }));
 });
 
-test("a property that hangs fails at its own time limit before all others", async () => {
+test("a property that hangs fails at its own time limit", async () => {
   expect(fc.readConfigureGlobal().timeout).toBeLessThan(waitLimitMs);
   const property = fc.asyncProperty(fc.constant(7), () => new Promise<void>(() => {}));
   await expect(fc.assert(property, { timeout: 5 })).rejects.toThrow(/Counterexample: \[7\]/);

@@ -106,7 +106,7 @@ describe("phrases", () => {
     { name: "are found in a message", kind: "message", text: "the port is no number", found: ["is no"] },
     { name: "are not found in an exception", kind: "comment", text: "It is no longer open.", found: [] },
     {
-      name: "are found twice in a text, regardless of case",
+      name: "are found regardless of case",
       kind: "test name",
       text: "At once, and forthwith",
       found: ["at once", "forthwith"],

@@ -18,27 +18,27 @@ const denied: Session["query"] = () =>
 
 test.each([
   {
-    name: "the check of workers passes if both workers are available",
+    name: "the worker check passes if both workers are available",
     workers: [available, available],
     want: "healthy",
   },
   {
-    name: "the check of workers passes if only the first worker is unavailable",
+    name: "the worker check passes if only the first worker is unavailable",
     workers: [full, available],
     want: "healthy",
   },
   {
-    name: "the check of workers passes if only the second worker is unavailable",
+    name: "the worker check passes if only the second worker is unavailable",
     workers: [available, full],
     want: "healthy",
   },
   {
-    name: "the check of workers fails if both workers are unavailable",
+    name: "the worker check fails if both workers are unavailable",
     workers: [full, full],
     want: "Error: no space",
   },
   {
-    name: "the check of workers fails if one worker refuses deletions",
+    name: "the worker check fails if one worker refuses deletions",
     workers: [available, denied],
     want: "Error: permission denied",
   },

@@ -120,13 +120,13 @@ test('a deletion in doubt cannot end as "not deleted"', () => {
   );
 });
 
-test("a deletion in doubt may be marked again with its token", () => {
+test("a deletion can be marked in doubt twice with the same token", () => {
   const { deletion } = deletionIn("in-doubt");
   deletion.doubt("token");
   expect(deletion).toMatchObject({ state: "in-doubt", token: "token" });
 });
 
-test("a failed batch also ends its deferred deletions, unlike a successful batch", () => {
+test("a failed batch ends its deferred deletions, a successful batch does not", () => {
   for (const failure of [undefined, endings.unavailable("away")]) {
     const [open, deferred, ended] = (["sent", "deferred", "ended"] as const).map((state) => deletionIn(state).deletion);
     endRest(
@@ -159,7 +159,7 @@ test("docs/explanation/storage.md has the code's transition table", async () => 
   await expect(text.replace(table, rows.join(""))).toMatchFileSnapshot(page);
 });
 
-test("docs/explanation/storage.md contains each state, and each ending's error", () => {
+test("docs/explanation/storage.md names each state and error of a deletion", () => {
   const text = readFileSync(page, "utf8");
   const [, section = ""] = /## The states of a deletion\n([^]*?)\n## /.exec(text) ?? [];
   const drawn = ["queued", "sent", "deferred", "in doubt"].filter((state) => !section.includes(state));

@@ -47,7 +47,7 @@ test("a deletion whose response is lost after its commit counts as deleted", asy
   expect(await opened.plants()).toEqual([]);
 });
 
-test("a session accepts queries after standbys did not confirm a commit", async () => {
+test("a session stays usable after a commit that its standbys did not confirm", async () => {
   const unconfirmed = messageOf("N", "SWARNING\0VWARNING\0C01000\0Mm\0RSyncRepWaitForLSN\0\0");
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     client.on("data", (data: Buffer) => {

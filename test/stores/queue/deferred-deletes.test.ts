@@ -78,7 +78,7 @@ describe("deletions of locked plants", () => {
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
   });
 
-  test("in doubt are attempted in a separate batch for each token", async () => {
+  test("with different tokens are attempted in separate batches", async () => {
     const { locked, attempts } = openLocked(deleteAll);
     const tokens = [undefined, "a", "b", "a"];
     const deletions = tokens.map((token, i) => lockedDelete(BigInt(i + 1), { token }));
@@ -126,7 +126,7 @@ describe("deletions of locked plants", () => {
     await locked.close();
   });
 
-  test("wait two seconds again once they are in doubt", async () => {
+  test("wait for another two seconds once they are in doubt", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { locked, attempts } = openLocked(([one]) => {
       // The second and the third attempt have the same token, which does not start two seconds again.
@@ -196,7 +196,7 @@ describe("a deletion in doubt", () => {
     { ending: endings.queueFull(), expected: unknown },
     { ending: endings.outcomeUnknown("lost"), expected: unknown },
     { ending: endings.cancelled(new ConnectError("too late", Code.DeadlineExceeded)), expected: "too late" },
-  ])("that ends as $ending.kind gets no error that denies the deletion", async ({ ending, expected }) => {
+  ])('that ends as $ending.kind gets the error "$expected"', async ({ ending, expected }) => {
     const { pending, outcome } = lockedDelete(1n, { token: "token" });
     pending.end(ending);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });

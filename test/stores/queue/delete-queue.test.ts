@@ -75,7 +75,7 @@ function idsFrom(first: number, count: number): bigint[] {
 }
 
 describe("the deletion queue", () => {
-  test("reports each sent and settled batch, and the number waiting", async () => {
+  test("reports each sent and settled batch, and the number of waiting deletions", async () => {
     const batches: unknown[] = [];
     const onBatch: OnBatch = (calls) => {
       batches.push(calls.length);

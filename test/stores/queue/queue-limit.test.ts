@@ -33,7 +33,7 @@ function createOverloaded(): ReturnType<typeof createLimit> {
 const burstThenLow = (nowMs: number): number => (nowMs === countedFromMs ? 400_000 : 1_500);
 const burstInLowLoad = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
 
-describe("a store under triple load", () => {
+describe("an overloaded store", () => {
   const slow = { commitMs: 1.5, deletionMs: 0.5, inFlightMax: 1 };
 
   test.each([
@@ -106,12 +106,12 @@ describe("a store under triple load", () => {
       store: { ...slower, deletionMs: 4, inFlightMax: 2 },
       later: inBursts(60, 300),
     },
-  ])("if an overload is followed by $name, stops refusing within two seconds", ({ store, later }) => {
+  ])("with $name after an overload stops refusing within two seconds", ({ store, later }) => {
     const endedMs = countedFromMs - 2_000;
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
 
-  test("at most halves its limit at each pause, and regains it afterwards", () => {
+  test("at most halves its queue limit after a pause, and then restores it", () => {
     const { commit } = createOverloaded();
     // At two plants per millisecond, the store deletes 50 in the planned duration of a batch.
     const limits = [commit(50, 3_000, 2_100), commit(50, 3_000, 2_200), commit(50, 25, 2_300)];
@@ -141,7 +141,7 @@ describe("a store under triple load", () => {
   });
 });
 
-describe("a store that keeps up", () => {
+describe("a store below its maximum rate", () => {
   const quick = { commitMs: 1.5, deletionMs: 0.015, inFlightMax: 1 };
 
   test.each([
@@ -264,12 +264,12 @@ function createLate(): ReturnType<typeof createLimit> {
 }
 
 describe("a probe", () => {
-  test("follows a long batch once", () => {
+  test("is sent once after a long batch", () => {
     const { limit } = createLate();
     expect([limit.planBatch(), limit.planBatch()]).toEqual([1, 400]);
   });
 
-  test("repeats until batches are planned for slow commits", () => {
+  test("is sent at most four times while commits are slow", () => {
     const { limit, commit } = createLate();
     const planned = Array.from({ length: 5 }, (_, i) => {
       const max = limit.planBatch();
@@ -281,7 +281,7 @@ describe("a probe", () => {
     expect(limit.current).toBe(waitingMax);
   });
 
-  test("does not end a series of late batches, unlike other small batches", () => {
+  test("does not interrupt a series of late batches", () => {
     const { limit, commit } = createLate();
     limit.planBatch();
     commit(1, 1, 1_001);

@@ -48,7 +48,7 @@ test("a deferred deletion is attempted again in a batch without lock waits", asy
   await store.close();
 });
 
-test("after a deferral, batches with other deletions do not wait for locks", async () => {
+test("batches after a deferral do not wait for locks", async () => {
   const { store, batches } = openStore(deferOnce());
   const locked = store.delete(7n, deleteCall());
   await expect.poll(() => store.waiting?.forLock).toBe(1);

@@ -27,7 +27,7 @@ describe("readIds()", () => {
       text: "-9223372036854775808\n9223372036854775807\n",
       want: [-(2n ** 63n), 2n ** 63n - 1n],
     },
-  ])("can read $name completely", async ({ text, want }) => {
+  ])("accepts $name as input", async ({ text, want }) => {
     await expect(read(text)).resolves.toEqual(want);
   });
 
@@ -95,7 +95,7 @@ describe("readIds()", () => {
     );
   });
 
-  test("refuses the first line that is not a BigInt's canonical text", async () => {
+  test("refuses the first line that is not a canonical int64", async () => {
     const line = oneof(
       anyId.map(String),
       stringMatching(/^-?[0-9]{1,20}$/),

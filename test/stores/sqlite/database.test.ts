@@ -40,7 +40,7 @@ function assertFixedWalOf(version: string): void {
 }
 
 describe("opening a database file", () => {
-  test("makes commits wait for the disk", () => {
+  test("syncs each commit to the disk", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });

@@ -18,7 +18,7 @@ function countOf(db: DatabaseSync, table: string): unknown {
 }
 
 describe("committing a batch", () => {
-  test("reports a plant requested twice as deleted only to the first caller", () => {
+  test("reports a deletion only to the first of two callers", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -46,7 +46,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("deletes no further plant for a used idempotency key", () => {
+  test("deletes only one plant for an idempotency key", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -68,14 +68,14 @@ describe("committing a batch", () => {
 
   test.each([
     {
-      name: "the key's record was dropped",
+      name: "a dropped record",
       sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
     },
     {
-      name: "another record has the number of the key's record",
+      name: "a dropped record whose number was reused",
       sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
     },
-  ])("if $name, accepts the idempotency key for a new deletion", ({ sql }) => {
+  ])("for $name accepts the idempotency key again", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(sql);
@@ -136,26 +136,26 @@ describe("committing a batch", () => {
 const protections: readonly { name: string; sql: string }[] = [
   ...["BEFORE", "AFTER"].flatMap((time) =>
     ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
-      name: `a trigger ${time.toLowerCase()} the deletion that raises ${kind}`,
+      name: `a trigger that raises ${kind} ${time.toLowerCase()} the deletion`,
       sql: `CREATE TRIGGER keep ${time} DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(${kind}, 'no'); END`,
     })),
   ),
   ...["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
-    name: `a trigger on the record that raises ${kind}`,
+    name: `a trigger that raises ${kind} after the record`,
     sql: `CREATE TRIGGER keep AFTER INSERT ON deletions WHEN new.plant_id IN (3, 6)
             BEGIN SELECT RAISE(${kind}, 'no'); END`,
   })),
   {
-    name: "a trigger before the deletion that raises IGNORE",
+    name: "a trigger that raises IGNORE before the deletion",
     sql: "CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(IGNORE); END",
   },
   {
-    name: "a trigger before the deletion that raises IGNORE, and another after it that splits the batch",
+    name: "two triggers, one of which raises IGNORE,",
     sql: `CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(IGNORE); END;
           CREATE TRIGGER too AFTER DELETE ON plants WHEN old.id = 6 BEGIN SELECT RAISE(ABORT, 'no'); END`,
   },
   {
-    name: "a trigger before the record that raises IGNORE",
+    name: "a trigger that raises IGNORE before the record",
     sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN new.plant_id IN (3, 6)
             BEGIN SELECT RAISE(IGNORE); END`,
   },
@@ -173,7 +173,7 @@ const protections: readonly { name: string; sql: string }[] = [
 const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
 
 describe("a batch with protected plants", () => {
-  test.each(protections)("with $name, deletes and records only the other plants", ({ sql }) => {
+  test.each(protections)("with $name deletes and records only the unprotected plants", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
@@ -260,7 +260,7 @@ test("a batch whose commit fails for one plant is split in half", () => {
   db.close();
 });
 
-test("a batch is split into two commits at a refused plant", () => {
+test("a batch with one refused plant needs two commits", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");

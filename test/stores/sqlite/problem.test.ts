@@ -30,7 +30,7 @@ const rows: readonly { name: string; errcode: number; text: string; isTemporary:
   { name: "SQLITE_ERROR", errcode: 1, text: "the message of SQLite", isTemporary: false },
 ];
 
-describe("the problem for an SQLite error", () => {
+describe("the problem with a database file", () => {
   test.each(rows)('is "$text" for $name (isTemporary: $isTemporary)', ({ errcode, text, isTemporary }) => {
     expect(fileProblemOf(sqliteFault(errcode))).toEqual({ text, isTemporary });
     expect(isLocked(sqliteFault(errcode))).toBe(text.includes("holds the lock"));
@@ -38,9 +38,9 @@ describe("the problem for an SQLite error", () => {
   });
 
   test.each([
-    { name: "another error", fault: new TypeError("no such thing"), text: "no such thing" },
+    { name: "an error", fault: new TypeError("no such thing"), text: "no such thing" },
     { name: "a thrown string", fault: "gone", text: "gone" },
-  ])("is permanent for $name in place of an SQLite error", ({ fault, text }) => {
+  ])("is permanent for $name that is not from SQLite", ({ fault, text }) => {
     expect(fileProblemOf(fault)).toEqual({ text, isTemporary: false });
     expect(isLocked(fault)).toBe(false);
   });
@@ -57,7 +57,7 @@ describe("the problem for an SQLite error", () => {
     });
   });
 
-  test("isConstraintFault accepts all constraint errors", () => {
+  test("is a constraint fault for all constraint errors", () => {
     for (const errcode of [19, 787, 1811]) expect(isConstraintFault(sqliteFault(errcode))).toBe(true);
   });
 });

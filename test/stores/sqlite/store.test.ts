@@ -56,7 +56,7 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toHaveLength(9);
   });
 
-  test("resolves a batch's committed deletions when another part fails", async () => {
+  test("resolves the committed deletions of a batch that fails in part", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 6n } });

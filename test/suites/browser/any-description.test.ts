@@ -194,7 +194,7 @@ describe("a stream on the page", () => {
     expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
   });
 
-  test("counts no end event whose lines arrive in separate chunks", async () => {
+  test("does not count a split end event as a message", async () => {
     await page.addInitScript(() => {
       const fetchWhole = globalThis.fetch;
       globalThis.fetch = async (...request) => {

@@ -76,7 +76,7 @@ describe.each(callers)("connect-web in a page of another origin, $name", (caller
       want: "ConnectError: [unauthenticated] the token is not valid",
     },
     {
-      name: "for an id with more digits than a double holds",
+      name: "with an id beyond a double's precision",
       call: { id: longId, token },
       want: `ConnectError: [not_found] plant ${longId} not found`,
     },

@@ -95,7 +95,7 @@ describe("a user with a token", () => {
     expect(second.details).toContain("content-type: application/json");
   });
 
-  test("deletes the plant with the entered id, to the last digit", async () => {
+  test("deletes the plant with exactly the entered id", async () => {
     await using visited = await visit();
     await authorize(visited.page, tokens.good);
     const { outcome } = await sendDelete(visited.page, String(longId));

@@ -58,7 +58,7 @@ function codeOf(start: string, path: string): string {
   return block.text.replace("/v1/readings", path);
 }
 
-describe("the documented program for lines of JSON", () => {
+describe("the documented JSON Lines program", () => {
   test.each([
     { path: "/v1/readings", want: ["a", "b\n", "ü"] },
     { path: "/v1/broken", want: ["a", "b\n", "ü", "Error: wind"] },

@@ -156,7 +156,7 @@ describe("a worker without its synchronous standby", () => {
 
     test.each([
       { name: "a batch for two workers", plants: absentOfBoth, isCareful: false },
-      { name: "a batch for two workers that skips locked plants", plants: absentOfBoth, isCareful: true },
+      { name: "a batch for two workers without lock waits", plants: absentOfBoth, isCareful: true },
       {
         name: "a deletion by the coordinator",
         plants: async () => (await absentHere()).slice(0, 1),
@@ -164,19 +164,19 @@ describe("a worker without its synchronous standby", () => {
         isDelegated: false,
       },
       {
-        name: "a batch by the coordinator that skips locked plants",
+        name: "a coordinator's batch without lock waits",
         plants: absentHere,
         isCareful: true,
         isDelegated: false,
       },
       {
-        name: "a batch by the coordinator for two workers",
+        name: "a coordinator's batch for two workers",
         plants: absentOfBoth,
         isCareful: false,
         isDelegated: false,
       },
       {
-        name: "a batch by the coordinator for two workers that skips locked plants",
+        name: "a coordinator's batch for two workers without lock waits",
         plants: absentOfBoth,
         isCareful: true,
         isDelegated: false,
@@ -226,7 +226,7 @@ describe("a worker without its synchronous standby", () => {
       { name: "a deletion by the coordinator", run: deletionOf(1), isDelegated: false },
       { name: "a two-phase deletion by the coordinator", run: deletionOf(10), isDelegated: false },
       {
-        name: "a two-phase deletion by the coordinator that warns when cancelled",
+        name: "a two-phase deletion with a cancellation warning",
         run: deletionOf(10),
         isDelegated: false,
         prepare: warnOfCancels,
@@ -268,7 +268,7 @@ describe("a worker without its synchronous standby", () => {
     });
   });
 
-  test("keeps another client's standby wait when a plant store's wait is cancelled", async () => {
+  test("does not cancel another client's standby wait", async () => {
     const [, here = []] = await plantsByWorker();
     const connect = async (name: string): Promise<Client> => {
       const client = new Client({ ...configOf(url), application_name: name });

@@ -63,7 +63,7 @@ async function partitionsOf(url: string): Promise<unknown[]> {
 
 const allPartitions = ["deletions_20261101", "deletions_20261102", "deletions_by_row", "deletions_other_days"];
 
-describe("a Citus store with an earlier build's partitions by day", () => {
+describe("a Citus store with daily partitions from an earlier build", () => {
   test("deletes plants, and keeps every record when empty partitions are dropped", async () => {
     const url = await createStore();
     const store = await openPostgresStore({ url });

@@ -270,7 +270,7 @@ describe("on Citus", () => {
     expect(strays).toEqual([]);
   });
 
-  test("a plant is deleted although its worker stores a single hash value", async () => {
+  test("a plant is deleted from a worker that stores a single hash value", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
@@ -353,7 +353,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("an idempotency key identifies a separate deletion for each plant", async () => {
+  test("an idempotency key applies to each plant separately", async () => {
     const url = await createStore([1n, 2n]);
     const store = await openPostgresStore({ url });
     const call = deleteCall({ idempotencyKey: "key" });
@@ -456,7 +456,7 @@ describe("on Citus", () => {
   ])("a deletion $way", ({ isDelegated }) => {
     afterEach(() => cluster.delegate(true));
 
-    test("is refused when a trigger drops its record, unlike other deletions", async () => {
+    test("is refused when a trigger drops its record", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
       await cluster.delegate(isDelegated);
@@ -471,7 +471,7 @@ describe("on Citus", () => {
       await store.close();
     });
 
-    test("keeps a restored plant when a trigger drops the second record", async () => {
+    test("is refused for a restored plant when a trigger drops its second record", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
       await Promise.all(ids.map((id) => store.delete(id, deleteCall())));

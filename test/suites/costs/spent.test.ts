@@ -10,7 +10,7 @@ const ordinaryCalls = 1000;
 /** A test case takes seconds, or minutes when all measurements are repeated five times on a busy machine. */
 const timeout = 300_000;
 
-describe("the CPU time that a server uses", () => {
+describe("a server's CPU time", () => {
   test.for(spentRows)("for $what stays within the limit in SECURITY.md", { timeout }, async (row) => {
     await using server = await startMeasuredServer();
     const most = Number(row.atMost);

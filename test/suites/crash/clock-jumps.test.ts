@@ -19,7 +19,7 @@ const libfaketime = execFileSync("faketime", ["-f", "+0", "printenv", "LD_PRELOA
 const dayMs = 86_400_000;
 const procedure = "plantstore.v1.PlantService/DeletePlant";
 
-describe("a server with a clock that jumps", () => {
+describe("a server whose clock jumps", () => {
   let folder: TempFolder;
   let server: CommandLine;
   let baseUrl: string;
@@ -80,7 +80,7 @@ describe("a server with a clock that jumps", () => {
     { offset: "+4000d", brief: "unauthenticated" },
     { offset: "-400d", brief: "not_found" },
     { offset: "+0", brief: "not_found" },
-  ])("at $offset keeps deadlines and rate limits, returning $brief for one-day tokens", async ({ offset, brief }) => {
+  ])("to $offset returns $brief for a one-day token, and keeps its deadlines", async ({ offset, brief }) => {
     jump(offset);
     expect(await codeOf(tokens.brief)).toBe(brief);
     for (let calls = 0; calls < 20; calls++) expect(await codeOf(tokens.lasting)).toBe("not_found");

@@ -44,7 +44,7 @@ afterAll(() => postgres[Symbol.asyncDispose]());
 
 describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking connections", (kind) => {
   test(
-    `reports no deleted plant as not found despite ${lostReplies} lost responses`,
+    `never reports a deleted plant as not found, despite ${lostReplies} lost responses`,
     { timeout: 120_000 + lostReplies * 5 },
     async () => {
       using folder = createTempFolder();

@@ -122,7 +122,7 @@ describe.each([
 });
 
 test.each(leftOnConnections)(
-  "a store works with $name left by another client, and stays healthy",
+  "a store stays healthy with $name left by another client",
   { timeout },
   async ({ sql }) => {
     const count = 600;

@@ -109,7 +109,7 @@ if (!isMountTried) process.stderr.write("not tried, because this machine does no
 
 describe.runIf(isMountTried)("a store's second path", () => {
   for (const name of refused) {
-    test.each(commands)(`as ${name.name} is refused by %s, which exits with 1`, { timeout }, async (...args) => {
+    test.each(commands)(`as ${name.name} is refused by %s with exit code 1`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       const file = createStore(folder);
       name.link?.(folder);

@@ -102,7 +102,7 @@ const ends = [
 ];
 
 describe.runIf(canForget()).each(ends)("a power loss after a store was $name", ({ fault, outcomes }) => {
-  test.each(questions)("keeps the result of $name valid", { timeout }, ({ args, answer, gone = [] }) => {
+  test.each(questions)("leaves the result of $name correct", { timeout }, ({ args, answer, gone = [] }) => {
     using disk = createDisk();
     const file = join(disk.folder, "plants.db");
     expect(deleteTen(disk, fault)).toEqual(outcomes);
@@ -114,7 +114,7 @@ describe.runIf(canForget()).each(ends)("a power loss after a store was $name", (
 });
 
 describe.runIf(canForget())("a store on SQLite with a disk that loses unsynced data", () => {
-  test("fails to open without damage when its leftover log cannot be synced", { timeout }, () => {
+  test("is not damaged when its leftover log cannot be synced", { timeout }, () => {
     for (let failed = 4; failed < 8; failed++) {
       using disk = createDisk();
       const file = join(disk.folder, "plants.db");

@@ -16,7 +16,7 @@ const timeout = 300_000;
 /** Bytes that may remain afterwards, such as compiled code and grown tables. */
 const staysBytes = 512 * 1024;
 
-describe("the memory that a server holds", () => {
+describe("a server's memory", () => {
   test.for(heldRows)("for $what stays within the limit in SECURITY.md", { timeout }, async (row) => {
     const mostBytes = bytesOf(row);
     await using server = await startMeasuredServer();

@@ -51,7 +51,7 @@ test("the documented program writes the OpenAPI document", async () => {
   expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8"))).toMatchObject({ info: { title: "Plants" } });
 });
 
-test("redocly accepts the description, and rejects it with a mistake", async () => {
+test("redocly accepts the description, and rejects one with a mistake", async () => {
   const { exitCode, stdout, stderr } = await runDocumented("npx @redocly/cli@2.77.0 lint");
   expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining("Your API description is valid")]);
   expect(stdout + stderr).not.toMatch(/warnings?\b(?!:)/i);

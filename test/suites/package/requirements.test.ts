@@ -115,7 +115,7 @@ await openValidation();`,
         "@plantstore/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
         "npm install @opentelemetry/api@^1.3.0",
     },
-  ])("is reported by $name with advice, by import and by require", ({ program, says }) => {
+  ])("is reported by $name with advice, for import and require", ({ program, says }) => {
     project.write("program.mjs", program);
     const required = program.replace(/^import (.*) from (.*);$/m, "const $1 = require($2);").replace("await ", "");
     project.write("program.cjs", required);

@@ -57,7 +57,7 @@ afterAll(async () => {
   rmSync(reader.path, { recursive: true });
 });
 
-test.each(steps)("line $line succeeds ($does)", async (step) => {
+test.each(steps)("the tutorial's line $line succeeds ($does)", async (step) => {
   if ("file" in step) return reader.write(step.file, step.text);
   if (step.command === "node server.ts") return await startServer(step.command, step.shown ?? "");
   const printed = reader.run("env", `PATH=${path}`, "sh", "-c", step.command);

@@ -110,7 +110,7 @@ describe("an outage", () => {
       fires: ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"],
       notified: ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
     },
-  ])("$name notifies about causes only ($notified)", async ({ name, fires, notified }) => {
+  ])("$name sends notifications only for its causes ($notified)", async ({ name, fires, notified }) => {
     // Sets labels that only some alerts have. Another server without an outage has a separate alert.
     const instance = `instance=${name}`;
     const add = (alert: string, server: string): Promise<string> =>

@@ -171,7 +171,7 @@ test.each([
     file: pathOf("queued-store.ts"),
     code: "if (error !== undefined) throw error;",
     runs: "test/stores/contract/memory-store.test.ts",
-    fails: "makes each later has call fail",
+    fails: "makes has calls fail while closing and afterwards",
   },
   {
     forgotten: "the error of an unavailable PostgreSQL",
@@ -179,7 +179,7 @@ test.each([
     code: "throw storeUnavailable(problemOf(fault).text);",
     instead: "throw fault;",
     runs: "test/stores/contract/postgres-store.test.ts",
-    fails: "rejects has calls without the database's error",
+    fails: "hides the database's error from has calls",
   },
 ])("if a new RPC lacks $forgotten, a test fails", { timeout: buildLimitMs }, async (row) => {
   const { file, code, instead = "", runs, fails } = row;

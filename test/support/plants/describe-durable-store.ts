@@ -181,7 +181,7 @@ function testQueue(open: OpenWithDatabase): void {
 }
 
 function testProtected(open: OpenWithDatabase): void {
-  test.each(protections)("is kept by %s, unlike the other plants in its batch", async (way) => {
+  test.each(protections)("is kept by %s, and the other plants in its batch are deleted", async (way) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     const kept = [5n, 12n];
     await using opened = await open(ids);
@@ -235,7 +235,7 @@ function testLocked(open: OpenWithDatabase): void {
 }
 
 function testUnavailable(open: OpenWithDatabase, calls: Calls): void {
-  test.each(Object.entries(calls))("rejects %s calls without the database's error", async (_, call) => {
+  test.each(Object.entries(calls))("hides the database's error from %s calls", async (_, call) => {
     await using opened = await open([3n]);
     await opened.database.run("DROP TABLE plants");
     await expect(call(opened.store)).rejects.toMatchObject(unavailable);

@@ -72,14 +72,14 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
 
     test.each([
       { where: "close to each other", ids: [-2n, -1n, 0n, 1n], deleted: [-1n], fresh: 2n },
-      { where: "at both ends of a range", ids: [5n, 6n, 7n, 8n], deleted: [5n, 8n], fresh: 9n },
+      { where: "in a range with deleted ends", ids: [5n, 6n, 7n, 8n], deleted: [5n, 8n], fresh: 9n },
       {
         where: "far from each other",
         ids: [-(2n ** 63n), -7n, 0n, 2n ** 63n - 1n],
         deleted: [-(2n ** 63n), 0n],
         fresh: 9n,
       },
-    ])("skips deleted plants among ids $where, and imports adjacent ids", async ({ ids, deleted, fresh }) => {
+    ])("imports ids $where without the deleted plants", async ({ ids, deleted, fresh }) => {
       await using opened = await open();
       await importInto(opened.database, [ids]);
       for (const id of deleted) await opened.store.delete(id, deleteCall());
@@ -101,7 +101,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([2n, 3n]);
     });
 
-    test("keeps a restored plant when its deletion is repeated by key", async () => {
+    test("keeps a restored plant when its deletion is repeated with the same key", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       const call = deleteCall({ idempotencyKey: "key" });
@@ -257,7 +257,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         { since: new Date(-8.64e15), listed: 1 },
         { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 },
         { since: new Date(8.64e15), listed: 0 },
-      ])("since $since returns $listed deletions", async ({ since, listed }) => {
+      ])("since $since lists $listed of one deletion", async ({ since, listed }) => {
         expect((await collect(opened().database.listDeletions({ since }))).flat()).toHaveLength(listed);
       });
     });

@@ -129,7 +129,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
             { name: "another missing plant", id: 9n, subject: "ann" },
             { name: "another plant by another subject", id: 2n, subject: "" },
           ]),
-    ])("refuses $name, and deletes nothing", async ({ id, subject }) => {
+    ])("is refused for $name, and deletes nothing", async ({ id, subject }) => {
       await using opened = await open([1n, 2n]);
       const first = deleteCall({ idempotencyKey: "key", subject: "ann" });
       await opened.store.delete(1n, first);
@@ -149,7 +149,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
     });
 
-    test("makes concurrent calls with one key return true, and others false", async () => {
+    test("returns true only to concurrent calls with the winning key", async () => {
       await using opened = await open([7n]);
       const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
       const outcomes = await Promise.all(

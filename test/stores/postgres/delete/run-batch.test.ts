@@ -6,7 +6,7 @@ import { Session } from "../../../../src/stores/postgres/server/session.ts";
 import { callersOf, failToDefer, runBatchAt } from "../../../support/plants/run-batch.ts";
 import { schemaOf } from "../../../support/plants/schema-of.ts";
 
-test("a lost attempt's deletion counts as deleted after a later deadlock", async () => {
+test("a plant deleted by a lost attempt counts as deleted after a deadlock", async () => {
   const session = new Session(readServerUrl("postgres://tester@127.0.0.1/plants"));
   vi.spyOn(session, "connect").mockResolvedValue();
   const deadlock = Object.assign(new Error("deadlock detected"), { code: "40P01", severity: "ERROR" });

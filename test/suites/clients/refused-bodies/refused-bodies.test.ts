@@ -47,7 +47,14 @@ const clients: readonly Client[] = [
 
 const mebibyte = 1024 * 1024;
 const json = "application/json";
-const tooLarge = { what: "a body", path: "/beds/7:water", method: "POST", type: json, admitted: true, httpStatus: 413 };
+const tooLarge = {
+  what: "a body over the limit",
+  path: "/beds/7:water",
+  method: "POST",
+  type: json,
+  admitted: true,
+  httpStatus: 413,
+};
 const rows = [
   { ...tooLarge, mebibytes: 5 },
   { ...tooLarge, mebibytes: 8 },
@@ -83,7 +90,7 @@ function describeRefusals({ build, command }: Client): void {
   }, buildLimitMs);
   afterAll(() => Promise.all([open, closed].map((greenhouse) => greenhouse[Symbol.asyncDispose]())));
 
-  test.each(rows)("gets status $httpStatus for $what, $mebibytes MiB", async (row) => {
+  test.each(rows)("gets status $httpStatus for $what ($mebibytes MiB)", async (row) => {
     const { port } = (row.admitted ? open : closed).address;
     const line = `${row.method} http://127.0.0.1:${String(port)}${row.path} ${row.type} ${String(row.mebibytes * mebibyte)}\n`;
     const child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });

@@ -88,8 +88,8 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, bytes:
   ]);
 }
 
-describe.each(missingStores)("$name instead of a store", ({ make, problem }) => {
-  test.each(commands)("makes plantstore $words.0 fail with a hint, and stays unchanged", async ({ words, setting }) => {
+describe.each(missingStores)("with $name instead of a store", ({ make, problem }) => {
+  test.each(commands)("plantstore $words.0 fails with a hint, and changes nothing", async ({ words, setting }) => {
     using folder = createTempFolder();
     make(folder);
     const before = contentOf(folder);

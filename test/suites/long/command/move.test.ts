@@ -76,7 +76,7 @@ test.each(["from.db", "to.db"])("move fails while a server uses %s, and changes 
 });
 
 test.each([
-  { name: "only one store", words: ["sqlite:a.db"], problem: "usage: plantstore move FROM TO" },
+  { name: "a missing target", words: ["sqlite:a.db"], problem: "usage: plantstore move FROM TO" },
   { name: "a memory: source", words: ["memory:", "sqlite:a.db"], problem: "FROM must not be memory:" },
   { name: "a MySQL target", words: ["sqlite:a.db", "mysql://ann:secret@db/p"], problem: "TO must be" },
   { name: "an empty source URL", words: ["", "sqlite:a.db"], problem: "FROM must be set" },

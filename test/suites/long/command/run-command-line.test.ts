@@ -130,20 +130,23 @@ test("serve fails and names the file when it cannot open the store", async () =>
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
 });
 
-test.each(["192.0.2.1", "plants.invalid"])("serve fails on %s, another machine's address", async (host) => {
-  using folder = createTempFolder();
-  createMissingStore(folder.file("plants.db"));
-  const environment = {
-    DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
-    PLANTSTORE_TOKENS: "sixteen-characters",
-    LOG_LEVEL: "silent",
-  };
-  const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
-  expect({ exitCode, err }).toEqual({
-    exitCode: 1,
-    err: [`plantstore: HOST must be an address of this machine, got "${host}"`],
-  });
-});
+test.each(["192.0.2.1", "plants.invalid"])(
+  "serve fails when HOST is %s, which is not an address of this machine",
+  async (host) => {
+    using folder = createTempFolder();
+    createMissingStore(folder.file("plants.db"));
+    const environment = {
+      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      LOG_LEVEL: "silent",
+    };
+    const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [`plantstore: HOST must be an address of this machine, got "${host}"`],
+    });
+  },
+);
 
 test("serve --workers fails on a foreign address before it starts workers", async () => {
   const environment = { DATABASE_URL: "postgres://127.0.0.1:1/plants", PLANTSTORE_TOKENS: "sixteen-characters" };

@@ -60,7 +60,7 @@ test("the documented command prints the documented report", async () => {
   expect(await run(compare)).toEqual({ exitCode: 1, stdout: `${report}\n`, stderr: "" });
 });
 
-test("the documented file makes the report accept the changed route", async () => {
+test("the documented file accepts the changed route", async () => {
   folder.write("accepted-changes.txt", accepted);
   const { exitCode, stdout, stderr } = await run(accept);
   expect([exitCode, stderr]).toEqual([1, ""]);

@@ -58,7 +58,7 @@ const hooks: Readonly<Record<Hook, HookTestCase>> = {
 expectNoUnhandledRejections();
 
 describe.each(Object.entries(hooks))("the hook %s", (name, { value, fields, isReported }) => {
-  test.each(forms)("if it %s, affects neither deletion, audit line nor other hooks", async (form) => {
+  test.each(forms)("that %s does not affect the deletion or other hooks", async (form) => {
     const { log, lines } = openLogLines("info");
     const called: string[] = [];
     const counting: Partial<PlantServerOptions> = {

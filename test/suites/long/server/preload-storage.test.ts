@@ -29,7 +29,7 @@ test.each([
   { name: "starts no thread for serve --print-config", words: ["serve", "--print-config"], url, begins: false },
   { name: "starts no thread for serve --help", words: ["serve", "--help"], url, begins: false },
   { name: "starts no thread for import", words: ["import", "ids"], url, begins: false },
-])("preloadStorage $name before the store opens", async ({ words, url: database, begins }) => {
+])("preloadStorage $name in advance", async ({ words, url: database, begins }) => {
   using folder = createTempFolder();
   const workers: unknown[] = [];
   const count = (worker: unknown): number => workers.push(worker);

@@ -89,7 +89,7 @@ const askAsynchronous = await Promise.all(
 
 describe.each(wiresWithTools)("a call over $name", (wire) => {
   test.each(Object.entries(credentials))(
-    "with %s has one outcome for synchronous and asynchronous verifiers",
+    "with %s has the same outcome for a synchronous and an asynchronous verifier",
     async (_, credential) => {
       const want = await askSynchronous(wire, credential);
       expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);

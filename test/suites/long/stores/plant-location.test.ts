@@ -46,8 +46,8 @@ const places: readonly {
   },
 ];
 
-describe.each(places)("plants in $name", ({ locate, locateNone }) => {
-  test("are migrated, imported, deleted, listed and exported", async () => {
+describe.each(places)("a store in $name", ({ locate, locateNone }) => {
+  test("imports, deletes, lists and exports plants after migrate", async () => {
     const location = await locate();
     for (const open of [openPlantStore, openPlantDatabase, checkPlantStore])
       await expect(open(location)).rejects.toThrow(
@@ -69,14 +69,14 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
     expect(listed).toMatchObject([{ plantId: 2n, subject: "ann" }]);
   });
 
-  test("are checked before a server opens them", async () => {
+  test("is checked before a server opens it", async () => {
     const location = await locate();
     await migratePlants(location);
     await checkPlantStore(location);
     await expect(checkPlantStore(await locateNone())).rejects.toThrow(StoreOpenError);
   });
 
-  test("require a retention of at least an hour", async () => {
+  test("requires a retention of at least an hour", async () => {
     const location = await locate();
     await migratePlants(location);
     await expect(openPlantStore(location, { deletionsKeptMs: 3_599_999 })).rejects.toThrow(/must be at least 3600000/);

@@ -31,7 +31,7 @@ test("oneOfEach returns one plant for each worker", () => {
   expect(last).toBeLessThan(20n);
 });
 
-test("a plant search for a worker with a single hash is bounded", () => {
+test("oneOfEach omits a worker that stores a single hash", () => {
   const hash = hashOf(2n ** 31n);
   const shards = new Shards([hash - 1, hash, hashMax], [0, 1, 0]);
   expect(shards.oneOfEach).toEqual([0n]);

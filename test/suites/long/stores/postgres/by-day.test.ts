@@ -49,7 +49,7 @@ async function boundsOf(url: string): Promise<unknown[]> {
 }
 
 describe("deletion records partitioned by day", () => {
-  test("go to their day's partition, or with a key to the undated partition", async () => {
+  test("go to their day's partition unless they have a key", async () => {
     const url = await server.createPlants([1n, 2n, 3n, 4n, 5n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -177,7 +177,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ deletions_other_days: 1 });
   });
 
-  test("are found and dropped by row with a publication for all tables", async () => {
+  test("are found and dropped when a publication covers all tables", async () => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
     try {

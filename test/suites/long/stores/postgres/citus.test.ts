@@ -105,7 +105,7 @@ test.each([
     expected: {},
   },
 ])(
-  "a process with a statement that $name is recorded once as possibly waiting",
+  "a statement that $name marks its server process as possibly waiting",
   async ({ responseTimeoutMs, disconnect, expected }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder);

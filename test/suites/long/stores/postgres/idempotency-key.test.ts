@@ -104,7 +104,7 @@ describe("a deletion with a used key", () => {
       subject: "tester",
       results: deleted,
     },
-  ])("$name, and deletes no plant", async ({ arrange, requested, subject, results }) => {
+  ])("$name", async ({ arrange, requested, subject, results }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
     const ask = (): Promise<boolean> => opened.store.delete(requested, keyed("used", { subject }));
@@ -137,7 +137,7 @@ describe("a deletion with a used key", () => {
   test.each([
     { locks: "waits for locks", isCareful: false, asks: ["DELETE", "SELECT", "UPDATE"] },
     { locks: "skips locked plants", isCareful: true, asks: ["UPDATE", "SELECT", "DELETE"] },
-  ])("in a batch that $locks causes no failed statement", async ({ isCareful, asks }) => {
+  ])("in a batch that $locks needs no retry", async ({ isCareful, asks }) => {
     await using opened = await openPlants(65);
     await runSql(opened.url, recordSql(1, "used"));
     const requested: string[] = [];
@@ -174,7 +174,7 @@ describe("a deletion with a used key", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is settled on a retry, at which a cancelled call deletes nothing", async () => {
+  test("is settled on a retry after another call in its batch was cancelled", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -234,7 +234,7 @@ describe("a deletion with a used key", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
-  test("is settled once, and not deferred with its locked plant", async () => {
+  test("is settled once although its plant is locked", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -271,13 +271,13 @@ describe("two deletions with the same key in one batch", () => {
     { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
     { name: "refuse the second if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
     {
-      name: "cause the second to be deferred when the first found no plant",
+      name: "defer the second if the first found no plant",
       ids: [9n, 1n],
       defer: [1n],
       results: [missing],
     },
     {
-      name: "cause the second to be deferred when the first's record was dropped",
+      name: "defer the second if the first's record was dropped",
       ids: [1n, 2n],
       defer: [2n],
       results: [deleted],

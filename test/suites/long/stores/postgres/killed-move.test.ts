@@ -58,7 +58,7 @@ async function expectMoved(source: PlantLocation, target: PlantLocation): Promis
   await store.close();
 }
 
-test("a move to PostgreSQL killed between its steps is completed next time", async () => {
+test("a killed move to PostgreSQL can be repeated", async () => {
   const source = await createSource();
   const url = await server.createPlants();
   const target: PlantLocation = { kind: "postgres", url };
@@ -82,7 +82,7 @@ test("a move to PostgreSQL killed between its steps is completed next time", asy
   await expectMoved(source, target);
 });
 
-test("a move to SQLite killed in its transaction is completed next time", async () => {
+test("a killed move to SQLite can be repeated", async () => {
   const source = await createSource();
   const path = folder.file("target.db");
   openDatabase({ file: path, migrates: true }).close();

@@ -48,10 +48,10 @@ describe("a store with row security", () => {
   });
 
   test.each([
-    { name: "its owner without FORCE", user: "gardener", sql: "" },
-    { name: "a role with BYPASSRLS", user: "clerk", sql: "ALTER ROLE clerk BYPASSRLS" },
-    { name: "a superuser despite FORCE", user: "tester", sql: forceSql("plants") },
-  ])("is opened when $name connects", async ({ user, sql }) => {
+    { name: "its owner connects without FORCE", user: "gardener", sql: "" },
+    { name: "a role with BYPASSRLS connects", user: "clerk", sql: "ALTER ROLE clerk BYPASSRLS" },
+    { name: "a superuser connects despite FORCE", user: "tester", sql: forceSql("plants") },
+  ])("when $name, can be opened", async ({ user, sql }) => {
     await runSql(admin, `${hideSql("plants")}; ${sql}`);
     const store = await openPostgresStore({ url: admin.replace("user=tester", `user=${user}`) });
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);

@@ -66,14 +66,14 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
     name: "a deletion with a used key",
     work: (session) => runOn(session, [pendingOf(8n, "used")], { isCareful: true }),
   },
-  { name: "a deletion in doubt that was done", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
+  { name: "a completed deletion in doubt", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
   { name: "a deletion of a missing plant", work: (session) => runOn(session, [pendingOf(7n)]) },
   { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
   {
     name: "an import of existing plants",
     work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]),
   },
-  { name: "a check by a write", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
+  { name: "a write check", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
 ];
 
 async function createRecorded(): Promise<string> {
@@ -343,10 +343,10 @@ describe("with settings from another pooler client", () => {
     test.each([
       { name: "a single deletion", ids: [1n], want: [true] },
       { name: "a batch", ids: [1n, 2n, 7n], want: [true, true, false] },
-      { name: "a single deletion of no plant", ids: [7n], want: [false] },
+      { name: "a deletion of a missing plant", ids: [7n], want: [false] },
       { name: "a single deletion with a key", ids: [3n], key: "key", want: [true] },
       { name: "a deletion that skips locked plants", ids: [1n, 7n], options: { isCareful: true }, want: [true, false] },
-      { name: "a deletion in doubt that was done", ids: [8n], options: { token }, want: [true] },
+      { name: "a completed deletion in doubt", ids: [8n], options: { token }, want: [true] },
     ])("$name runs with the URL's role", async ({ ids, key, options, want }) => {
       const { url, role } = await createHidden();
       await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));

@@ -71,7 +71,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
     expect(links.get(neighbors)).toContain("leftOnConnections");
   });
 
-  test.each(leftOnConnections)('lists $settings, which the test change "$name" sets', ({ settings, sql }) => {
+  test.each(leftOnConnections)('the test change "$name" sets $settings in its SQL', ({ settings, sql }) => {
     for (const name of settings) expect(sql).toMatch(new RegExp(wordsOf(name), "i"));
   });
 });

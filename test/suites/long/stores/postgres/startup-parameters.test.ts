@@ -114,7 +114,7 @@ describe("start-up parameters", () => {
     expect(await problemOf(direct)).toBeUndefined();
   });
 
-  test.each(["08P01", "0A000"])("from the URL that a pooler refuses with %s are reported", async (sqlState) => {
+  test.each(["08P01", "0A000"])("from the URL are reported if a pooler refuses them (%s)", async (sqlState) => {
     await using pooler = await startRefusing(hasOptions, sqlState);
     const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
     await expect(openPostgresStore({ url })).rejects.toThrow(

@@ -14,7 +14,7 @@ import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../supp
 
 const server = await startPostgresOfFile();
 
-describe("a PostgreSQL store with a failing server", () => {
+describe("a PostgreSQL store", () => {
   test("stays healthy if another batch succeeds while one fails", async () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
     // Plant 1's batch is in doubt, is refused when it is retried, and cannot be looked up once the gate is open.
@@ -91,9 +91,14 @@ describe("a PostgreSQL store with a failing server", () => {
     { name: "a trigger refuses a record", sqlState: "P0001", isHealthy: true },
     { name: "the disk is full", sqlState: "53100", isHealthy: false },
     { name: "a table is not writable", sqlState: "25006", isHealthy: false },
-    { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isHealthy: false },
+    {
+      name: "the server is read-only",
+      options: "%20-cdefault_transaction_read_only%3Don",
+      fails: "25006",
+      isHealthy: false,
+    },
   ])(
-    "if $name, checks writes without leaving changes",
+    "if $name, leaves no changes after a write check",
     async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);

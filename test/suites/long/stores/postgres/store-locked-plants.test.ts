@@ -188,7 +188,7 @@ describe("a PostgreSQL store with locked plants", () => {
     { lacking: "DELETE on plants", sql: "REVOKE DELETE ON plants FROM clerk" },
     { lacking: "UPDATE on deletions", sql: "REVOKE UPDATE ON deletions FROM clerk" },
     { lacking: "INSERT on deletions", sql: "REVOKE INSERT ON deletions FROM clerk" },
-  ])("without $lacking fails to open, and reports a privilege lost later", async ({ lacking, sql }) => {
+  ])("requires the privilege $lacking to open, and reports its loss later", async ({ lacking, sql }) => {
     await using opened = await openStoreWith(server, [1n]);
     const schema = /plants_\d+/.exec(opened.url)?.[0];
     await runSql(

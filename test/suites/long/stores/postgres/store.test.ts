@@ -216,7 +216,7 @@ describe("a PostgreSQL store", () => {
   test.each([
     { name: "a trigger protects with an unknown SQLSTATE", sql: keepingSql("RAISE 'no' USING ERRCODE = 'PLANT'") },
     {
-      name: "has a trigger without a privilege",
+      name: "has a trigger that lacks a privilege",
       sql: keepingSql("RAISE 'no' USING ERRCODE = '42501'"),
       code: Code.Unavailable,
     },

@@ -205,7 +205,7 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, conten
 
 describe("check", () => {
   test.each(states)(
-    "when $name, agrees with a server about readiness, and changes nothing",
+    "when $name, reports the same readiness as a server",
     async ({ enter, isReady, isDamaged = false, words = valid }) => {
       using folder = createTempFolder();
       await using state = new AsyncDisposableStack();

@@ -81,7 +81,7 @@ function batchOf(id: bigint): DeleteBatch {
 }
 
 describe("an SQLite store with a removed file", () => {
-  test.each(interferences)("after its log was $name, is not written", async (row) => {
+  test.each(interferences)("after its log was $name, stops writing", async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -98,7 +98,7 @@ describe("an SQLite store with a removed file", () => {
     await store.close();
   });
 
-  test("opened through a link is not written after its log was deleted", async () => {
+  test("opened through a link stops writing after its log was deleted", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -122,7 +122,7 @@ describe("an SQLite store with a removed file", () => {
         writeFileSync(locks, "");
       },
     },
-  ])("is not written after its -shm file was $name, without a loss", async ({ remove }) => {
+  ])("after its -shm file was $name, stops writing without a loss", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);

@@ -55,9 +55,9 @@ describe("a leftover log", () => {
   });
 
   test.each([
-    { name: "opened by path", path: "plants.db", lock: "BEGIN IMMEDIATE" },
-    { name: "opened through a link", path: "link.db", lock: "BEGIN IMMEDIATE" },
-    { name: "with an exclusive lock", path: "plants.db", lock: exclusive },
+    { name: "of a file opened by path", path: "plants.db", lock: "BEGIN IMMEDIATE" },
+    { name: "of a file opened through a link", path: "link.db", lock: "BEGIN IMMEDIATE" },
+    { name: "of a file with an exclusive lock", path: "plants.db", lock: exclusive },
   ])("$name is not rewritten while another process may write to it", ({ path, lock }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
@@ -77,7 +77,7 @@ describe("a leftover log", () => {
   test.each([
     { name: "writes", lock: "BEGIN IMMEDIATE" },
     { name: "has an exclusive lock", lock: exclusive },
-  ])("waits until another process that $name closes the file", async ({ lock }) => {
+  ])("is read only after another process that $name has closed the file", async ({ lock }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);

@@ -228,7 +228,7 @@ describe("truncated log detection", () => {
   });
 });
 
-describe("other uses of a served SQLite file", () => {
+describe("an SQLite store in use", () => {
   const uses: readonly { name: string; use: (file: string, other: DatabaseSync) => void | Promise<void> }[] = [
     { name: "checkpoint", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(FULL)") },
     { name: "restart the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(RESTART)") },
@@ -271,7 +271,7 @@ describe("other uses of a served SQLite file", () => {
     },
   ];
 
-  test.each(uses)("if other programs $name, the store continues to delete", async ({ use }) => {
+  test.each(uses)("when other programs $name, continues to delete", async ({ use }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: plants });

@@ -73,7 +73,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("checks the keys in turn, also across restarts", () => {
+  test("checks all keys in turn, even after a restart", () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
@@ -126,7 +126,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("drops a slice, and is due again immediately while more records remain", async () => {
+  test("drops slices without a pause while expired records remain", async () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
@@ -153,7 +153,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("is due again at the next interval after an error", () => {
+  test("is repeated at the next interval after an error", () => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), [1, 2]);
     const upkeep = recorded();

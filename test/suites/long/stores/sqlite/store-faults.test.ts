@@ -18,7 +18,7 @@ import { createTempFolder } from "../../../../../packages/testing/src/process/te
 
 const run = promisify(execFile);
 
-describe("an SQLite store with a failing disk, file, lock or thread", () => {
+describe("an SQLite store with a fault", () => {
   test("acknowledges no lost deletion after a failed write, and stops writing", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
@@ -217,13 +217,13 @@ describe("an SQLite store with a permanent problem", () => {
       verb: "needs a restart",
     },
     {
-      name: "its log is deleted and was copied into the file",
+      name: "its copied log is deleted",
       spoil: (file) => rmSync(`${file}-wal`),
       problem: "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file",
       verb: "needs a restart",
     },
     {
-      name: "its log is replaced and lost",
+      name: "its log is replaced",
       spoil: (file) => {
         rmSync(`${file}-wal`);
         writeFileSync(`${file}-wal`, "");

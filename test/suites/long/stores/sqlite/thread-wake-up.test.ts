@@ -56,7 +56,7 @@ describe("ThreadWakeUp", () => {
 
   test.each([
     { name: "a sleeping thread", arguments: "Infinity" },
-    { name: "a thread that spins for a while", arguments: "Infinity, 0.05" },
+    { name: "a spinning thread", arguments: "Infinity, 0.05" },
     { name: "a busy-waiting thread", arguments: "0, 60_000" },
   ])("wakes $name repeatedly", async ({ arguments: patience }) => {
     const program = `
@@ -93,7 +93,7 @@ describe("ThreadWakeUp", () => {
 
 test.each([
   {
-    name: "a single deletion right after the previous reply",
+    name: "a fast caller's deletion",
     isSingle: true,
     afterMs: 0.18,
     verb: "spins",

@@ -171,7 +171,7 @@ describe("importing into PostgreSQL", () => {
     await other;
   });
 
-  test("does not check constraints for deleted plants, which are never inserted", async () => {
+  test("skips a deleted plant that a constraint would refuse", async () => {
     const url = await server.createPlants();
     await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
     await using database = await openPostgresDatabase(url);
@@ -225,7 +225,7 @@ describe("importing into PostgreSQL", () => {
     },
   );
 
-  test("reports missing privileges on its tables, and uses no other tables", async () => {
+  test("reports a missing privilege on its tables", async () => {
     const url = await server.createPlants();
     await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
     const { searchParams } = new URL(url);

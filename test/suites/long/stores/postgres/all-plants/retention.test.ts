@@ -22,7 +22,7 @@ const server = await startPostgresOfFile();
 
 const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
 
-describe("the retention of deletion records in PostgreSQL", () => {
+describe("the retention job in PostgreSQL", () => {
   /** Creates a database with this many records, one per minute. The newest record is half a minute old. */
   async function createRecords(count: number): Promise<string> {
     const url = await server.createPlants();
@@ -154,13 +154,13 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
   });
 
-  test("lists the oldest records first, for any insertion order", async () => {
+  test("the oldest records are listed first, for any insertion order", async () => {
     await using database = await openPostgresDatabase(await createRecords(3));
     const listed = await collect(database.listDeletions());
     expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
   });
 
-  test("lists records from exactly the given time", async () => {
+  test("records from exactly the given time are listed", async () => {
     const url = await createRecords(1);
     await runSql(url, "UPDATE deletions SET deleted_at = '2026-01-02T03:04:05.678Z'");
     await using database = await openPostgresDatabase(url);

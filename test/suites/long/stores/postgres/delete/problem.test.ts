@@ -34,6 +34,6 @@ test.each([
     mayBeBrief: true,
   },
   { name: "a value that is not an error", fault: "odd", text: "odd", mayBeBrief: true },
-])("$name is a temporary problem with a reason", ({ fault, text, mayBeBrief }) => {
+])("problemOf reports $name as a temporary problem", ({ fault, text, mayBeBrief }) => {
   expect(problemOf(fault)).toEqual({ text, mayBeBrief, isTemporary: true });
 });

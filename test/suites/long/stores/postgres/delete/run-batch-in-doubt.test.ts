@@ -33,8 +33,8 @@ describe("a committed batch with a lost response", () => {
     { name: "the lookup succeeds", sqlStates: [] },
     { name: "the lookup is first rolled back", sqlStates: ["40001", "55P03"] },
     { name: "the lookup first fails for lack of resources", sqlStates: ["53100", "57P03"] },
-    { name: "the lookup itself is first in doubt", sqlStates: ["XX000", "40001"] },
-  ])("if $name, settles its deletions only by its own records", async ({ sqlStates }) => {
+    { name: "the outcome of the first lookup is unknown", sqlStates: ["XX000", "40001"] },
+  ])("if $name, is settled only by its own records", async ({ sqlStates }) => {
     const url = await createPlantsUpTo(server, 4);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
@@ -129,7 +129,7 @@ describe("a deletion in doubt with a refused retry", () => {
       lock: "SELECT FROM beds FOR UPDATE",
       sqlStates: [],
     },
-  ])("is deferred if $name is locked, and stays in doubt", async ({ arrange, lock, sqlStates }) => {
+  ])("stays in doubt and is deferred if $name is locked", async ({ arrange, lock, sqlStates }) => {
     const url = await createPlantsUpTo(server, 1);
     await runSql(url, arrange);
     await failAttempts(url, "DELETE ON plants", sqlStates);
@@ -199,7 +199,7 @@ describe("a deletion in doubt with a refused retry", () => {
   });
 });
 
-test("a plant's second deletion gets the batch token if the first is cancelled", async () => {
+test("after a cancelled deletion, the plant's next deletion gets the batch token", async () => {
   const url = await createPlantsUpTo(server, 2);
   const other = await openClient(url, "BEGIN; SELECT FROM plants FOR UPDATE");
   const session = new Session(readServerUrl(url), lockTimeouts);

@@ -30,7 +30,7 @@ describe("a batch with plants locked by another transaction", () => {
   test.each([
     { name: "deletes the other plants", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
     {
-      name: "deletes the plants without locked rows in another table",
+      name: "deletes the plants without locked dependent rows",
       arrange: `CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE);
                 INSERT INTO beds SELECT generate_series(1, 6)`,
       lock: "SELECT FROM beds WHERE plant IN (2, 5) FOR UPDATE",

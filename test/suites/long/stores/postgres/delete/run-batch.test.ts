@@ -170,7 +170,7 @@ describe("a batch that fails", () => {
     { attempts: 0, pauseMsMax: 5 },
     { attempts: 3, pauseMsMax: 40 },
     { attempts: 100, pauseMsMax: 1_000 },
-  ])("pauses for up to $pauseMsMax ms after $attempts attempts, at random", ({ attempts, pauseMsMax }) => {
+  ])("pauses for a random time of up to $pauseMsMax ms after $attempts attempts", ({ attempts, pauseMsMax }) => {
     const pauses = Array.from({ length: 100 }, () => backoffMs(attempts));
     expect(Math.max(...pauses)).toBeLessThan(pauseMsMax);
     expect(Math.max(...pauses)).toBeGreaterThan(pauseMsMax / 2);
@@ -210,22 +210,25 @@ describe("a batch that the server refuses", () => {
       results: ["the database does not allow deleting plant 1", true, true, true],
       attempts: 5,
     },
-  ])("with $sqlStates is $result after running in parts", async ({ sqlStates, result, results, attempts }) => {
-    const url = await createPlantsUpTo(server, 4);
-    await failAttempts(url, "DELETE ON plants", sqlStates);
-    const session = new Session(readServerUrl(url));
-    const listeners = listenersOf(1n, 2n, 3n, 4n);
-    const ended = await runBatch(session, listeners.deletions).then(
-      () => "done",
-      () => "abandoned",
-    );
-    await session.close();
-    expect(ended).toBe(result);
-    expect(listeners.results).toEqual(results);
-    expect(await countAttempts(url)).toBe(attempts);
-    // The reported outcomes match the database.
-    expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => results[i] !== true));
-  });
+  ])(
+    "with $sqlStates is split, and then $result (attempts: $attempts)",
+    async ({ sqlStates, result, results, attempts }) => {
+      const url = await createPlantsUpTo(server, 4);
+      await failAttempts(url, "DELETE ON plants", sqlStates);
+      const session = new Session(readServerUrl(url));
+      const listeners = listenersOf(1n, 2n, 3n, 4n);
+      const ended = await runBatch(session, listeners.deletions).then(
+        () => "done",
+        () => "abandoned",
+      );
+      await session.close();
+      expect(ended).toBe(result);
+      expect(listeners.results).toEqual(results);
+      expect(await countAttempts(url)).toBe(attempts);
+      // The reported outcomes match the database.
+      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => results[i] !== true));
+    },
+  );
 });
 
 test("a batch records only a plant's first deletion", async () => {

@@ -211,7 +211,7 @@ describe("migrating a PostgreSQL database", () => {
       expected:
         /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
     },
-  ])("on $name, is required by all other commands", async ({ version, expected }) => {
+  ])("other commands refuse $name with advice", async ({ version, expected }) => {
     const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(expected);
     await expect(openPostgresDatabase(url)).rejects.toThrow(expected);

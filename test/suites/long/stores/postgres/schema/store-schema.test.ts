@@ -181,7 +181,7 @@ describe("settings in the options of the database URL", () => {
     });
 
   test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
-    "are required by %s, which fails if a pooler drops them",
+    "make %s fail if a pooler drops them",
     async (command) => {
       const url = await server.createPlants([1n]);
       await using pooler = await startDropping();

@@ -180,7 +180,7 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running).then(() => runSql(url, remaining))).toEqual([]);
   });
 
-  test("tries no further host after close(), even while waiting for one", async () => {
+  test("tries no further host after close()", async () => {
     const { promise: requested, resolve: onAsked } = Promise.withResolvers<Socket>();
     let times = 0;
     const mute = createServer((socket) => {
@@ -291,15 +291,15 @@ describe("a session", () => {
 
   // If the server responds to the statement, the response contains the outcome.
   test.each([
-    { name: "the server cancels it", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
+    { name: "the server cancels the statement", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
     {
-      name: "the synchronous standby does not confirm it",
+      name: "the synchronous standby does not confirm the commit",
       sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
       expected: { message: "committed, but not confirmed by its synchronous standbys" },
       isAlone: true,
     },
     {
-      name: "the server does not cancel it",
+      name: "the server does not cancel the statement",
       // PostgreSQL signals the process and its group, so one request may arrive as two.
       sql: `DO $$ DECLARE until timestamptz := clock_timestamp() + interval '3 seconds'; BEGIN
               WHILE clock_timestamp() < until LOOP
@@ -314,7 +314,7 @@ describe("a session", () => {
       dropsPackets: true,
     },
   ])(
-    "reports a statement's outcome by the deadline even if $name first",
+    "when $name, reports the statement's outcome by the deadline",
     async ({ sql, expected, isAlone, dropsPackets }) => {
       const url = await server.createSchema();
       await using proxy = await startCuttingProxy(server.socketFolder, port);
@@ -375,7 +375,7 @@ describe("a session", () => {
     { what: "to its connection", expected: [] },
     // AuthenticationOk and ReadyForQuery.
     { what: "to its first query", expected: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
-  ])("without a response $what fails at its deadline, before connect_timeout", async ({ expected }) => {
+  ])("without a response $what fails at its deadline", async ({ expected }) => {
     const remaining = [...expected];
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
     // The error does not name the second host, because no time remains to try that host.
