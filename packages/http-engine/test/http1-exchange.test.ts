@@ -244,36 +244,6 @@ describe("a client that pipelines requests", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
     expect(await connection.atEnd()).toBe(true);
   });
-
-  // Only requests with safe methods may be served concurrently (RFC 9112 §9.3.2).
-  test("has each request served after the previous response", async () => {
-    const first = Promise.withResolvers<{ note: string }>();
-    const begun: bigint[] = [];
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: ({ bed }) => {
-          begun.push(bed);
-          return bed === 1n ? first.promise : { note: "second" };
-        },
-      },
-      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) }] },
-    );
-    using connection = await openHttp1(greenhouse.address);
-    const requests = [1, 2].map(
-      (bed) =>
-        `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
-    );
-    connection.write(requests.join(""));
-    // Another connection gets its response after both have been read.
-    using other = await openHttp1(greenhouse.address);
-    other.request({ httpMethod: "GET", path: "/page", header: [] });
-    await other.readResponse();
-    expect(begun).toEqual([1n]);
-    first.resolve({ note: "first" });
-    expect(String((await connection.readResponse()).body)).toContain("first");
-    expect(String((await connection.readResponse()).body)).toContain("second");
-    expect(begun).toEqual([1n, 2n]);
-  });
 });
 
 describe("an unread body", () => {

@@ -187,11 +187,3 @@ test("a request with one changed byte does not get the previous response", async
   });
   expect((await Promise.all(wrong)).flat()).toEqual([]);
 });
-
-test("a connection accepts an empty line before each request", async () => {
-  using connection = await openHttp1(greenhouse.address);
-  const [token] = callers.keys();
-  const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-  connection.write(`\r\n${head}`.repeat(20));
-  for (let i = 0; i < 20; i++) expect((await connection.readResponse()).httpStatus).toBe(200);
-});
