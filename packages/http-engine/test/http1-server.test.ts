@@ -11,6 +11,7 @@ import {
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
+import { startWatched } from "../../testing/src/gateway/watched-greenhouse.ts";
 import { headerOfListBytes } from "../../testing/src/http/header-list.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 
@@ -409,27 +410,12 @@ describe("a call whose client closes the connection", () => {
   test("never reaches an interceptor if it is still being admitted", async () => {
     const admitting = Promise.withResolvers<EventEmitter>();
     const gate = Promise.withResolvers<void>();
-    const calls: string[] = [];
-    await using greenhouse = await startGreenhouse(
-      {
-        waterBed: () => {
-          calls.push("handler");
-          return {};
-        },
+    await using greenhouse = await startWatched({
+      admit: () => {
+        admitting.resolve(acceptedSocket());
+        return gate.promise;
       },
-      {
-        admit: () => {
-          admitting.resolve(acceptedSocket());
-          return gate.promise;
-        },
-        interceptors: [
-          (next) => (request) => {
-            calls.push("interceptor");
-            return next(request);
-          },
-        ],
-      },
-    );
+    });
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     const serverSide = await within(admitting.promise, "the admission");
@@ -439,7 +425,7 @@ describe("a call whose client closes the connection", () => {
     await within(closed, "the connection to close");
     gate.resolve();
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    expect(calls).toEqual([]);
+    expect(greenhouse.ran).toEqual([]);
   });
 
   test("gets a 400 response if its body is incomplete", async () => {

@@ -14,6 +14,7 @@ import {
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
+import { startWatched } from "../../testing/src/gateway/watched-greenhouse.ts";
 import { emptyMessage, grpcHeader, sendUnaryCall } from "../../testing/src/http/grpc-frames.ts";
 import { headerOfListBytes } from "../../testing/src/http/header-list.ts";
 import { openHttp2, readHttp2Response } from "../../testing/src/http/http2-connection.ts";
@@ -56,28 +57,11 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     test("during admission prevents the interceptor call", async () => {
       const admitting = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<void>();
-      const calls: string[] = [];
-      await using greenhouse = await startGreenhouse(
-        {
-          waterBed: () => {
-            calls.push("handler");
-            return {};
-          },
-        },
-        {
-          admit: () => {
-            admitting.resolve();
-            return gate.promise;
-          },
-          interceptors: [
-            (next) => (request) => {
-              calls.push("interceptor");
-              return next(request);
-            },
-          ],
-        },
-        { http2 },
-      );
+      const admit = (): Promise<void> => {
+        admitting.resolve();
+        return gate.promise;
+      };
+      await using greenhouse = await startWatched({ admit }, { http2 });
       using connection = await openFrames(greenhouse.address);
       sendUnaryCall(connection, 1, waterBedProcedure);
       await within(admitting.promise, "the admission");
@@ -85,7 +69,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       await settle(connection);
       gate.resolve();
       expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-      expect(calls).toEqual([]);
+      expect(greenhouse.ran).toEqual([]);
     });
   });
 

@@ -4,7 +4,6 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import type { GatewayOptions } from "../../../../gateway/src/index.ts";
 import type { StreamCompression } from "../../../../protocols/src/index.ts";
 import { brotli } from "../../../../protocols/src/compression/index.ts";
 import { within } from "../../../../testing/src/deadline.ts";
@@ -16,10 +15,10 @@ import {
   callings,
   greenhouseClient,
   startGreenhouse,
-  type TestGreenhouse,
   waterBedProcedure,
 } from "../../../../testing/src/gateway/greenhouse.ts";
 import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
+import { startWatched } from "../../../../testing/src/gateway/watched-greenhouse.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
@@ -37,21 +36,6 @@ interface Packed {
   readonly request: HttpRequest;
   readonly body: Buffer;
   readonly late: Field;
-}
-
-/** A greenhouse that records which parts were called. */
-async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreenhouse & { readonly ran: string[] }> {
-  const ran: string[] = [];
-  const noting: Interceptor = (next) => (request) => {
-    ran.push("interceptor");
-    return next(request);
-  };
-  const waterBed = (): Record<string, never> => {
-    ran.push("handler");
-    return {};
-  };
-  const interceptors = [noting, ...(options.interceptors ?? [])];
-  return Object.assign(await startGreenhouse({ waterBed }, { ...options, interceptors }), { ran });
 }
 
 describe("a call", () => {
@@ -178,26 +162,6 @@ describe("a call", () => {
     expect(String(await connection.readToEnd())).toBe("");
     expect(greenhouse.ran).toEqual([]);
   });
-});
-
-test("a stream whose deadline passes in its gate reaches no interceptor", async () => {
-  const passed = Promise.withResolvers<void>();
-  await using greenhouse = await startWatched({
-    requestGate: async ({ signal }) => {
-      await reasonOf(signal);
-      passed.resolve();
-    },
-  });
-  const header: Field[] = [
-    ["content-type", "application/connect+json"],
-    ["connect-timeout-ms", "30"],
-  ];
-  const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
-  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
-  expect(String(response.body)).toContain("deadline_exceeded");
-  await within(passed.promise, "the gate");
-  await nextTurn();
-  expect(greenhouse.ran).toEqual([]);
 });
 
 test("a stream that an interceptor returns after its deadline is closed", async () => {
