@@ -151,17 +151,6 @@ test("the output does not change if the input arrives octet by octet", async () 
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
 });
 
-test("a DATA frame for a reset stream is counted once, even in several chunks", async () => {
-  const refused = [frame(frameType.settings, 0, 0), headersFrame(3, postHeader(["Upper", "case"]))];
-  const start = Buffer.concat([clientPreface, ...refused.map(frameBytes)]);
-  const late = frameBytes(dataFrame(3, Buffer.alloc(16_384)));
-  const parts = [late.subarray(0, 5000), late.subarray(5000, 10_000), late.subarray(10_000)];
-  // Five frames, plus two for the stream.
-  const chunks = [start, ...Array.from({ length: 7 }, () => parts).flat()];
-  const reply = await replyTo(chunks, echo, { ignoredFrames: 5 });
-  expect(reply.toString("hex")).toBe((await replyTo(chunks, echo)).toString("hex"));
-});
-
 // Bodies on two streams, in frames of different lengths, some padded, and a field block in several frames.
 const bodies: readonly Buffer[] = [
   ...[16_384, 9, 16_384, 4096, 0, 5000, 16_384].map((length, i) =>
