@@ -3,7 +3,14 @@ import { describe, expect, test } from "vitest";
 import { BacklogBudget } from "../../../http/src/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Stream } from "../../src/http2/index.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
-import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../../testing/src/http/http2-frames.ts";
+import {
+  frame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  openFrames,
+  resetFrame,
+} from "../../../testing/src/http/http2-frames.ts";
 import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
@@ -116,29 +123,18 @@ describe("SendFlow", () => {
     expect(sent.join("")).toBe("ab");
   });
 
-  test.each([
-    { name: "sent", end: [windowUpdateFrame(1, 1000)] },
-    { name: "reset", end: [resetFrame(1, 8)] },
+  test.each<{ name: string; end: (connection: FrameConnection) => void }>([
+    { name: "sent", end: (connection) => connection.send(windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000)) },
+    { name: "reset", end: (connection) => connection.send(resetFrame(1, 8), resetFrame(3, 8)) },
+    { name: "lost with its connection", end: ({ socket }) => void socket.destroy() },
   ])("counts queued data until it is $name", async ({ end }) => {
-    const budget = new BacklogBudget(100_000);
-    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
-    using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, 0), whole(1), ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
-    expect(budget.bytes).toBe(1000);
-    connection.send(...end, ping);
-    await connection.readUntil(({ type }) => type === frameType.ping);
-    expect(budget.bytes).toBe(0);
-  });
-
-  test("counts queued data until its connection is closed", async () => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), whole(3), ping);
     await connection.readUntil(({ type }) => type === frameType.ping);
     expect(budget.bytes).toBe(2000);
-    connection.socket.destroy();
+    end(connection);
     await expect.poll(() => budget.bytes).toBe(0);
   });
 });
