@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { connect as connectTcp } from "node:net";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -103,42 +102,6 @@ describe("drain()", () => {
     expect(reasons).toMatchObject([{ code: Code.Canceled }]);
     expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }]);
   });
-});
-
-test("drain() closes an idle connection after its next request", async () => {
-  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
-  using connection = await openHttp1(greenhouse.address);
-  connection.request(wholeWater);
-  expect(fieldValue((await connection.readResponse()).header, "connection")).not.toBe("close");
-  const drained = greenhouse.gateway.drain(5000);
-  connection.request(wholeWater);
-  const response = await connection.readResponse();
-  expect(response.httpStatus).toBe(200);
-  expect(fieldValue(response.header, "connection")).toBe("close");
-  expect(await connection.atEnd()).toBe(true);
-  await within(drained, "the end of the drain");
-  const late = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
-  await expect(once(late, "connect")).rejects.toMatchObject({ code: "ECONNREFUSED" });
-});
-
-test("drain() serves all pipelined requests", async () => {
-  const slow = Promise.withResolvers<{ note: string }>();
-  const started = Promise.withResolvers<void>();
-  await using greenhouse = await startGreenhouse({
-    waterBed: () => {
-      started.resolve();
-      return slow.promise;
-    },
-  });
-  using connection = await openHttp1(greenhouse.address);
-  const fields = "host: x\r\ncontent-type: application/json\r\ncontent-length: 2";
-  connection.write(`POST ${wholeWater.path} HTTP/1.1\r\n${fields}\r\n\r\n{}`.repeat(2));
-  await within(started.promise, "the first call");
-  const drained = greenhouse.gateway.drain(5000);
-  slow.resolve({ note: "done" });
-  expect(fieldValue((await connection.readResponse()).header, "connection")).not.toBe("close");
-  expect(fieldValue((await connection.readResponse()).header, "connection")).toBe("close");
-  await within(drained, "the end of the drain");
 });
 
 test.each([
