@@ -8,6 +8,7 @@ import type { Address, HttpRequest, HttpVersion } from "../../../testing/src/htt
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
 const channels = ["http.server.request.start", "http.server.response.finish"] as const;
 
@@ -91,6 +92,12 @@ test.each(versions)("a request over HTTP/%s is published on node's diagnostics c
     [0, false],
     [400, true],
   ]);
+});
+
+test.each<HttpVersion>(["1.1", "2"])("on node's servers, a request over HTTP/%s is published once", async (version) => {
+  await using greenhouse = await startOnNode({});
+  const published = await readingOf(greenhouse.address, version);
+  expect(published.map(({ channel }) => channel)).toEqual(channels);
 });
 
 test.each(channels)("a subscriber of only the channel %s gets its message", async (name) => {

@@ -1,8 +1,7 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
@@ -329,19 +328,6 @@ describe("an invalid chunk on node:http", () => {
     connection.write("g\r\n");
     expect(await connection.atEnd()).toBe(true);
   });
-});
-
-test("on node:http, a request is published once on node's diagnostics channels", async () => {
-  const published: string[] = [];
-  const listener = (_message: unknown, name: string | symbol): void => void published.push(String(name));
-  const channels = ["http.server.request.start", "http.server.response.finish"];
-  for (const name of channels) subscribe(name, listener);
-  onTestFinished(() => channels.forEach((name) => unsubscribe(name, listener)));
-  await using greenhouse = await startOnNode({ waterBed: () => ({}) });
-  using connection = await openHttp1(greenhouse.address);
-  connection.write(wholeCall);
-  await connection.readResponse();
-  await expect.poll(() => published).toEqual(channels);
 });
 
 test("on node:http, an error outside calls is reported, and closes the connection", async () => {

@@ -1,6 +1,5 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
@@ -161,19 +160,6 @@ test("on node:http2, a client that exceeds the announced limits is disconnected"
   expect(window?.payload.readUInt32BE(0)).toBe(2 ** 21 - 65_535);
   for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, waterBedProcedure);
   expect(await connection.readEnd(5)).toMatchObject({ kind: "go-away", errorCode: ErrorCode.protocolError });
-});
-
-test("on node:http2, a request is published once on node's diagnostics channels", async () => {
-  const published: string[] = [];
-  const listener = (_message: unknown, name: string | symbol): void => void published.push(String(name));
-  const channels = ["http.server.request.start", "http.server.response.finish"];
-  for (const name of channels) subscribe(name, listener);
-  onTestFinished(() => channels.forEach((name) => unsubscribe(name, listener)));
-  await using greenhouse = await startOnNode({ waterBed: () => ({}) });
-  using connection = await openFrames(greenhouse.address);
-  sendUnaryCall(connection, 1, waterBedProcedure);
-  await connection.readEnd(1);
-  expect(published).toEqual(channels);
 });
 
 test("on node:http2, an error outside calls is reported, and closes the connection", async () => {
