@@ -12,7 +12,6 @@ import { Health } from "../../src/health/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
@@ -280,41 +279,5 @@ describe.each(transports)("REST over %s", (transport) => {
     { path: "/api/check/me", httpStatus: 200 },
   ])("responds to $path with $httpStatus, given the prefix /api", async ({ path, httpStatus }) => {
     expect((await exchange(transport, get(path), talking)).httpStatus).toBe(httpStatus);
-  });
-});
-
-function headOf(path: string): string {
-  const fields = ["Host: x", "Content-Type: application/json", "Content-Length: 15", "Expect: 100-continue"];
-  return `POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`;
-}
-
-describe("Expect: 100-continue", () => {
-  test("gets 100 (Continue) if the request is admitted", async () => {
-    using connection = await openHttp1(gateway.address);
-    connection.write(`${headOf("/v1/sinks")}{"fString":"a"}`);
-    const answer = await connection.readResponse();
-    expect(answer.interim).toEqual([100]);
-    expect(answer.httpStatus).toBe(200);
-  });
-
-  test("gets no 100 (Continue) if the request is not admitted", async () => {
-    await using closed = await startKitchenSink({
-      admit: () => {
-        throw new ConnectError("stay out", Code.Unauthenticated);
-      },
-    });
-    using connection = await openHttp1(closed.address);
-    connection.write(headOf("/v1/sinks"));
-    const answer = await connection.readResponse();
-    expect(answer.interim).toEqual([]);
-    expect(answer.httpStatus).toBe(401);
-  });
-
-  test("gets no 100 (Continue) if no route matches", async () => {
-    using connection = await openHttp1(gateway.address);
-    connection.write(headOf("/nowhere"));
-    const answer = await connection.readResponse();
-    expect(answer.interim).toEqual([]);
-    expect(answer.httpStatus).toBe(404);
   });
 });

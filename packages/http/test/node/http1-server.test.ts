@@ -156,12 +156,28 @@ describe("node:http", () => {
   });
 
   test.each([
-    { name: "sends 100 Continue if the request is admitted", key: "k", httpStatus: 200, interim: [100] },
-    { name: "sends no 100 Continue if the request is refused", key: "?", httpStatus: 401, interim: [] },
-  ])("$name", async ({ key, httpStatus, interim }) => {
+    {
+      name: "sends 100 Continue if the request is admitted",
+      sent: `${head}x-key: k\r\n`,
+      httpStatus: 200,
+      interim: [100],
+    },
+    {
+      name: "sends no 100 Continue if the request is refused",
+      sent: `${head}x-key: ?\r\n`,
+      httpStatus: 401,
+      interim: [],
+    },
+    {
+      name: "sends no 100 Continue if no route matches",
+      sent: `${head.replace("/beds", "/nothing")}x-key: k\r\n`,
+      httpStatus: 404,
+      interim: [],
+    },
+  ])("$name", async ({ sent, httpStatus, interim }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
-    connection.write(`${head}x-key: ${key}\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n`);
+    connection.write(`${sent}expect: 100-continue\r\ncontent-length: 2\r\n\r\n`);
     if (httpStatus === 200) connection.write("{}");
     expect(await connection.readResponse()).toMatchObject({ httpStatus, interim });
   });
