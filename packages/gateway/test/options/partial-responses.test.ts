@@ -1,12 +1,8 @@
-import { type DescService, fromJson } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
+import { fromJson } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { EchoSchema, KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
 import { createGateway, type RestOptions } from "../../src/index.ts";
-import { stringField } from "../../../testing/src/gateway/file-init.ts";
-import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 
 // With partialResponses, requests select response fields (AIP-157).
 
@@ -142,32 +138,6 @@ test.each(["*", "rpc,*", "*,sink.tags"])(
     expect(await response.text()).toBe('{"sink":{"fDouble":-0}}');
   },
 );
-
-test("the parameter fields sets a request field with this name, if any", async () => {
-  const set = setOfFiles([
-    {
-      name: "named.proto",
-      package: "named",
-      syntax: "proto3",
-      messageType: [{ name: "Named", field: [stringField("fields", 1), stringField("name", 2)] }],
-      service: [{ name: "Names", method: [{ name: "Get", inputType: ".named.Named", outputType: ".named.Named" }] }],
-    },
-  ]);
-  const [service = expect.unreachable()] = readDescriptorSet(set).services;
-  const none: Partial<ServiceImpl<DescService>> = {};
-  const handlers = Object.assign(none, { get: (request: unknown) => request });
-  const { fetch } = createGateway({
-    rest: {
-      profile: "google",
-      rules: [{ selector: "named.Names.Get", pattern: { case: "get", value: "/names/{name}" } }],
-    },
-    routes: (router) => void router.service(service, handlers),
-  });
-  const ask = async (query: string): Promise<unknown> =>
-    await (await fetch(new Request(`http://a/names/n?${query}`))).json();
-  expect(await ask("fields=name")).toEqual({ fields: "name", name: "n" });
-  expect(await ask("fields=name&$fields=fields")).toEqual({ fields: "name" });
-});
 
 test("a selection does not apply to an error response", async () => {
   const response = await send("/v1/unknown?fields=rpc");

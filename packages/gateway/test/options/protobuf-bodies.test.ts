@@ -288,30 +288,6 @@ describe("prettyJson", () => {
     expect(String(body)).toMatch(/"details": \[\]\n\}$/);
   });
 
-  test("the parameter pretty sets a request field with this name, if any", async () => {
-    const set = setOfFiles([
-      {
-        name: "named.proto",
-        package: "named",
-        syntax: "proto3",
-        messageType: [{ name: "Named", field: [stringField("pretty", 1), stringField("name", 2)] }],
-        service: [{ name: "Names", method: [{ name: "Get", inputType: ".named.Named", outputType: ".named.Named" }] }],
-      },
-    ]);
-    const [named = expect.unreachable()] = readDescriptorSet(set).services;
-    const none: Partial<ServiceImpl<DescService>> = {};
-    const handlers = Object.assign(none, { get: (request: unknown) => request });
-    await using own = await startKitchenSink({
-      rest: {
-        profile: "grpc-gateway",
-        rules: [{ selector: "named.Names.Get", pattern: { case: "get", value: "/names/{name}" } }],
-      },
-      routes: (router) => void router.service(named, handlers),
-    });
-    const { body } = await exchange(own.address, "GET /names/n?pretty=yes");
-    expect(String(body)).toBe('{"pretty":"yes","name":"n"}');
-  });
-
   test("application/json+pretty is also accepted as the type of a body", async () => {
     const header: Field[] = [["content-type", "application/json+pretty"]];
     const received = await exchange(gateway.address, "POST /v1/sinks", { header, body: '{\n  "fString": "a"\n}' });

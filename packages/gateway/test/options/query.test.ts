@@ -1,10 +1,15 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 
 /** How a kitchen sink responds: with the message that its handler got, or with the error. */
 type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; readonly message: unknown };
@@ -247,4 +252,31 @@ describe("entries of maps in a query", () => {
       explode: true,
     });
   });
+});
+
+test.each([
+  { profile: "google", query: "fields=name", want: '{"fields":"name","name":"n"}' },
+  { profile: "google", query: "fields=name&$fields=fields", want: '{"fields":"name"}' },
+  { profile: "grpc-gateway", query: "pretty=yes", want: '{"fields":"","pretty":"yes","name":"n"}' },
+] as const)("despite the profile $profile, $query sets the request's field", async ({ profile, query, want }) => {
+  const set = setOfFiles([
+    {
+      name: "named.proto",
+      package: "named",
+      syntax: "proto3",
+      messageType: [
+        { name: "Named", field: ["fields", "pretty", "name"].map((name, at) => stringField(name, at + 1)) },
+      ],
+      service: [{ name: "Names", method: [{ name: "Get", inputType: ".named.Named", outputType: ".named.Named" }] }],
+    },
+  ]);
+  const [service = expect.unreachable()] = readDescriptorSet(set).services;
+  const none: Partial<ServiceImpl<DescService>> = {};
+  const handlers = Object.assign(none, { get: (request: unknown) => request });
+  const rules = [{ selector: "named.Names.Get", pattern: { case: "get", value: "/names/{name}" } }] as const;
+  const { fetch } = createGateway({
+    rest: { profile, rules },
+    routes: (router) => void router.service(service, handlers),
+  });
+  expect(await (await fetch(new Request(`http://a/names/n?${query}`))).text()).toBe(want);
 });
