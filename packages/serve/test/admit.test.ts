@@ -298,23 +298,6 @@ test.each(both)("over HTTP/%s, REST does not send metadata named status from adm
   expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);
 });
 
-test("an admit error with an invalid code and message is sent as UNKNOWN", async () => {
-  const unknown: number = 99;
-  await using greenhouse = await startGreenhouse(
-    {},
-    {
-      admit: () => {
-        throw new ConnectError("a\ud800b", unknown);
-      },
-    },
-  );
-  const { httpStatus, body } = await exchange(greenhouse.address, "1.1", get("/nothing"));
-  expect([httpStatus, JSON.parse(body.toString())]).toEqual([
-    500,
-    { code: Code.Unknown, status: "UNKNOWN", message: "a\ufffdb", details: [] },
-  ]);
-});
-
 describe("an asynchronous admit function", () => {
   test.each([
     { verb: "admit", refuse: false, httpStatus: 200 },

@@ -314,28 +314,30 @@ describe("the fault for an unwritable response", () => {
     expect(faults).toMatchObject([{ what }, { what }]);
   });
 
-  test("is reported for an error, and the exchange is reset", async () => {
+  const unary = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+  const stream: HttpRequest = {
+    httpMethod: "POST",
+    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+    header: [["content-type", "application/connect+json"]],
+    body: encodeEnvelope(0, Buffer.from("{}")),
+  };
+  const refuse = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
+  test.each([
+    { name: "an error", handlers: { waterBed: refuse }, options: {}, request: unary, want: what },
+    { name: "a stream's error", handlers: { watchReadings: refuse }, options: {}, request: stream, want: what },
+    {
+      name: "a refusal by admit",
+      handlers: {},
+      options: { admit: refuse },
+      request: unary,
+      want: "cannot write the error response",
+    },
+  ])("is reported for $name, and the exchange is reset", async ({ handlers, options, request, want }) => {
     const faults: Fault[] = [];
-    const waterBed = (): never => {
-      throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
-    };
-    await using greenhouse = await startGreenhouse({ waterBed }, collecting(faults));
-    const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+    await using greenhouse = await startGreenhouse(handlers, { ...options, ...collecting(faults) });
     for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-    expect(faults).toMatchObject([{ what }, { what }]);
+    expect(faults).toMatchObject([{ what: want }, { what: want }]);
     expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
-  });
-
-  test("is reported for a stream's error, and the exchange is reset", async () => {
-    const faults: Fault[] = [];
-    const watchReadings = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
-    await using greenhouse = await startGreenhouse({ watchReadings }, collecting(faults));
-    const procedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
-    const header: Field[] = [["content-type", "application/connect+json"]];
-    const request = { httpMethod: "POST", path: procedure, header, body: encodeEnvelope(0, Buffer.from("{}")) };
-    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-    const reported = { what: "cannot write the response" };
-    expect(faults).toMatchObject([reported, reported]);
   });
 
   const forbidden = [
@@ -367,17 +369,6 @@ describe("the fault for an unwritable response", () => {
       expect(statuses).toEqual([0]);
     },
   );
-
-  test("is reported for a refusal by admit, and the exchange is reset", async () => {
-    const faults: Fault[] = [];
-    const admit = (): never => {
-      throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
-    };
-    await using greenhouse = await startGreenhouse({}, { admit, ...collecting(faults) });
-    const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
-    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-    expect(faults.map((fault) => fault.what)).toEqual(both.map(() => "cannot write the error response"));
-  });
 });
 
 test("an error thrown by admit is reported but not sent", async () => {
