@@ -88,11 +88,6 @@ test.each(Object.entries(effects))("the option %s of plugins has an effect", asy
   await expect(comparison()).resolves.toBeInstanceOf(Differs);
 });
 
-test("close aborts calls after its timeout, even with a shutdown signal", async () => {
-  const options = { shutdownSignal: new AbortController().signal, closeTimeoutMs: 10 };
-  expect(await afterClose(options, (mount) => mount.close())).toContain("the server is shutting down");
-});
-
 test("close aborts no call before its timeout", async () => {
   expect(await afterClose({}, (mount) => mount.close())).toBe("still running");
 });
