@@ -526,13 +526,6 @@ test("a call with waitForReady is sent once its name resolves", async () => {
   );
 });
 
-test("a call with waitForReady fails when its transport is closed", async () => {
-  const transport = createGrpcTransport({ baseUrl: "unix:/none/late.sock", waitForReady: true });
-  const call = createClient(GreenhouseService, transport).waterBed({});
-  await transport[Symbol.asyncDispose]();
-  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
-});
-
 test("a call without a connection fails when its transport is closed", async () => {
   await using server = await startScriptedServer({});
   const transport = createGrpcTransport({ baseUrl: server.baseUrl });

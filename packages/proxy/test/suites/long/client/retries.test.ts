@@ -296,17 +296,6 @@ test.each([
   expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
 });
 
-test("cancelling a call that waits for its next attempt fails it immediately", async () => {
-  const controller = new AbortController();
-  const { retry, failed } = watchPolicy(slowPolicy);
-  await using server = await startSteps([unavailable]);
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
-  const call = outcomeOf(createClient(GreenhouseService, transport).waterBed({}, { signal: controller.signal }));
-  await failed;
-  controller.abort();
-  expect(await call).toBe("Canceled");
-});
-
 test("a cancelled call is not retried when another call is refused", async () => {
   await using upstream = createUpstream({ addresses: "unix:/none/late.sock" });
   const controller = new AbortController();
