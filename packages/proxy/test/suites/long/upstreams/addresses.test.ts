@@ -274,20 +274,6 @@ test("resolving unchanged addresses again opens no connection", async () => {
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("a host name keeps its last addresses when a lookup returns none", async () => {
-  await using server = await startScriptedServer(respondWatered);
-  let lookups = 0;
-  await using client = openGreenhouse({
-    addresses: `dns:orders.example:${portOf(server.baseUrl)}`,
-    resolveEveryMs: 1,
-    lookup: async () => (lookups++ === 0 ? [{ address: "127.0.0.1" }] : []),
-  });
-  expect([await wateringOf(client), lookups]).toEqual(["ok", 1]);
-  vi.advanceTimersByTime(1);
-  expect([await wateringOf(client), lookups]).toEqual(["ok", 2]);
-  expect([await wateringOf(client), client.upstream.load.servers]).toEqual(["ok", 1]);
-});
-
 test.each([
   { name: "is unknown", lookup: () => Promise.reject(new Error("ENOTFOUND")), reason: "ENOTFOUND" },
   { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
