@@ -1,4 +1,5 @@
 import { gunzipSync } from "node:zlib";
+import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { PieceDecompression } from "../../../protocols/src/shared/compression.ts";
@@ -17,10 +18,14 @@ const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
 
-test("a call is not forwarded after the shutdown signal", async () => {
+test.each<{ name: string; interceptors: Interceptor[] }>([
+  { name: "without interceptors", interceptors: [] },
+  { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] },
+])("a call $name is not forwarded after the shutdown signal", async ({ interceptors }) => {
   const errors: unknown[] = [];
   const proxy = await createProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
+    interceptors,
     shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
     onFault: (error) => void errors.push(error),
   });

@@ -404,23 +404,6 @@ test("cancelling a call that an interceptor forwarded twice resets both streams"
   await within(reset.promise, "both resets");
 });
 
-test.each([
-  { name: "without interceptors", interceptors: [] },
-  { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] satisfies Interceptor[] },
-])("a call $name is not forwarded after the shutdown signal", async ({ interceptors }) => {
-  await using upstream = await startGreenhouse({});
-  const errors: string[] = [];
-  await using proxy = await startProxy(urlOf(upstream), files, {
-    interceptors: [...interceptors],
-    shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
-    onError: (_, error) => void errors.push(`${Code[error.code]} ${errorCodeOf(error)}`),
-    onFault: () => undefined,
-  });
-  expect((await postWater(proxy)).httpStatus).toBe(500);
-  expect(errors).toEqual(["Internal ERR_HANDLER_FAILED"]);
-  expect(upstream.completedRequests).toEqual([]);
-});
-
 test("a stream is reset when its interceptor stops reading it", async () => {
   const [reset, reading] = [Promise.withResolvers<void>(), envelope(Buffer.from("\n\u0001a"))];
   await using upstream = await startScriptedServer({
