@@ -314,21 +314,6 @@ describe("the protected resource metadata (RFC 9728)", () => {
     expect(body).not.toHaveProperty("scopes_supported");
   });
 
-  test("is at the host's root when the service has a path", async () => {
-    await using server = await start({
-      PLANTSTORE_TOKENS: "sixteen-characters",
-      PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
-    });
-    const path = "/.well-known/oauth-protected-resource/api";
-    const { challenge } = await request(server, "DELETE", "/api/plants/1");
-    expect(challenge).toBe(`Bearer realm="plantstore", resource_metadata="https://plants.example${path}"`);
-    expect(await request(server, "GET", path)).toMatchObject({
-      httpStatus: 200,
-      body: { resource: "https://plants.example/api" },
-    });
-    expect(await request(server, "GET", `/api${path}`, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
-  });
-
   test("does not exist without a public URL", async () => {
     await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters" });
     const path = "/.well-known/oauth-protected-resource";
