@@ -391,8 +391,3 @@ test.each<Texts>([
 ])("with %o, readConfiguration accepts the admin address", (environment) => {
   expect(configurationOf({ ...minimal, ...environment }).adminAddress).toBeDefined();
 });
-
-test("readConfiguration accepts an exposed address with a persistent store and credentials", () => {
-  const environment = { HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db", PLANTSTORE_TOKENS: "sixteen-characters" };
-  expect(configurationOf(environment).host).toBe("0.0.0.0");
-});

@@ -208,6 +208,7 @@ describe("readConfiguration", () => {
   });
 
   test.each<{ name: string; environment: Texts }>([
+    { name: "tokens", environment: { PLANTSTORE_TOKENS: "sixteen-characters" } },
     { name: "an issuer", environment: jwt },
     { name: "an introspection endpoint", environment: introspection },
   ])("accepts an exposed address with $name as credentials", ({ environment }) => {
