@@ -87,15 +87,6 @@ describe("the file of a Unix socket", () => {
     }
   });
 
-  test("is replaced if it is stale", async () => {
-    using folder = createTempFolder();
-    const path = await createStaleSocket(folder);
-    expect(existsSync(path)).toBe(true);
-    await using server = await startPlantServer({ path });
-    const { httpStatus } = await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header: [] });
-    expect(httpStatus).toBe(200);
-  });
-
   test("is replaced by exactly one gateway if several start simultaneously", async () => {
     using folder = createTempFolder();
     const path = await createStaleSocket(folder);
