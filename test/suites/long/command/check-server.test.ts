@@ -1,9 +1,9 @@
 import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
-import { createServer as createTcpServer } from "node:net";
-import { once } from "node:events";
+import { createServer as createTcpServer, type Server } from "node:net";
 import { expect, test } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
 import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
@@ -139,29 +139,21 @@ test.each([
   });
 });
 
-test("check passes when another program at the admin address does not respond", async () => {
-  const silent = createTcpServer().listen(0, "127.0.0.1");
-  await once(silent, "listening");
-  const address = silent.address();
-  const port = typeof address === "object" && address !== null ? String(address.port) : "";
-  const { exitCode, err } = await runCommand(["check"], { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: port });
-  silent.close();
-  expect({ exitCode, first: err[0] }).toEqual({
-    exitCode: 0,
-    first: `no running server responds at 127.0.0.1:${port}: the response timed out`,
-  });
-});
-
-test("check passes when another program responds at the admin address", async () => {
-  const other = createServer((_, response) => response.writeHead(404).end()).listen(0, "127.0.0.1");
-  await once(other, "listening");
-  const address = other.address();
-  const port = typeof address === "object" && address !== null ? String(address.port) : "";
-  const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: `0.0.0.0:${port}` };
+test.each<{ name: string; server: Server; host: string; problem: string }>([
+  { name: "does not respond", server: createTcpServer(), host: "", problem: "the response timed out" },
+  {
+    name: "responds with 404",
+    server: createServer((_, response) => response.writeHead(404).end()),
+    host: "0.0.0.0:",
+    problem: "HTTP status 404",
+  },
+])("check passes when another program at the admin address $name", async ({ server, host, problem }) => {
+  await using other = await startOnLoopback(server);
+  const { port } = other.address;
+  const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: `${host}${port}` };
   const { exitCode, err } = await runCommand(["check"], environment);
-  other.close();
   expect({ exitCode, first: err[0] }).toEqual({
     exitCode: 0,
-    first: `no running server responds at 127.0.0.1:${port}: HTTP status 404`,
+    first: `no running server responds at 127.0.0.1:${port}: ${problem}`,
   });
 });
