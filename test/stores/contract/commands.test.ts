@@ -92,7 +92,10 @@ test("restore replaces an SQLite store's plants and records with the backup's", 
   expect(await run(`backup ${folder.file("copy.db")}`)).toMatchObject({ exitCode: 0 });
   await deletePlants(database.location, [1n]);
   await run("import", "77\n");
-  expect(await run(`restore ${folder.file("copy.db")}`)).toMatchObject({ exitCode: 0 });
+  expect(await run(`restore ${folder.file("copy.db")}`)).toMatchObject({
+    exitCode: 0,
+    err: [expect.stringMatching(/^restored .+ from .+copy\.db$/)],
+  });
   expect((await run("export")).out).toEqual(["1", "2"]);
   expect((await run("deletions")).out.map((line) => JSON.parse(line).plantId)).toEqual(["3"]);
 });

@@ -42,25 +42,6 @@ test("move prints what it moved, and refuses to run again", async () => {
   ]);
 });
 
-test("move refuses a target that a server changed after an earlier move", async () => {
-  using folder = createTempFolder();
-  const { from, to } = await createStores(folder);
-  const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
-  await runCommand(words);
-  const store = await openSqliteStore({ file: to });
-  await store.delete(3n, deleteCall());
-  await store.close();
-  expect(await runCommand(words)).toEqual({
-    exitCode: 1,
-    out: [],
-    err: [
-      `plantstore: ${to} has 1 plants, 2 deletion records and 1 idempotency keys, which are not those of the source: ` +
-        "move to a new store; nothing was moved",
-    ],
-  });
-  expect(plantsIn(to)).toEqual([1n]);
-});
-
 test.each(["from.db", "to.db"])("move fails while a server uses %s, and changes nothing", async (name) => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);

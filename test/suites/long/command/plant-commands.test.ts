@@ -20,15 +20,6 @@ async function deletePlants(file: string, ids: readonly bigint[]): Promise<void>
   await store.close();
 }
 
-test("export prints the ids sorted, one per line", async () => {
-  using folder = createTempFolder();
-  expect(await runCommand(["export"], await makeStore(folder, [2n]))).toEqual({
-    exitCode: 0,
-    out: ["1", "3"],
-    err: [],
-  });
-});
-
 test("export waits for a slow reader", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder);
@@ -48,13 +39,6 @@ test("import adds new plants, and reports present and deleted ones", async () =>
   });
   const { out } = await runCommand(["export"], environment);
   expect(out).toEqual(["-9223372036854775808", "1", "3", "9223372036854775807"]);
-});
-
-test("import --restore adds plants that were deleted", async () => {
-  using folder = createTempFolder();
-  const environment = await makeStore(folder, [2n]);
-  const { out } = await runCommand(["import", "-", "--restore"], environment, "2");
-  expect(out).toEqual(["1 added, 0 already present, 0 skipped (deleted before)"]);
 });
 
 test("import reads a file", async () => {
@@ -127,24 +111,6 @@ test("backup creates a copy that is itself a store", async () => {
   const exported = await runCommand(["export", "--database-url", `sqlite:${copy}`]);
   expect({ exitCode, out: exported.out }).toEqual({ exitCode: 0, out: ["1", "3"] });
   expect(err).toEqual([expect.stringMatching(/^copied .* to .*copy\.db$/)]);
-});
-
-test("restore replaces the plants with the backup's plants", async () => {
-  using folder = createTempFolder();
-  const [copy, environment] = [folder.file("copy.db"), await makeStore(folder, [2n])];
-  await runCommand(["backup", copy], environment);
-  await runCommand(["import"], environment, "77\n");
-  const { exitCode, err } = await runCommand(["restore", copy], environment);
-  expect({ exitCode, err }).toEqual({ exitCode: 0, err: [expect.stringMatching(/^restored .+ from .+copy\.db$/)] });
-  expect((await runCommand(["export"], environment)).out).toEqual(["1", "3"]);
-});
-
-test("backup does not overwrite an existing file", async () => {
-  using folder = createTempFolder();
-  const environment = await makeStore(folder);
-  writeFileSync(folder.file("copy.db"), "precious");
-  const { exitCode, err } = await runCommand(["backup", folder.file("copy.db")], environment);
-  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("copy.db")] });
 });
 
 test("migrate creates an empty store", async () => {

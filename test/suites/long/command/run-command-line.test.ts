@@ -109,22 +109,6 @@ test("serve reports all configuration problems and exits with 78", async () => {
   expect({ exitCode, out, problems: err.length - 1 }).toEqual({ exitCode: 78, out: [], problems: 3 });
 });
 
-test("serve reports an invalid line's number in the token hashes file", async () => {
-  using folder = createTempFolder();
-  const file = folder.file("tokens");
-  writeFileSync(file, "# who may delete\nsha256:12 ci - -\n");
-  const { exitCode, err } = await run([
-    "serve",
-    "--port",
-    "0",
-    "--database-url",
-    "memory:",
-    "--token-hashes-file",
-    file,
-  ]);
-  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining("line 2: ") });
-});
-
 test("serve fails and names the file when it cannot open the store", async () => {
   const { exitCode, err } = await run(["serve", "--port", "0", "--database-url", "sqlite:/no/such/folder/plants.db"]);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
