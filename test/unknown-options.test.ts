@@ -172,7 +172,7 @@ const others: Readonly<Record<string, string>> = {
   DeleteCall: "an argument of stores",
   Exchange: "created by HTTP servers",
   AbortReceiver: "of an exchange",
-  RememberedFields: "of an exchange",
+  CachedFields: "of an exchange",
   HeaderReader: "of an exchange",
   Peer: "of an exchange",
   CallAudit: "returned by a hook for each call",

@@ -3,7 +3,7 @@ import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import {
-  bodyWasRead,
+  bodyConsumedProblem,
   CommonHeaderFields,
   type Exchange,
   HttpProblem,
@@ -18,7 +18,7 @@ import {
   readParsedBody,
   requestsUpgrade,
   stopReadingAfter,
-  willEnd,
+  willClose,
 } from "@plantstore/http/node";
 
 /**
@@ -87,7 +87,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. The request
     // waits until node assigns the socket to the request's response. After a closing response, node never assigns the
     // socket.
-    if (response.socket === null && willEnd(socket)) {
+    if (response.socket === null && willClose(socket)) {
       // Restores this request's async context, because node emits the event in the previous request's context.
       const goOn = AsyncResource.bind(() => handle(request, response, next));
       response.once("socket", goOn);
@@ -104,7 +104,9 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
       const parsed = parsedBody ?? (needsBody(target, contentType) ? undefined : unreadBody);
       // The body was already consumed, so a wait for the body would never end.
       if (parsed === undefined)
-        return next === undefined ? refuseProblem(server, exchange, bodyWasRead()) : next(bodyWasRead());
+        return next === undefined
+          ? refuseProblem(server, exchange, bodyConsumedProblem())
+          : next(bodyConsumedProblem());
       if (parsed instanceof HttpProblem) return refuseProblem(server, exchange, parsed);
       exchange.body.onData(parsed, true);
     }

@@ -2,7 +2,7 @@ import type { Http1Connection, Http1RequestHead, RequestReceiver } from "./http1
 import {
   authorityOf,
   BaseExchange,
-  clientGone,
+  clientGoneProblem,
   type HeaderFields,
   type HttpProblem,
   type Peer,
@@ -57,7 +57,7 @@ export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver
   }
 
   onDisconnect(): void {
-    this.abort(clientGone());
+    this.abort(clientGoneProblem());
   }
 
   protected sendResponse(

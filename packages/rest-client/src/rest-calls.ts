@@ -1,6 +1,6 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { setByFetch } from "@plantstore/http";
+import { fieldsSetByFetch } from "@plantstore/http";
 import { memoize } from "@plantstore/protobuf";
 import { oneMessage, formatGrpcTimeout, isHttpBodyType } from "@plantstore/protocols";
 import { readBody } from "./response-body.ts";
@@ -134,7 +134,7 @@ export class RestCalls {
   }
 
   #headerOf({ header, timeoutMs }: RestCall, accept: string, contentType: string | undefined): Headers {
-    for (const name of setByFetch) header.delete(name);
+    for (const name of fieldsSetByFetch) header.delete(name);
     if (!header.has("accept")) header.set("accept", accept);
     if (contentType === undefined) header.delete("content-type");
     else header.set("content-type", contentType);

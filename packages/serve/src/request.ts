@@ -4,7 +4,7 @@ import {
   type Exchange,
   type HeaderReader,
   HttpProblem,
-  notAdded,
+  reservedResponseFields,
   type Peer,
   startDeadline,
   type Failure,
@@ -159,7 +159,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   addResponseHeader(name: string, value: string): void {
-    if (notAdded.has(name.toLowerCase())) return;
+    if (reservedResponseFields.has(name.toLowerCase())) return;
     this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
   }
 

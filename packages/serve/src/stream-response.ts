@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import {
-  afterTurn,
+  runAfterTurn,
   concatBytes,
   type HeaderFields,
   type Interval,
@@ -89,14 +89,14 @@ export class StreamResponse<M> {
     this.#trailer = trailer;
     this.#messages = messages;
     this.#closeMessages = closeMessages;
-    if (this.#beginsWithoutMessage) afterTurn(beginStream, this);
+    if (this.#beginsWithoutMessage) runAfterTurn(beginStream, this);
     // While the client may still send messages, the header is not sent early, so that an error in a message can set the
     // status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.#wire.sendsHeaderEarly === true) {
       // The header is sent after the event-loop turn. If the timer fires late, the handler may yield the first message
       // in the same turn.
-      this.#stopHeaderTimer = startDeadline(headerDelayMs, () => afterTurn(beginStream, this));
+      this.#stopHeaderTimer = startDeadline(headerDelayMs, () => runAfterTurn(beginStream, this));
     }
     this.#pull();
   }
@@ -150,7 +150,7 @@ export class StreamResponse<M> {
     if (this.#call.rpc.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#isFlushScheduled) {
       this.#isFlushScheduled = true;
-      afterTurn(flushStream, this);
+      runAfterTurn(flushStream, this);
     }
     if (this.#isBlocked || this.#pieceBytes >= collectedBytesMax) this.#isPaused = true;
     else this.#pull();
@@ -168,7 +168,7 @@ export class StreamResponse<M> {
    */
   beginSoon(): void {
     this.#beginsWithoutMessage = this.#wire.reportsErrorAtEnd;
-    if (this.#beginsWithoutMessage && this.#messages !== undefined) afterTurn(beginStream, this);
+    if (this.#beginsWithoutMessage && this.#messages !== undefined) runAfterTurn(beginStream, this);
   }
 
   /** Sends the header unless the header was already sent. */

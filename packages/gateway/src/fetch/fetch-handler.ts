@@ -3,7 +3,7 @@ import { problem } from "@plantstore/protobuf";
 import type { ProtocolName } from "@plantstore/protocols";
 import { findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "@plantstore/serve";
 import {
-  bodyWasRead,
+  bodyConsumedProblem,
   type HttpProblem,
   type Limits,
   type Peer,
@@ -34,11 +34,11 @@ export function createFetchHandler(server: Server): FetchHandler {
     const httpProblem = problemOf(exchange, server.limits);
     const target = findTarget(server.routes, exchange);
     if (target.kind === "unmatched" && target.unknown && next !== undefined) {
-      exchange.passOn();
+      exchange.release();
       return await next();
     }
     if (httpProblem !== undefined) refuseProblem(server, exchange, httpProblem);
-    else if (exchange.isBodyRead) refuseProblem(server, exchange, bodyWasRead());
+    else if (exchange.isBodyRead) refuseProblem(server, exchange, bodyConsumedProblem());
     else serve(server, exchange, withoutGrpc(target, server), () => contextValues);
     return await exchange.response;
   };

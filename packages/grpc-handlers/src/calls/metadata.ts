@@ -1,10 +1,10 @@
 import { Metadata } from "@grpc/grpc-js";
-import { notAdded, notSentAsMetadata } from "@plantstore/http";
+import { reservedResponseFields, fieldsNotSentAsMetadata } from "@plantstore/http";
 import { LazyHeaders } from "@plantstore/protocols";
 
 // The header fields that handlers do not get: those that grpc-js omits, and the Connect protocol's own fields.
 const notPassedOn: ReadonlySet<string> = new Set([
-  ...notSentAsMetadata,
+  ...fieldsNotSentAsMetadata,
   "accept-encoding",
   "content-type",
   "connect-protocol-version",
@@ -49,7 +49,7 @@ const pushback = "grpc-retry-pushback-ms";
 /** Adds a response's metadata to the response's header or trailer. Omits fields that the protocols set themselves. */
 export function appendMetadata(headers: Headers, metadata: Metadata | null | undefined): void {
   for (const [name, values] of Object.entries(metadata?.toHttp2Headers() ?? {})) {
-    if (notAdded.has(name) || (name.startsWith("grpc-") && name !== pushback)) continue;
+    if (reservedResponseFields.has(name) || (name.startsWith("grpc-") && name !== pushback)) continue;
     for (const value of [values].flat()) headers.append(name, String(value));
   }
 }

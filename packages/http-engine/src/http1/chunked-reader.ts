@@ -3,7 +3,7 @@ import {
   CommonHeaderFields,
   type HeaderFields,
   type HttpProblem,
-  notHttp,
+  invalidHttpProblem,
 } from "@plantstore/http";
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
@@ -46,7 +46,7 @@ export class ChunkedReader {
     for (let digit = hexDigit(bytes[end]); digit >= 0 && end - at <= digitsMax; digit = hexDigit(bytes[++end])) {
       size = size * 16 + digit;
     }
-    if (end === at || end - at > digitsMax) return notHttp();
+    if (end === at || end - at > digitsMax) return invalidHttpProblem();
     const extensionsAt = end;
     if (startsExtensions(bytes[end])) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
@@ -56,7 +56,7 @@ export class ChunkedReader {
     this.#extensionBytes = extensionBytes;
     this.#chunkBytes = size;
     this.#part = size === 0 ? "trailer" : "data";
-    return chunkExtensions.test(bytes.toString("latin1", extensionsAt, end)) ? "more" : notHttp();
+    return chunkExtensions.test(bytes.toString("latin1", extensionsAt, end)) ? "more" : invalidHttpProblem();
   }
 
   #readData(incoming: Incoming): Buffer {
@@ -77,10 +77,10 @@ export class ChunkedReader {
     const { bytes, at } = incoming;
     const end = incoming.consumeSection();
     const length = (typeof end === "string" ? bytes.byteLength : end) - at;
-    if (end === "invalid" || length > this.#trailerBytesMax) return notHttp();
+    if (end === "invalid" || length > this.#trailerBytesMax) return invalidHttpProblem();
     if (end === "open") return "open";
     const fields = readFieldLines(bytes.toString("latin1", at, end));
-    return fields === undefined || hasFramingField(fields) ? notHttp() : "end";
+    return fields === undefined || hasFramingField(fields) ? invalidHttpProblem() : "end";
   }
 }
 
@@ -105,7 +105,7 @@ function endOfExtensions(bytes: Buffer, from: number): number {
 function consumeLineEnd(incoming: Incoming, end: number): HttpProblem | "more" | "open" {
   const { bytes } = incoming;
   const available = bytes.byteLength - end;
-  if ((available > 0 && bytes[end] !== cr) || (available > 1 && bytes[end + 1] !== lf)) return notHttp();
+  if ((available > 0 && bytes[end] !== cr) || (available > 1 && bytes[end + 1] !== lf)) return invalidHttpProblem();
   if (available < 2) return "open";
   incoming.consume(end + 2);
   return "more";

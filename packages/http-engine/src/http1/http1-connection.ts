@@ -4,7 +4,7 @@ import {
   type Backlog,
   type BacklogBudget,
   type BodySource,
-  clientGone,
+  clientGoneProblem,
   freeChunk,
   freedBytesMin,
   type HeaderFields,
@@ -12,8 +12,8 @@ import {
   type IncomingBody,
   type Limits,
   lingerBytesMax,
-  notHttp,
-  timedOut,
+  invalidHttpProblem,
+  requestTimeoutProblem,
   unreadBodyBytesMax,
 } from "@plantstore/http";
 import {
@@ -197,9 +197,9 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     // If the client has disconnected, its operating system resets the connection on our first packet, and the next
     // write fails. All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
     else if (dueAction === "probe") this.#writer.continue();
-    else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(timedOut("headerTimeoutMs"));
+    else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(requestTimeoutProblem("headerTimeoutMs"));
     else if (dueAction === "refuse")
-      this.onRequestError(stage === "body" ? timedOut("requestTimeoutMs") : clientGone());
+      this.onRequestError(stage === "body" ? requestTimeoutProblem("requestTimeoutMs") : clientGoneProblem());
     // While the socket is paused, only a write, even an empty one, shows that the client has reset the connection.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
@@ -301,13 +301,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (this.#reader.stage === "head") this.#read();
     const { stage } = this.#reader;
     // The client has closed its side, so the rest of the body will not arrive.
-    if (stage === "body" && this.#clientClosed) this.onRequestError(notHttp());
+    if (stage === "body" && this.#clientClosed) this.onRequestError(invalidHttpProblem());
     else if (stage === "head" && this.#clientClosed && !this.#writer.congested) this.#afterLastRequest();
     else this.#pauseOrResume();
   }
 
   #afterLastRequest(): void {
-    if (this.#reader.incoming.unusedBytes > 0) this.#reader.refuse(notHttp());
+    if (this.#reader.incoming.unusedBytes > 0) this.#reader.refuse(invalidHttpProblem());
     else this.#linger();
   }
 

@@ -2,15 +2,15 @@ import {
   CommonHeaderFields,
   expectationProblem,
   type HeaderFields,
-  headerTooLarge,
+  headerTooLargeProblem,
   HttpProblem,
   type Limits,
   longMethodProblem,
-  notHttp,
-  type RememberedFields,
+  invalidHttpProblem,
+  type CachedFields,
   transferEncodingProblem,
-  urlTooLong,
-  versionNotSupported,
+  urlTooLongProblem,
+  unsupportedVersionProblem,
 } from "@plantstore/http";
 import type { Incoming } from "./incoming.ts";
 
@@ -27,7 +27,7 @@ export interface Http1RequestHead {
 /** A request's header fields, framing and connection options. */
 export interface FieldSection {
   readonly httpVersion: Http1Version;
-  readonly fields: RememberedFields;
+  readonly fields: CachedFields;
   readonly common: CommonHeaderFields;
   /** Number of bytes in the body, or "chunked" (RFC 9112 §6.3). */
   readonly bodyBytes: number | "chunked";
@@ -61,7 +61,7 @@ export class HeadReader {
     for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
       incoming.consume(incoming.at + 2);
     }
-    if (this.#emptyLines > emptyLinesMax) return invalidHead(notHttp(), incoming);
+    if (this.#emptyLines > emptyLinesMax) return invalidHead(invalidHttpProblem(), incoming);
     return this.#readRepeatedHead(incoming) ?? this.#parseHead(incoming);
   }
 
@@ -107,13 +107,15 @@ export class HeadReader {
   /** Returns a problem if a complete or incomplete head is not HTTP or too large. */
   #problem(bytes: Buffer, start: number, lineEnd: number, end: number | "open" | "invalid"): HttpProblem | undefined {
     const { headerBytes, urlBytes } = this.#limits;
-    if (end === "invalid" || cannotStartRequest(bytes[start])) return notHttp();
+    if (end === "invalid" || cannotStartRequest(bytes[start])) return invalidHttpProblem();
     const length = (end === "open" ? bytes.byteLength : end) - start;
     const lineBytes = lineEnd === 0 ? length : lineEnd - start;
-    if (length - lineBytes > headerBytes) return headerTooLarge(this.#limits);
+    if (length - lineBytes > headerBytes) return headerTooLargeProblem(this.#limits);
     // A complete head with a long URL is refused later, without closing the connection.
     if (end !== "open" || lineBytes <= urlBytes + requestLineBytes) return undefined;
-    return longMethodProblem(bytes.toString("latin1", start, start + requestLineBytes)) ?? urlTooLong(this.#limits);
+    return (
+      longMethodProblem(bytes.toString("latin1", start, start + requestLineBytes)) ?? urlTooLongProblem(this.#limits)
+    );
   }
 }
 
@@ -144,12 +146,12 @@ function readRequestLine(text: string): RequestLine | undefined {
 }
 
 function requestLineProblem(line: string): HttpProblem {
-  return longMethodProblem(line) ?? (versionPattern.test(line) ? versionNotSupported() : notHttp());
+  return longMethodProblem(line) ?? (versionPattern.test(line) ? unsupportedVersionProblem() : invalidHttpProblem());
 }
 
 function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Http1RequestHead {
   // Only proxies support CONNECT (RFC 9110 §9.3.6).
-  const problem = httpMethod === "CONNECT" ? badTarget() : section.problem;
+  const problem = httpMethod === "CONNECT" ? invalidTargetProblem() : section.problem;
   return { httpMethod, target, section, problem };
 }
 
@@ -187,7 +189,7 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
     persistent: isPersistent(connection, httpVersion),
     problem:
       read === undefined || length === undefined || hasTabAfterTransferEncoding(transferEncoding, lines)
-        ? notHttp()
+        ? invalidHttpProblem()
         : framingProblem(common, httpVersion),
   };
 }
@@ -241,7 +243,7 @@ function framingProblem(
 ): HttpProblem | undefined {
   if (transferEncoding !== null) {
     // A request with Transfer-Encoding and Content-Length may be a request smuggling attempt (RFC 9112 §6.3).
-    if (contentLength !== null) return notHttp();
+    if (contentLength !== null) return invalidHttpProblem();
     const problem = transferEncodingProblem(transferEncoding, httpVersion);
     if (problem !== undefined) return problem;
   }
@@ -257,7 +259,7 @@ function isPersistent(connection: string | null, httpVersion: Http1Version): boo
   return !options.includes("close") && (httpVersion === "1.1" || options.includes("keep-alive"));
 }
 
-function badTarget(): HttpProblem {
+function invalidTargetProblem(): HttpProblem {
   return new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid");
 }
 

@@ -4,7 +4,7 @@ import {
   readHeaderField,
   reasonPhraseOf,
   requireField,
-  setByHttp1,
+  fieldsSetByHttp1,
   statusesWithoutBody,
   timerMsMax,
 } from "@plantstore/http";
@@ -89,7 +89,7 @@ function toLines(fields: HeaderFields): string {
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
     requireField(name, value);
-    if (!setByHttp1.has(name.toLowerCase())) lines += `${name}: ${value}\r\n`;
+    if (!fieldsSetByHttp1.has(name.toLowerCase())) lines += `${name}: ${value}\r\n`;
   }
   return lines;
 }

@@ -1,4 +1,4 @@
-import { notInHttp2 } from "@plantstore/http";
+import { connectionSpecificFields } from "@plantstore/http";
 
 /** Returns whether a trailer section is well formed and has no pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {
@@ -14,7 +14,7 @@ export const colon = 0x3a;
 
 /** Returns whether a regular field is valid in a header or trailer section (RFC 9113 §8.2). */
 export function isRegularField(name: string, value: string): boolean {
-  if (!isLowerCaseToken(name) || notInHttp2.has(name) || !isFieldValue(value)) return false;
+  if (!isLowerCaseToken(name) || connectionSpecificFields.has(name) || !isFieldValue(value)) return false;
   return name !== "te" || value.toLowerCase() === "trailers";
 }
 

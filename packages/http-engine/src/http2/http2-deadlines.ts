@@ -1,4 +1,4 @@
-import { afterTurn, ErrorCode } from "@plantstore/http";
+import { runAfterTurn, ErrorCode } from "@plantstore/http";
 import type { IdentifiedStream } from "./open-streams.ts";
 import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
@@ -48,7 +48,7 @@ export class Http2Deadlines<Stream extends IdentifiedStream> {
     this.#handshake = handshake;
     this.#callbacks = callbacks;
     // Checks only after all received bytes were read. Otherwise the peer would seem silent in a blocked process.
-    const check = (): void => afterTurn(() => this.#check(), undefined);
+    const check = (): void => runAfterTurn(() => this.#check(), undefined);
     this.#clock = setInterval(check, timeoutCheckIntervalMs(parts.limits)).unref();
   }
 

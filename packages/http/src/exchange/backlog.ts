@@ -13,13 +13,17 @@ export class BacklogBudget {
     this.#limitBytes = limitBytes;
   }
 
-  /** Opens a connection's backlog. `cut` closes the connection, releases its buffers, and is called at most once. */
-  open(socket: Sink, cut: () => void): Backlog {
-    return new Backlog(this, socket, cut);
+  /**
+   * Opens a connection's backlog.
+   *
+   * @param closeConnection - closes the connection, and releases its buffers; called at most once
+   */
+  open(socket: Sink, closeConnection: () => void): Backlog {
+    return new Backlog(this, socket, closeConnection);
   }
 
   /** Records a change to a backlog. Only {@link Backlog} calls this method and {@link enforceLimit}. */
-  changed(backlog: Backlog, bytes: number, progressed: boolean): void {
+  recordChange(backlog: Backlog, bytes: number, progressed: boolean): void {
     this.bytes += bytes;
     if (progressed || backlog.bytes === 0) this.#waiting.delete(backlog);
     if (backlog.bytes > 0) this.#waiting.add(backlog);
@@ -29,11 +33,11 @@ export class BacklogBudget {
     while (this.bytes > this.#limitBytes) {
       // A connection that buffers more than its share is closed instead of another connection.
       const [first = backlog] = this.#waiting;
-      const candidate = backlog.bytes > shareBytes ? backlog : first;
+      const candidate = backlog.bytes > connectionShareBytes ? backlog : first;
       const { bytes } = candidate;
       candidate.count();
       // Counted again, because a socket emits no event when its buffer has been sent.
-      if (candidate.bytes === bytes) candidate.cutOff();
+      if (candidate.bytes === bytes) candidate.disconnect();
     }
   }
 }
@@ -57,13 +61,13 @@ export class Backlog {
   /** Number of bytes in the socket's buffer at the last count. */
   #socketBytes = 0;
   /** Number of bytes that the client has read since the last recorded progress. */
-  #takenBytes = 0;
+  #readBytes = 0;
   #closed = false;
 
-  constructor(budget: BacklogBudget, socket: Sink, cut: () => void) {
+  constructor(budget: BacklogBudget, socket: Sink, closeConnection: () => void) {
     this.#budget = budget;
     this.#socket = socket;
-    this.#closeConnection = cut;
+    this.#closeConnection = closeConnection;
   }
 
   /** Adds bytes that are buffered outside the socket. Above the limit, connections are closed, possibly this one. */
@@ -105,24 +109,24 @@ export class Backlog {
   }
 
   /** Closes the connection, because the total number of bytes is above the limit. */
-  cutOff(): void {
+  disconnect(): void {
     this.close();
     this.#closeConnection();
   }
 
-  #change(bytes: number, takenBytes: number): void {
+  #change(bytes: number, readBytes: number): void {
     if (this.#closed) return;
     this.bytes += bytes;
-    this.#takenBytes += takenBytes;
-    const hasProgressed = this.#takenBytes >= progressBytes;
-    if (hasProgressed || this.bytes === 0) this.#takenBytes = 0;
-    this.#budget.changed(this, bytes, hasProgressed);
+    this.#readBytes += readBytes;
+    const hasProgressed = this.#readBytes >= progressBytes;
+    if (hasProgressed || this.bytes === 0) this.#readBytes = 0;
+    this.#budget.recordChange(this, bytes, hasProgressed);
     if (bytes > 0) this.#budget.enforceLimit(this);
   }
 }
 
 /** Share of one connection, in bytes. Clients that read do not need more. */
-const shareBytes = 16 * 1024 * 1024;
+const connectionShareBytes = 16 * 1024 * 1024;
 
 /**
  * Number of bytes that a client must read before progress is recorded. A client could otherwise avoid disconnection by

@@ -1,5 +1,5 @@
 import { allocateBuffer, noBytes } from "./bytes.ts";
-import { freedBytesMin, nudgeScavenge } from "./free-memory.ts";
+import { freedBytesMin, triggerEarlyScavenge } from "./free-memory.ts";
 
 /**
  * The received bytes of a body that were not read yet. Pieces are copied, because a one-byte piece would keep a chunk
@@ -71,7 +71,7 @@ export type BodyMemory = "own" | "shared";
  */
 export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
-  if (byteLength >= freedBytesMin) nudgeScavenge(byteLength);
+  if (byteLength >= freedBytesMin) triggerEarlyScavenge(byteLength);
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle && byteOffset + byteLength === buffer.byteLength) return piece;
   const copy =

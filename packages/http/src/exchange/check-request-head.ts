@@ -1,4 +1,4 @@
-import { headerTooLarge, HttpProblem, urlTooLong } from "./http-problem.ts";
+import { headerTooLargeProblem, HttpProblem, urlTooLongProblem } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
@@ -18,8 +18,8 @@ export function checkRequestHead(
   listBytes: number,
   limits: Limits,
 ): string | HttpProblem {
-  if (listBytes > limits.headerBytes) return headerTooLarge(limits);
-  if (target.length > limits.urlBytes) return urlTooLong(limits);
+  if (listBytes > limits.headerBytes) return headerTooLargeProblem(limits);
+  if (target.length > limits.urlBytes) return urlTooLongProblem(limits);
   if (authority === null) {
     if (authorityRequired) return new HttpProblem("ERR_HTTP_INVALID", "the Host header is missing");
   } else if (!authorityGrammar.test(authority))

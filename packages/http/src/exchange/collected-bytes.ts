@@ -1,5 +1,5 @@
 import { allocateBuffer, noBytes } from "./bytes.ts";
-import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
+import { freeChunk, freedBytesMin, triggerEarlyScavenge } from "./free-memory.ts";
 
 /**
  * Collects a body, or one message in a body, in a single buffer. Large buffers cause garbage collections, so a buffer
@@ -37,7 +37,7 @@ export class CollectedBytes {
       byteLength <= announcedBytes ? sizeOf(announcedBytes, byteLength) : growthUnknown * oldBuffer.byteLength;
     // The buffer need not be zeroed, because only written bytes are passed on.
     this.#buffer = allocateBuffer(Math.max(byteLength, Math.min(size, this.#limitBytes)));
-    nudgeScavenge(this.#buffer.byteLength);
+    triggerEarlyScavenge(this.#buffer.byteLength);
     this.#buffer.set(oldBuffer.subarray(0, filledBytes));
     if (oldBuffer.byteLength >= freedBytesMin) freeChunk(oldBuffer);
   }

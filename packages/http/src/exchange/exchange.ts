@@ -1,4 +1,4 @@
-import type { CommonHeaderFields, HeaderFields, HeaderReader, RememberedFields } from "./header-fields.ts";
+import type { CommonHeaderFields, HeaderFields, HeaderReader, CachedFields } from "./header-fields.ts";
 import type { HttpProblem } from "./http-problem.ts";
 import type { RequestBody } from "./request-body.ts";
 
@@ -21,7 +21,7 @@ export interface Exchange extends HeaderReader {
   /** The request URL: scheme, authority and {@link target}, such as `http://127.0.0.1:8080/orders/7`. */
   readonly url: string;
   /** The header fields as received. On HTTP/2 the fields include the pseudo-header fields. */
-  readonly fields: RememberedFields;
+  readonly fields: CachedFields;
   /** The header fields that are read for every request. {@link HeaderReader.get} reads other fields. */
   readonly common: Readonly<CommonHeaderFields>;
   readonly peer: Peer;

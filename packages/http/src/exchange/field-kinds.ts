@@ -57,10 +57,10 @@ export function fieldNames({ kinds, names = [], except = [] }: FieldRule): Reado
 }
 
 /** The fields that HTTP/2 does not allow in any section (RFC 9113 §8.2.2). */
-export const notInHttp2: ReadonlySet<string> = fieldNames({ kinds: ["connection"] });
+export const connectionSpecificFields: ReadonlySet<string> = fieldNames({ kinds: ["connection"] });
 
 /** The fields that the HTTP/1.1 writer sets itself: connection and framing fields (RFC 9112 §6). */
-export const setByHttp1: ReadonlySet<string> = fieldNames({
+export const fieldsSetByHttp1: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "length"],
   except: ["proxy-connection"],
 });
@@ -69,36 +69,38 @@ export const setByHttp1: ReadonlySet<string> = fieldNames({
  * The fields that a hook must not add to a response. A second field would invalidate the first (RFC 9110 §5.3), and an
  * HTTP/2 client may reset a stream with a connection-specific field.
  */
-export const notAdded: ReadonlySet<string> = fieldNames({
+export const reservedResponseFields: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content", "date"],
 });
 
 /** The fields that are not sent as call metadata: connection fields, and fields that the HTTP implementation sets. */
-export const notSentAsMetadata: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "length", "date"] });
+export const fieldsNotSentAsMetadata: ReadonlySet<string> = fieldNames({
+  kinds: ["connection", "hop", "length", "date"],
+});
 
 /** The fields that a gRPC client sets itself (gRPC over HTTP/2, "Request-Headers"). */
-export const setByGrpcClient: ReadonlySet<string> = fieldNames({
+export const fieldsSetByGrpcClient: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length"],
   names: ["content-type", "host"],
 });
 
 /** The fields that fetch sets itself. If a program sets one of them, browsers drop it, and node's fetch fails. */
-export const setByFetch: ReadonlySet<string> = fieldNames({
+export const fieldsSetByFetch: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "request"],
   except: ["proxy-connection"],
 });
 
 /** The fields that a proxy neither forwards nor lets a program set: the forwarded message gets new values. */
-export const notForwarded: ReadonlySet<string> = fieldNames({
+export const fieldsNotForwarded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content"],
   names: ["host"],
 });
 
 /** The fields that `Grpc-Metadata-Name` must not set: fields that describe the connection or the request. */
-export const notPrefixed: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
+export const fieldsNotSetByGrpcMetadata: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
 
-/** The fields that a mounted gateway does not copy from the host's response, because they describe another body. */
-export const notFromHost: ReadonlySet<string> = fieldNames({
+/** The fields that a mounted gateway does not copy from the framework's response. They describe another body. */
+export const fieldsNotCopiedFromFramework: ReadonlySet<string> = fieldNames({
   kinds: ["length", "content", "representation"],
   names: ["trailer", "transfer-encoding"],
 });

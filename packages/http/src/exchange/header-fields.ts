@@ -7,7 +7,7 @@ export type HeaderFields = readonly string[];
  * Received header or trailer fields. A connection returns the same array for identical header bytes, so the array can
  * cache derived values. That costs 0.05 µs for a new array. A WeakMap would cost 0.6 µs.
  */
-export interface RememberedFields extends HeaderFields {
+export interface CachedFields extends HeaderFields {
   /** A value derived from the fields. The code that forwards the fields sets this value. */
   derived?: unknown;
 }

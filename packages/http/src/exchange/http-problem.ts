@@ -28,34 +28,34 @@ export class HttpProblem extends Error {
 export const clientClosedRequest: number = problems.ERR_CLIENT_GONE.httpStatus;
 
 /** Returns the problem for a request if the client has disconnected. */
-export function clientGone(): HttpProblem {
+export function clientGoneProblem(): HttpProblem {
   return new HttpProblem("ERR_CLIENT_GONE", "the client disconnected or cancelled the request");
 }
 
 /** Returns the problem for a header with more bytes than {@link Limits.headerBytes}. */
-export function headerTooLarge({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
+export function headerTooLargeProblem({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
   return new HttpProblem("ERR_HEADER_TOO_LARGE", `the header fields are larger than ${headerBytes} bytes`, {
     option: "limits.headerBytes",
   });
 }
 
 /** Returns the problem for a request target with more bytes than {@link Limits.urlBytes}. */
-export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
+export function urlTooLongProblem({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
   return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`, { option: "limits.urlBytes" });
 }
 
 /** Returns the problem for a request that has not arrived within one of the {@link Limits}. */
-export function timedOut(limit: "headerTimeoutMs" | "requestTimeoutMs"): HttpProblem {
+export function requestTimeoutProblem(limit: "headerTimeoutMs" | "requestTimeoutMs"): HttpProblem {
   return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time", { option: `limits.${limit}` });
 }
 
 /** Returns the problem for bytes that are not HTTP. */
-export function notHttp(): HttpProblem {
+export function invalidHttpProblem(): HttpProblem {
   return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
 }
 
 /** Returns the problem for a request in another HTTP version, or in a protocol that is similar to HTTP. */
-export function versionNotSupported(): HttpProblem {
+export function unsupportedVersionProblem(): HttpProblem {
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
 }
 
@@ -72,7 +72,7 @@ export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): 
 }
 
 /** Returns the problem for a body that was read before the gateway got the request. */
-export function bodyWasRead(): HttpProblem {
+export function bodyConsumedProblem(): HttpProblem {
   const reason = "the request body was read before the gateway got it: mount the gateway before any body parser";
   return new HttpProblem("ERR_BODY_CONSUMED", reason);
 }

@@ -16,15 +16,15 @@ export {
   type FieldName,
   fieldNames,
   type FieldRule,
-  notAdded,
-  notForwarded,
-  notFromHost,
-  notInHttp2,
-  notPrefixed,
-  notSentAsMetadata,
-  setByFetch,
-  setByGrpcClient,
-  setByHttp1,
+  reservedResponseFields,
+  fieldsNotForwarded,
+  fieldsNotCopiedFromFramework,
+  connectionSpecificFields,
+  fieldsNotSetByGrpcMetadata,
+  fieldsNotSentAsMetadata,
+  fieldsSetByFetch,
+  fieldsSetByGrpcClient,
+  fieldsSetByHttp1,
 } from "./field-kinds.ts";
 export { withCode } from "../errors/index.ts";
 export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
@@ -36,25 +36,25 @@ export {
   PreparedHeaderFields,
   prepareHeaderFields,
   readHeaderField,
-  type RememberedFields,
+  type CachedFields,
   requireField,
   requireFields,
 } from "./header-fields.ts";
 export { type BodyMemory, detachFromChunk } from "./buffered-body.ts";
 export {
-  bodyWasRead,
+  bodyConsumedProblem,
   chunkExtensionsTooLargeProblem,
   clientClosedRequest,
-  clientGone,
+  clientGoneProblem,
   expectationProblem,
-  headerTooLarge,
+  headerTooLargeProblem,
   HttpProblem,
-  notHttp,
+  invalidHttpProblem,
   longMethodProblem,
-  timedOut,
+  requestTimeoutProblem,
   transferEncodingProblem,
-  urlTooLong,
-  versionNotSupported,
+  urlTooLongProblem,
+  unsupportedVersionProblem,
 } from "./http-problem.ts";
 export { ErrorCode, errorName, type ErrorScope } from "./http2-errors.ts";
 export { isUtf8, type MediaType, parseMediaType } from "./media-type.ts";
@@ -78,4 +78,12 @@ export {
 } from "./request-body.ts";
 export { reasonPhraseOf } from "./reason-phrases.ts";
 export { authorityOf, checkRequestHead } from "./check-request-head.ts";
-export { afterTurn, type Interval, runInTurns, runSteps, startDeadline, startInterval, timerMsMax } from "./timers.ts";
+export {
+  runAfterTurn,
+  type Interval,
+  runInTurns,
+  runSteps,
+  startDeadline,
+  startInterval,
+  timerMsMax,
+} from "./timers.ts";

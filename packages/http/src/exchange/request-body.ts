@@ -1,7 +1,7 @@
 import { noBytes } from "./bytes.ts";
 import { CollectedBytes } from "./collected-bytes.ts";
 import { type BodyMemory, BufferedBody, detachFromChunk } from "./buffered-body.ts";
-import { clientGone, type HttpProblem } from "./http-problem.ts";
+import { clientGoneProblem, type HttpProblem } from "./http-problem.ts";
 
 /** The HTTP exchange to which a {@link RequestBody} belongs. */
 export interface BodySource {
@@ -75,7 +75,7 @@ export class RequestBody {
   #isTaken = false;
   #closed = false;
   /** Whether part of the body was or will be dropped, so that a reader does not get the complete body. */
-  #isCut = false;
+  #isTruncated = false;
   #problem: HttpProblem | undefined;
 
   /** @param announcedBytes - the length in the header, or 0 if the header has no length */
@@ -100,7 +100,7 @@ export class RequestBody {
    */
   read(plan: BodyPlan, receiver: BodyReceiver): void {
     const { limitBytes } = plan;
-    if (this.#isCut) return receiver.dropped?.(this.#problem);
+    if (this.#isTruncated) return receiver.dropped?.(this.#problem);
     const buffered = this.#buffered;
     const arrivedBytes = buffered?.byteLength ?? 0;
     if (this.#announcedBytes > limitBytes || arrivedBytes > limitBytes) return receiver.received(undefined);
@@ -129,7 +129,7 @@ export class RequestBody {
         this.#source.consumed(block.byteLength);
         return Promise.resolve({ done: false, value: block });
       }
-      if (this.#isCut) return Promise.reject(this.#problem ?? clientGone());
+      if (this.#isTruncated) return Promise.reject(this.#problem ?? clientGoneProblem());
       if (this.ended) return Promise.resolve({ done: true, value: undefined });
       return new Promise((resolve, reject) => {
         this.#next = { resolve, reject };
@@ -176,9 +176,9 @@ export class RequestBody {
   close(problem?: HttpProblem): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#isCut = !this.ended || (this.#buffered?.byteLength ?? 0) > 0;
+    this.#isTruncated = !this.ended || (this.#buffered?.byteLength ?? 0) > 0;
     this.#problem = problem;
-    this.#next?.reject(problem ?? clientGone());
+    this.#next?.reject(problem ?? clientGoneProblem());
     this.#whole?.receiver.dropped?.(problem);
     // Drops the buffered data, which a slow handler or a call that is being admitted would otherwise keep alive.
     this.#buffered = undefined;

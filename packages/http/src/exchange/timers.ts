@@ -39,7 +39,7 @@ export function startInterval(everyMs: number, run: () => void): Interval {
 }
 
 /** Calls `run` after all other work in this event-loop turn. Without `setImmediate`, a timer may add up to 4 ms. */
-export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
+export const runAfterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));
 
 /** Runs all task steps in this event-loop turn. */
@@ -62,7 +62,7 @@ export async function runInTurns<Result>(steps: Iterator<unknown, Result>): Prom
     const { done, value } = steps.next();
     if (done === true) return value;
     if (performance.now() < turnEndsAt) continue;
-    await new Promise<void>((resolve) => afterTurn(resolve, undefined));
+    await new Promise<void>((resolve) => runAfterTurn(resolve, undefined));
     turnEndsAt = performance.now() + turnMs;
   }
 }

@@ -1,10 +1,10 @@
 import {
-  afterTurn,
+  runAfterTurn,
   type BodySource,
-  bodyWasRead,
+  bodyConsumedProblem,
   BaseExchange,
   clientClosedRequest,
-  clientGone,
+  clientGoneProblem,
   CommonHeaderFields,
   type HeaderFields,
   type Peer,
@@ -60,13 +60,13 @@ export class FetchExchange extends BaseExchange implements BodySource {
 
   /** @throws HttpProblem if the program reads the body itself, for example in a request gate */
   startBody(): void {
-    if (this.isBodyRead) throw bodyWasRead();
+    if (this.isBodyRead) throw bodyConsumedProblem();
     this.#reader = this.#request.body?.getReader();
     if (this.#reader !== undefined) void this.#readBody(this.#reader);
   }
 
   /** Releases the request, because another handler responds to it. */
-  passOn(): void {
+  release(): void {
     this.complete();
   }
 
@@ -114,8 +114,8 @@ export class FetchExchange extends BaseExchange implements BodySource {
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
     // Fails the body after this event-loop turn, in which most servers cancel the body. Deno logs an error if a body
     // fails while Deno reads the body.
-    else afterTurn(failBody, this.#responseBody);
-    this.abort(clientGone());
+    else runAfterTurn(failBody, this.#responseBody);
+    this.abort(clientGoneProblem());
     this.#release();
   };
 

@@ -76,8 +76,8 @@ function hasCode(reason: unknown, code: string): boolean {
 }
 
 /** Returns whether the file at a path is a Unix socket on which no process listens. */
-async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean> {
-  if (!found.isSocket()) return false;
+async function isStaleSocket(path: string, stats: BigIntStats): Promise<boolean> {
+  if (!stats.isSocket()) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const probe = connect({ path });
   probe.on("connect", () => resolve(false));
@@ -93,7 +93,7 @@ async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean>
  * Removes a stale socket. Returns `false` if another process has replaced the socket since the check. The socket is
  * first renamed to a random name, because no other process replaces a file with that name.
  */
-export function removeStaleSocket(path: string, found: BigIntStats): boolean {
+export function removeStaleSocket(path: string, stats: BigIntStats): boolean {
   const temporaryPath = join(dirname(path), `.${randomUUID()}`);
   try {
     renameSync(path, temporaryPath);
@@ -104,19 +104,19 @@ export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   }
   // The mtime is compared too, because inode numbers are reused. Renaming has changed the ctime.
   const { ino, mtimeNs } = lstatSync(temporaryPath, { bigint: true });
-  const isSame = ino === found.ino && mtimeNs === found.mtimeNs;
+  const isSame = ino === stats.ino && mtimeNs === stats.mtimeNs;
   if (isSame) rmSync(temporaryPath);
-  else putBack(temporaryPath, path);
+  else restoreFile(temporaryPath, path);
   return isSame;
 }
 
 /** Restores the name of a renamed file, unless another process has created a file with that name. */
-export function putBack(aside: string, path: string): void {
+export function restoreFile(temporaryPath: string, path: string): void {
   try {
-    linkSync(aside, path);
+    linkSync(temporaryPath, path);
   } catch (reason) {
     // Renames the file if links are forbidden. Linux's protected_hardlinks forbids links to other users' files.
-    if (!hasCode(reason, "EEXIST")) return renameSync(aside, path);
+    if (!hasCode(reason, "EEXIST")) return renameSync(temporaryPath, path);
   }
-  rmSync(aside);
+  rmSync(temporaryPath);
 }

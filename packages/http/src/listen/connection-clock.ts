@@ -1,4 +1,4 @@
-import { afterTurn } from "../exchange/index.ts";
+import { runAfterTurn } from "../exchange/index.ts";
 
 /** A connection with timeouts that are checked at regular intervals. Checks are cheaper than a timer for each wait. */
 export interface CheckedConnection {
@@ -23,7 +23,7 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   return {
     start: () => {
       // Pending data is read first, so that no client counts as silent after a pause of the process.
-      timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
+      timer ??= setInterval(() => runAfterTurn(checkAll, undefined), everyMs).unref();
     },
     stop: () => clearInterval(timer),
   };

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { readProxyHeader } from "../trusted-proxies/index.ts";
-import { afterTurn, type Peer, startDeadline } from "../exchange/index.ts";
+import { runAfterTurn, type Peer, startDeadline } from "../exchange/index.ts";
 
 /** The protocol of a connection, detected from the first bytes. */
 export type FirstProtocol = "http1" | "http2" | "tls";
@@ -66,7 +66,7 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
   };
   // Uses a separate timer, because `socket.setTimeout` would stay set and close the connection later. The timer first
   // reads bytes that have arrived while the process was paused.
-  const stopTimer = startDeadline(timeoutMs, () => afterTurn(expire, undefined));
+  const stopTimer = startDeadline(timeoutMs, () => runAfterTurn(expire, undefined));
   const stop = (): void => {
     isWaiting = false;
     stopTimer();

@@ -21,11 +21,11 @@ export async function joinSharedPort(): Promise<HandedConnections> {
   if (process.send === undefined)
     throw withCode(new Error("handedOver requires a process started with child_process.fork()"), "ERR_OPTIONS");
   const { promise, resolve, reject } = Promise.withResolvers<HandedConnections>();
-  const share = new Share();
+  const worker = new SharedPortWorker();
   const receive = (message: SharedPortMessage | null, socket?: Socket): void => {
-    if (message?.gateway === "connection") share.receive(message.connection, socket);
+    if (message?.gateway === "connection") worker.receive(message.connection, socket);
     else if (message?.gateway === "bound")
-      resolve({ address: message.address, start: (take) => share.start(take), leave: () => share.leave() });
+      resolve({ address: message.address, start: (take) => worker.start(take), leave: () => worker.leave() });
     // Removed only after the last connection, because connections that arrive without a listener are never served.
     else if (message?.gateway === "left") process.off("message", receive);
   };
@@ -35,7 +35,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
   return await promise;
 }
 
-class Share {
+class SharedPortWorker {
   #take: ((socket: Socket) => void) | undefined;
   /** Number of connections that closed in this event-loop turn. */
   #closed = 0;

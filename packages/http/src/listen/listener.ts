@@ -19,7 +19,7 @@ import type {
 } from "./http-server.ts";
 import { type HandedConnections, joinSharedPort } from "./handed-connections.ts";
 import { OpenConnections } from "./open-connections.ts";
-import { showPeer } from "./peer.ts";
+import { overridePeer } from "./peer.ts";
 import { createTlsServer, type TlsServer } from "./tls-server.ts";
 
 /** Options for listening on a port or Unix socket. */
@@ -190,7 +190,7 @@ export class Listener {
     if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
       return this.#detectProtocol(socket);
     consumeProxyHeader(socket, headerTimeoutMs, (source) => {
-      if (source !== undefined) this.#showSource(socket, source);
+      if (source !== undefined) this.#overridePeer(socket, source);
       this.#detectProtocol(socket);
     });
   }
@@ -199,8 +199,8 @@ export class Listener {
     detectProtocol(socket, this.#options.limits.headerTimeoutMs, (protocol) => this.#handOver(socket, protocol));
   }
 
-  #showSource(socket: Socket, source: Peer): void {
-    if (this.#tls === undefined) showPeer(socket, source);
+  #overridePeer(socket: Socket, source: Peer): void {
+    if (this.#tls === undefined) overridePeer(socket, source);
     else this.#sources.set(socket, source);
   }
 
@@ -212,7 +212,7 @@ export class Listener {
 
   #decrypt(socket: Socket, tls: TlsServer): void {
     // On a Unix socket, a TLS connection cannot be assigned to a raw socket.
-    if (this.#isUnix) this.#sockets.served(socket, opaqueTlsConnection);
+    if (this.#isUnix) this.#sockets.setConnection(socket, opaqueTlsConnection);
     else this.#rememberRawSocket(socket);
     tls.accept(socket);
   }
@@ -226,12 +226,13 @@ export class Listener {
   #serve(socket: Socket, version: HttpMajorVersion): void {
     const rawSocket = this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket;
     const source = this.#sources.get(rawSocket);
-    if (source !== undefined) showPeer(socket, source);
-    else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
+    if (source !== undefined) overridePeer(socket, source);
+    else if (this.#isUnix && socket.remoteAddress === undefined)
+      overridePeer(socket, { address: unixAddress, port: 0 });
     // Reads the address, so that node caches the address for the time after the connection has closed.
     void socket.remoteAddress;
     const connection = this.#servers[version].take(socket);
-    this.#sockets.served(rawSocket, connection);
+    this.#sockets.setConnection(rawSocket, connection);
     this.#ages?.add(socket, connection);
   }
 

@@ -36,7 +36,7 @@ export class OpenConnections {
   }
 
   /** Records the connection object that serves a socket. */
-  served(socket: Socket, connection: ServedConnection): void {
+  setConnection(socket: Socket, connection: ServedConnection): void {
     if (this.#beyondLimit.has(socket)) this.#beyondLimit.set(socket, connection);
   }
 

@@ -7,7 +7,7 @@ export function peerOf(socket: Socket | undefined): Peer {
 }
 
 /** Makes a socket report another peer to the engine's and node's HTTP servers, and to the program's handlers. */
-export function showPeer(socket: Socket, { address, port }: Peer): void {
+export function overridePeer(socket: Socket, { address, port }: Peer): void {
   Object.defineProperty(socket, "remoteAddress", { value: address });
   Object.defineProperty(socket, "remotePort", { value: port });
 }

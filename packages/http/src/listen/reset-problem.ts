@@ -1,4 +1,4 @@
-import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index.ts";
+import { clientGoneProblem, ErrorCode, errorName, HttpProblem } from "../exchange/index.ts";
 
 /** The sender of the RST_STREAM that closed a stream. node:http2 does not report the sender. */
 export type ResetSender = "client" | "server" | "unknown";
@@ -50,7 +50,7 @@ export function resetProblem(rstCode: number | undefined, sender: ResetSender): 
         code: "ResourceExhausted",
       });
     default:
-      return clientGone();
+      return clientGoneProblem();
   }
 }
 

@@ -51,26 +51,26 @@ interface Worker {
  *
  * A connection is not lost if the process that gets the connection exits before reading. That process confirms the
  * connection before it reads any data. Until the confirmation, this process keeps a copy of the socket, and can hand
- * the connection over to another process. Up to {@link waitingMax} connections are queued while no process accepts
+ * the connection over to another process. Up to {@link queuedMax} connections are queued while no process accepts
  * connections.
  *
  * Rejects with errors from `net.Server`, such as EADDRINUSE, or a TypeError for unknown options.
  */
 export async function shareConnections(options: BindOptions = {}): Promise<SharedPort> {
   refuseUnknownOptions(options, bindOptionNames, "shareConnections");
-  const hub = new ConnectionHub();
+  const distributor = new ConnectionDistributor();
   // Sets the same socket options as a gateway that listens. Node keeps the options when a socket is sent.
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
-    hub.assignToWorker(socket),
+    distributor.assignToWorker(socket),
   );
   const bound = await bind(server, options);
-  return { ...bound, handTo: (process) => hub.watch(process, bound), drain: () => hub.drain(server) };
+  return { ...bound, handTo: (process) => distributor.watch(process, bound), drain: () => distributor.drain(server) };
 }
 
-class ConnectionHub {
+class ConnectionDistributor {
   /** The processes that accept connections. The process that has waited longest for a connection comes first. */
   readonly #workers = new Map<ChildProcess, Worker>();
-  readonly #waiting = new Set<Socket>();
+  readonly #queued = new Set<Socket>();
   #handedCount = 0;
   #onLastLeft: (() => void) | undefined;
 
@@ -78,7 +78,7 @@ class ConnectionHub {
   assignToWorker(socket: Socket): void {
     const worker = this.#leastLoaded();
     if (worker !== undefined) this.#sendToWorker(socket, worker);
-    else if (this.#waiting.size < waitingMax) this.#waiting.add(socket);
+    else if (this.#queued.size < queuedMax) this.#queued.add(socket);
     else socket.destroy();
   }
 
@@ -110,7 +110,7 @@ class ConnectionHub {
       if (this.#workers.size === 0) resolve();
     });
     server.close();
-    for (const socket of this.#waiting) socket.destroy();
+    for (const socket of this.#queued) socket.destroy();
   }
 
   #leastLoaded(): Worker | undefined {
@@ -133,8 +133,8 @@ class ConnectionHub {
 
   #add(worker: Worker): void {
     this.#workers.set(worker.process, worker);
-    for (const socket of this.#waiting) this.assignToWorker(socket);
-    this.#waiting.clear();
+    for (const socket of this.#queued) this.assignToWorker(socket);
+    this.#queued.clear();
   }
 
   #remove(worker: Worker): void {
@@ -162,4 +162,4 @@ function sendToWorker(process: ChildProcess, message: SharedPortMessage, socket?
 }
 
 /** Maximum connections that are queued while no process accepts connections: twice node's default listen backlog. */
-const waitingMax = 1024;
+const queuedMax = 1024;

@@ -9,13 +9,13 @@ import {
   type HttpProblem,
   type Limits,
   retiredIdleMs,
-  timedOut,
-  versionNotSupported,
+  requestTimeoutProblem,
+  unsupportedVersionProblem,
 } from "../exchange/index.ts";
 import type { CheckedConnection, HttpConnection, HttpServerOptions } from "../listen/index.ts";
 import type { ExchangeOwner } from "./exchange.ts";
 import { NodeHttp1Exchange } from "./http1-exchange.ts";
-import { lingerAtEnd } from "./linger-at-end.ts";
+import { lingerOnClose } from "./linger-on-close.ts";
 import { checkNodeRequestHead } from "./check-node-request-head.ts";
 import { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";
 
@@ -35,7 +35,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   /** The last request that was begun. The request's body may be incomplete. */
   #request: IncomingMessage | undefined;
   /** Number of requests with complete heads that wait for earlier responses. */
-  #waiting = 0;
+  #queuedRequests = 0;
   /** Why no more requests can be read. The client gets this problem after the responses to earlier requests. */
   #problem: HttpProblem | undefined;
   /** The known header fields in the request that caused `#problem`. */
@@ -64,7 +64,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   get busy(): boolean {
-    return this.#current !== undefined || this.#waiting > 0 || this.#socket.writableLength > 0;
+    return this.#current !== undefined || this.#queuedRequests > 0 || this.#socket.writableLength > 0;
   }
 
   /** Number of open requests: 1 while {@link busy}, because requests are served one at a time. */
@@ -73,7 +73,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   get isLast(): boolean {
-    return this.#isBroken || (this.#isDraining && this.#waiting === 0 && this.#problem === undefined);
+    return this.#isBroken || (this.#isDraining && this.#queuedRequests === 0 && this.#problem === undefined);
   }
 
   get lingerMs(): number {
@@ -119,13 +119,13 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     if (this.#socket.writableEnded) return;
     if (requestsUpgrade(request.rawHeaders)) stopReadingAfter(request);
     if (response.socket !== null) return this.#begin(request, response);
-    this.#waiting += 1;
-    if (this.#waiting > waitingMax) return this.destroy();
+    this.#queuedRequests += 1;
+    if (this.#queuedRequests > queuedMax) return this.destroy();
     this.pauseIfFull();
     // The request's async context is bound, because node emits "socket" in the context of the previous call.
     const begin = AsyncResource.bind(() => {
-      this.#waiting -= 1;
-      if (this.#waiting === waitingToPause - 1) this.#socket.resume();
+      this.#queuedRequests -= 1;
+      if (this.#queuedRequests === queuedToPause - 1) this.#socket.resume();
       this.#begin(request, response);
     });
     response.once("socket", begin);
@@ -142,22 +142,22 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   /** Stops reading if many requests are queued. */
   pauseIfFull(): void {
-    if (this.#waiting >= waitingToPause) this.#socket.pause();
+    if (this.#queuedRequests >= queuedToPause) this.#socket.pause();
   }
 
   checkTimeouts(nowMs: number): void {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#options.limits;
     if (this.#backlog.stalledMs(nowMs) >= idleTimeoutMs) return this.destroy();
-    // After the last response, `lingerAtEnd` has a separate timeout.
+    // After the last response, `lingerOnClose` has a separate timeout.
     if (this.#socket.writableEnded) return;
     const waitedMs = nowMs - this.#idleSinceMs;
     if (this.#request?.complete === false) {
-      if (waitedMs >= requestTimeoutMs) this.#abortRequest(timedOut("requestTimeoutMs"));
+      if (waitedMs >= requestTimeoutMs) this.#abortRequest(requestTimeoutProblem("requestTimeoutMs"));
     } else if (this.busy) {
       this.#idleSinceMs = nowMs;
     } else if (this.#isHeadBegun) {
       const limit = headerTimeoutMs < requestTimeoutMs ? "headerTimeoutMs" : "requestTimeoutMs";
-      if (waitedMs >= this.#options.limits[limit]) this.#refuseUnread(timedOut(limit));
+      if (waitedMs >= this.#options.limits[limit]) this.#refuseUnparsed(requestTimeoutProblem(limit));
     } else if (this.#socket.bytesRead > this.#bytesRead) {
       this.#isHeadBegun = true;
       this.#idleSinceMs = nowMs;
@@ -170,15 +170,15 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     const { limits, serve, refuse, report } = this.#options;
     try {
       const common = new CommonHeaderFields(request.rawHeaders);
-      const target = this.#isOtherProtocol ? versionNotSupported() : checkHead(request, common, limits);
+      const target = this.#isOtherProtocol ? unsupportedVersionProblem() : checkHead(request, common, limits);
       const path = typeof target === "string" ? target : "/";
       const exchange = new NodeHttp1Exchange(request, response, path, common, this);
       this.#request = request;
       this.#current = exchange;
       this.#isHeadBegun = false;
       if (exchange.body !== undefined) this.#idleSinceMs = performance.now();
-      const isCut = this.#problem !== undefined && this.#waiting === 0 && !request.complete;
-      if (isCut) this.#refuseRest();
+      const isTruncated = this.#problem !== undefined && this.#queuedRequests === 0 && !request.complete;
+      if (isTruncated) this.#refuseRest();
       else if (typeof target === "string") serve(exchange, undefined);
       else refuse(exchange, target);
     } catch (error) {
@@ -195,11 +195,11 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   #refuseRest(): void {
-    if (this.#problem === undefined || this.#waiting > 0 || this.#isBroken) return;
+    if (this.#problem === undefined || this.#queuedRequests > 0 || this.#isBroken) return;
     // A response cannot be sent if the connection has failed or has sent its last response.
     if (!this.#socket.writable) return;
     if (this.#request?.complete === false) this.#abortRequest(this.#problem);
-    else if (this.#current === undefined) this.#refuseUnread(this.#problem);
+    else if (this.#current === undefined) this.#refuseUnparsed(this.#problem);
   }
 
   /** Aborts the current request, because the request cannot be read completely. */
@@ -214,22 +214,28 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   /** Refuses data that node did not parse as a request. */
-  #refuseUnread(problem: HttpProblem): void {
+  #refuseUnparsed(problem: HttpProblem): void {
     this.#isBroken = true;
     const { IncomingMessage, ServerResponse } = process.getBuiltinModule("node:http");
     const rawHeaders = [...this.#problemFields];
-    const request = Object.assign(new IncomingMessage(this.#socket), unread, { rawHeaders });
+    const request = Object.assign(new IncomingMessage(this.#socket), placeholderRequest, { rawHeaders });
     const response = new ServerResponse(request);
     response.assignSocket(this.#socket);
     response.on("finish", () => this.#socket.destroySoon());
-    const exchange = new NodeHttp1Exchange(request, response, unread.url, new CommonHeaderFields(rawHeaders), this);
+    const exchange = new NodeHttp1Exchange(
+      request,
+      response,
+      placeholderRequest.url,
+      new CommonHeaderFields(rawHeaders),
+      this,
+    );
     this.#current = exchange;
     this.#options.refuse(exchange, problem);
   }
 
   /** Closes the connection so that the client still receives all sent data. */
   #close(): void {
-    lingerAtEnd(this.#socket, this.lingerMs);
+    lingerOnClose(this.#socket, this.lingerMs);
     this.#socket.destroySoon();
   }
 }
@@ -242,12 +248,12 @@ function checkHead(request: IncomingMessage, common: CommonHeaderFields, limits:
 }
 
 /** Number of queued heads that pauses reading. Usual clients pipeline fewer than 64 requests. */
-const waitingToPause = 64;
+const queuedToPause = 64;
 /** Maximum queued heads before the connection is closed. One read of 64 KiB may contain 2,048 heads with 32 bytes. */
-const waitingMax = 2048;
+const queuedMax = 2048;
 
 /** Matches a request line in RTSP (RFC 2326 §6.1) or ICE (Icecast's protocol). */
 const otherProtocol = /^(?:\r\n)*[^\r\n]* (?:RTSP|ICE)\/\d/;
 
 /** Placeholder properties for a request that cannot be read. */
-const unread = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };
+const placeholderRequest = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   authorityOf,
-  clientGone,
+  clientGoneProblem,
   type CommonHeaderFields,
   type HeaderFields,
   type HttpProblem,
@@ -9,8 +9,8 @@ import {
   readHeaderField,
   unreadBodyBytesMax,
 } from "../exchange/index.ts";
-import { withHostFields } from "./host-fields.ts";
-import { lingerAtEnd } from "./linger-at-end.ts";
+import { withFrameworkFields } from "./framework-fields.ts";
+import { lingerOnClose } from "./linger-on-close.ts";
 import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf } from "../listen/index.ts";
 import { requestsUpgrade } from "./upgrade-request.ts";
@@ -100,13 +100,13 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 
   protected closeProblem(): HttpProblem {
-    return clientGone();
+    return clientGoneProblem();
   }
 
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
-    const header = withHostFields(this.#response, [...fields, ...this.addedFields]);
+    const header = withFrameworkFields(this.#response, [...fields, ...this.addedFields]);
     if (!this.#canKeepAlive()) {
-      lingerAtEnd(this.#request.socket, this.owner?.lingerMs);
+      lingerOnClose(this.#request.socket, this.owner?.lingerMs);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
     // Removes the host's fields, which node would otherwise add to the fields below.

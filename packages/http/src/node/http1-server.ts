@@ -5,12 +5,12 @@ import {
   chunkExtensionsTooLargeProblem,
   CommonHeaderFields,
   type HeaderFields,
-  headerTooLarge,
+  headerTooLargeProblem,
   type HttpProblem,
   type Limits,
   lingerMsMax,
   longMethodProblem,
-  notHttp,
+  invalidHttpProblem,
   timerMsMax,
 } from "../exchange/index.ts";
 import {
@@ -88,7 +88,7 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
   server.on("connect", (request, socket) => {
     const { rawHeaders } = request;
     const target = checkNodeRequestHead(request, new CommonHeaderFields(rawHeaders), limits);
-    connectionOf(socket)?.onProblem(typeof target === "string" ? notHttp() : target, rawHeaders);
+    connectionOf(socket)?.onProblem(typeof target === "string" ? invalidHttpProblem() : target, rawHeaders);
   });
   server.on("clientError", (error: ParseError, socket) => {
     const { code, rawPacket } = error;
@@ -103,10 +103,10 @@ type ParseError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonl
 
 /** Returns the problem for a request that node's parser has rejected. */
 function problemOf({ code, rawPacket, bytesParsed = 0 }: ParseError, limits: Limits): HttpProblem {
-  if (code === "HPE_HEADER_OVERFLOW") return headerTooLarge(limits);
+  if (code === "HPE_HEADER_OVERFLOW") return headerTooLargeProblem(limits);
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLargeProblem();
   const problem = code === "HPE_INVALID_METHOD" ? longMethodProblem(lineAt(rawPacket, bytesParsed)) : undefined;
-  return problem ?? notHttp();
+  return problem ?? invalidHttpProblem();
 }
 
 /** Returns the line that contains the octet at an offset in a packet. */

@@ -9,7 +9,7 @@ import {
 } from "../exchange/index.ts";
 import type { CheckedConnection, HttpConnection, HttpServerOptions } from "../listen/index.ts";
 import type { ExchangeOwner } from "./exchange.ts";
-import { noHost } from "./host-fields.ts";
+import { noFrameworkResponse } from "./framework-fields.ts";
 import { NodeHttp2Exchange } from "./http2-exchange.ts";
 
 /** A connection with a node:http2 session. */
@@ -107,7 +107,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     const { limits, serve, refuse, report } = this.#options;
     try {
       const common = new CommonHeaderFields(fields);
-      const exchange = new NodeHttp2Exchange(stream, header, fields, common, noHost, this);
+      const exchange = new NodeHttp2Exchange(stream, header, fields, common, noFrameworkResponse, this);
       this.#open.set(exchange, performance.now());
       const authority = header[":authority"] ?? common.host;
       const target = checkRequestHead(exchange.httpMethod, exchange.target, authority, true, common.listBytes, limits);

@@ -6,8 +6,8 @@ import type {
   ServerStreamResponseOptions,
 } from "node:http2";
 import {
-  afterTurn,
-  clientGone,
+  runAfterTurn,
+  clientGoneProblem,
   type CommonHeaderFields,
   ErrorCode,
   type HeaderFields,
@@ -16,7 +16,7 @@ import {
   requireField,
   unreadBodyBytesMax,
 } from "../exchange/index.ts";
-import { type HostResponse, withHostFields } from "./host-fields.ts";
+import { type FrameworkResponse, withFrameworkFields } from "./framework-fields.ts";
 import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf, resetProblem } from "../listen/index.ts";
 
@@ -25,19 +25,22 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
   readonly #stream: StreamWithTrailer;
   readonly #session: SessionWithPeer | undefined;
-  readonly #host: HostResponse;
+  readonly #frameworkResponse: FrameworkResponse;
   #isReset = false;
   #linger: NodeJS.Timeout | undefined;
   /** Number of body bytes that arrived after the response. */
   #droppedBytes = 0;
 
-  /** @param host - the response from node's compatibility API, or {@link noHost}; only the header fields are read */
+  /**
+   * @param frameworkResponse - the response from node's compatibility API, or {@link noFrameworkResponse}; only the
+   * header fields are read
+   */
   constructor(
     stream: ServerHttp2Stream,
     header: IncomingHttpHeaders,
     fields: HeaderFields,
     common: CommonHeaderFields,
-    host: HostResponse,
+    frameworkResponse: FrameworkResponse,
     owner?: ExchangeOwner,
   ) {
     const target = header[":path"] ?? "";
@@ -48,7 +51,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes, owner);
     this.#stream = stream;
     this.#session = session;
-    this.#host = host;
+    this.#frameworkResponse = frameworkResponse;
     // Stores the address, because calls are reported after the connection has closed and the address is unavailable.
     if (this.#session !== undefined) this.#session[peerKey] ??= peerOf(this.#session.socket);
     // "close" reports a reset to the call. Without a listener, the error would exit the process.
@@ -127,7 +130,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
-    const header = withHostFields(this.#host, [...fields, ...this.addedFields]);
+    const header = withFrameworkFields(this.#frameworkResponse, [...fields, ...this.addedFields]);
     // Refuses fields that HTTP forbids. Node would send some of these fields, which clients reject, and drop others.
     for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
     this.#stream.respond([":status", String(httpStatus), ...header], options);
@@ -145,7 +148,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     // Node reports DATA as finished before the client's window allows the last bytes and the trailer section.
     if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
     // Node's reset overtakes a trailer section that was sent in the same event-loop turn.
-    afterTurn(stopReceiving, this.#stream);
+    runAfterTurn(stopReceiving, this.#stream);
   }
 
   override closed(): void {
@@ -156,7 +159,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   protected closeProblem(): HttpProblem {
     // When a connection fails, node closes the streams with an error code from node.
     const isGone = this.#isReset || this.#session?.destroyed === true;
-    return isGone ? clientGone() : resetProblem(this.#stream.rstCode, "unknown");
+    return isGone ? clientGoneProblem() : resetProblem(this.#stream.rstCode, "unknown");
   }
 }
 

@@ -4,7 +4,7 @@
  */
 export { continueWhenRead, NodeHttp1Exchange } from "./http1-exchange.ts";
 export { NodeHttp2Exchange } from "./http2-exchange.ts";
-export { willEnd } from "./linger-at-end.ts";
+export { willClose } from "./linger-on-close.ts";
 export { nodeEngine } from "./node-engine.ts";
 export { readParsedBody } from "./parsed-body.ts";
 export { checkNodeRequestHead } from "./check-node-request-head.ts";

@@ -2,27 +2,27 @@ import { expect, test } from "vitest";
 import * as fieldKinds from "../../src/exchange/field-kinds.ts";
 import {
   type FieldName,
-  notAdded,
-  notForwarded,
-  notFromHost,
-  notInHttp2,
-  notPrefixed,
-  notSentAsMetadata,
-  setByFetch,
-  setByGrpcClient,
-  setByHttp1,
+  reservedResponseFields,
+  fieldsNotForwarded,
+  fieldsNotCopiedFromFramework,
+  connectionSpecificFields,
+  fieldsNotSetByGrpcMetadata,
+  fieldsNotSentAsMetadata,
+  fieldsSetByFetch,
+  fieldsSetByGrpcClient,
+  fieldsSetByHttp1,
 } from "../../src/exchange/index.ts";
 
 const rules = Object.entries({
-  notInHttp2,
-  setByHttp1,
-  notAdded,
-  notSentAsMetadata,
-  setByGrpcClient,
-  setByFetch,
-  notForwarded,
-  notPrefixed,
-  notFromHost,
+  connectionSpecificFields,
+  fieldsSetByHttp1,
+  reservedResponseFields,
+  fieldsNotSentAsMetadata,
+  fieldsSetByGrpcClient,
+  fieldsSetByFetch,
+  fieldsNotForwarded,
+  fieldsNotSetByGrpcMetadata,
+  fieldsNotCopiedFromFramework,
 });
 
 /** The rules that apply to each field, in the order of {@link rules}, with x if the rule applies. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { freeChunk, isSingleUse, markSingleUse } from "../../src/exchange/index.ts";
-import { nudgeScavenge } from "../../src/exchange/free-memory.ts";
+import { triggerEarlyScavenge } from "../../src/exchange/free-memory.ts";
 
 const KiB = 1024;
 
@@ -42,9 +42,9 @@ test.each([
   expect(isSingleUse(bytes())).toBe(want);
 });
 
-test("nudgeScavenge() allocates at most 2 MiB for a buffer of any length", () => {
+test("triggerEarlyScavenge() allocates at most 2 MiB for a buffer of any length", () => {
   const before = process.memoryUsage().heapUsed;
-  nudgeScavenge(256 * KiB * KiB);
+  triggerEarlyScavenge(256 * KiB * KiB);
   // Everything else allocated in the meantime is a few kilobytes.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(3 * KiB * KiB);
 });

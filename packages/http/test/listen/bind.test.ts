@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { bind, putBack, removeStaleSocket } from "../../src/listen/bind.ts";
+import { bind, restoreFile, removeStaleSocket } from "../../src/listen/bind.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** The file at a path, before another process replaced it. */
@@ -35,7 +35,7 @@ describe("a file that has replaced a stale socket", () => {
     const [aside, path] = [folder.file("aside"), folder.file("s")];
     writeFileSync(aside, "second");
     writeFileSync(path, "third");
-    putBack(aside, path);
+    restoreFile(aside, path);
     expect(readFileSync(path, "utf8")).toBe("third");
     expect(readdirSync(folder.path)).toEqual(["s"]);
   });

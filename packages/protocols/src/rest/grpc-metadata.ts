@@ -1,4 +1,4 @@
-import { type Exchange, type HeaderFields, notPrefixed, readHeaderField } from "@plantstore/http";
+import { type Exchange, type HeaderFields, fieldsNotSetByGrpcMetadata, readHeaderField } from "@plantstore/http";
 import { isSendable } from "../shared/lazy-headers.ts";
 
 /** The prefixes of the header fields in which grpc-gateway clients send and read gRPC metadata. */
@@ -12,7 +12,7 @@ const trailerPrefix = "grpc-trailer-";
  * cookies (RFC 6265 §4.1.2.6).
  */
 function isMetadata(name: string): boolean {
-  return !notPrefixed.has(name) && !excludedNames.test(name);
+  return !fieldsNotSetByGrpcMetadata.has(name) && !excludedNames.test(name);
 }
 
 const excludedNames =

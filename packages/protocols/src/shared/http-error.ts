@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
-import { clientGone, type HttpProblem } from "@plantstore/http";
+import { clientGoneProblem, type HttpProblem } from "@plantstore/http";
 
 /** Returns the error for an HTTP problem. */
 export function httpError({ errorCode, message, code, httpStatus, option }: HttpProblem): ConnectError {
@@ -9,5 +9,5 @@ export function httpError({ errorCode, message, code, httpStatus, option }: Http
 
 /** Returns the error for a call whose client has disconnected or cancelled it. */
 export function clientGoneError(): ConnectError {
-  return httpError(clientGone());
+  return httpError(clientGoneProblem());
 }

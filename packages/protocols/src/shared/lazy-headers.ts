@@ -1,11 +1,11 @@
-import { type HeaderFields, isToken, notSentAsMetadata, readHeaderField } from "@plantstore/http";
+import { type HeaderFields, isToken, fieldsNotSentAsMetadata, readHeaderField } from "@plantstore/http";
 
 /**
  * Returns whether a field may be sent with a call. Fields that describe the connection and fields with control
  * characters (RFC 9110 §5.5) must not be sent. A `Headers` object accepts control characters.
  */
 export function isSendable(name: string, value: string): boolean {
-  return !notSentAsMetadata.has(name) && !controlCharacter.test(value);
+  return !fieldsNotSentAsMetadata.has(name) && !controlCharacter.test(value);
 }
 
 // A tab is the only control character allowed in a field.

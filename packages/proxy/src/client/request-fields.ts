@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes, setByGrpcClient, copyIfPooled } from "@plantstore/http";
+import { noBytes, fieldsSetByGrpcClient, copyIfPooled } from "@plantstore/http";
 import { encodeVarying } from "@plantstore/http-engine/client";
 import { formatGrpcTimeout } from "@plantstore/protocols";
 
@@ -29,7 +29,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
   for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
     // `grpc-trace-bin`, OpenCensus's trace context, is metadata.
     const isReserved = name.startsWith("grpc-") && name !== "grpc-trace-bin";
-    if (setByGrpcClient.has(name) || isReserved) continue;
+    if (fieldsSetByGrpcClient.has(name) || isReserved) continue;
     if (name === "user-agent") hasUserAgent = true;
     fields.push(name, value);
   }

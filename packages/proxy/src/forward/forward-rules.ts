@@ -3,7 +3,7 @@ import type { AdmitRequest } from "@plantstore/serve";
 import {
   type HeaderFields,
   readHeaderField,
-  type RememberedFields,
+  type CachedFields,
   requireField,
   toShortLine,
   withCode,
@@ -62,7 +62,7 @@ export interface ForwardedFields {
   /** Returns the fields to set for a request. @throws the `set` error, or TypeError for a name that must not be set */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to forward. */
-  readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;
+  readonly of: (fields: CachedFields, added: AddedFields) => RequestFields;
 }
 
 /** Request fields that are intended only for this server. */

@@ -1,4 +1,4 @@
-import { isToken, notForwarded } from "@plantstore/http";
+import { isToken, fieldsNotForwarded } from "@plantstore/http";
 
 // Pseudo-header fields and gRPC fields. `grpc-trace-bin`, OpenCensus's trace context, is metadata.
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
@@ -9,7 +9,7 @@ const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
  * @param name - in lower case
  */
 export function isProtocolField(name: string): boolean {
-  return notForwarded.has(name) || protocolPrefix.test(name);
+  return fieldsNotForwarded.has(name) || protocolPrefix.test(name);
 }
 
 /** Returns whether a configuration can set a field. @param name - in lower case */

@@ -1,4 +1,4 @@
-import { ErrorCode, type RememberedFields } from "@plantstore/http";
+import { ErrorCode, type CachedFields } from "@plantstore/http";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { ConnectionError } from "../http2-error.ts";
 import { DynamicTable } from "./dynamic-table.ts";
@@ -11,7 +11,7 @@ export interface DecodedBlock<Head> {
    * The fields: name, value, name, value, … Fields above the limit are dropped, except pseudo-header fields, so that
    * the request can get a response.
    */
-  readonly fields: RememberedFields;
+  readonly fields: CachedFields;
   /** The field list's size (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
   readonly listBytes: number;
   /** The parsed fields. The first code that parses the fields sets this cache. */

@@ -1,4 +1,4 @@
-import { notInHttp2, requireField, withCode } from "@plantstore/http";
+import { connectionSpecificFields, requireField, withCode } from "@plantstore/http";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**
@@ -19,7 +19,7 @@ export function encodeChecked(field: string, value: string, hidesCredentials: bo
   requireField(field, value);
   // §8.2.1: names are sent in lower case.
   const name = field.toLowerCase();
-  if (notInHttp2.has(name))
+  if (connectionSpecificFields.has(name))
     throw withCode(new TypeError(`"${name}" is not allowed in an HTTP/2 field section`), "ERR_HEADER_FIELD");
   return hidesCredentials && credentialFields.has(name)
     ? encodeLiteral(name, value, Literal.never)

@@ -10,7 +10,7 @@ const lingeringSockets = new WeakSet<Socket>();
  * request would lose the response. So only the server's side is closed first. The socket is closed when the client
  * closes its side (RFC 9112 §9.6) or reaches the byte limit, or after `lingerMs` milliseconds.
  */
-export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): void {
+export function lingerOnClose(socket: Socket, lingerMs: number = lingerMsMax): void {
   lingeringSockets.add(socket);
   // node:http calls `destroySoon` after the last response.
   socket.destroySoon = () => {
@@ -27,8 +27,8 @@ export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): voi
   };
 }
 
-/** Returns whether {@link lingerAtEnd} was called. The last response was then written, but perhaps not sent. */
-export function willEnd(socket: Socket): boolean {
+/** Returns whether {@link lingerOnClose} was called. The last response was then written, but perhaps not sent. */
+export function willClose(socket: Socket): boolean {
   return lingeringSockets.has(socket);
 }
 
