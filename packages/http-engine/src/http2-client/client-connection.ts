@@ -11,8 +11,8 @@ import {
   type StableFields,
 } from "../http2/index.ts";
 import { ClientDeadlines } from "./client-deadlines.ts";
-import { ClientRules } from "./client-rules.ts";
-import { type ResponseReceiver, ClientStream, connectionLost, serverFrozen } from "./client-stream.ts";
+import { ClientFrameHandler } from "./client-frame-handler.ts";
+import { type ResponseReceiver, ClientStream, connectionLost, serverUnresponsive } from "./client-stream.ts";
 
 /** Options for {@link ClientConnection}. */
 export interface ClientConnectionOptions extends ConnectionOptions {
@@ -40,7 +40,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
  *
  * The client does not allow server push, and never reconnects. All streams are reset when the connection closes.
  */
-export class ClientConnection extends FrameConnection<ClientStream, ClientRules, ClientDeadlines> {
+export class ClientConnection extends FrameConnection<ClientStream, ClientFrameHandler, ClientDeadlines> {
   readonly #options: ClientConnectionOptions;
   readonly #encoder = new BlockEncoder();
   /** Identifiers of `watch` streams, which stay open as long as the connection and are not calls. */
@@ -50,7 +50,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   /** Whether the connection opens no more streams. */
   #retired = false;
   /** Whether the connection was closed because the server did not acknowledge a PING in time. */
-  isFrozen = false;
+  isUnresponsive = false;
 
   constructor(socket: Duplex, options: ClientConnectionOptions) {
     super(socket, options, {
@@ -68,7 +68,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   /** Maximum number of concurrent streams: the minimum of the server's last SETTINGS and our own limit. */
   get streamsMax(): number {
     const { limits, streamsBeforeSettings } = this.#options;
-    const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;
+    const peerMax = this.#settled ? this.frameHandler.peer.concurrentStreams : streamsBeforeSettings;
     return Math.min(limits.concurrentStreams, peerMax);
   }
 
@@ -79,7 +79,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   /** Maximum number of bytes in a field list that the server accepts (§6.5.2). */
   get headerBytesMax(): number {
-    return this.rules.peer.headerListBytes;
+    return this.frameHandler.peer.headerListBytes;
   }
 
   /** Number of streams that may be opened now. Negative if the server has lowered its limit below the open streams. */
@@ -111,11 +111,11 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   ): ClientStream {
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;
-    const { initialWindowSize } = this.rules.peer;
+    const { initialWindowSize } = this.frameHandler.peer;
     const stream = new ClientStream(this, id, initialWindowSize, receiver);
     if (kind === "watch") this.#watches.add(id);
     else if (!this.busy) this.#options.onBusy(true);
-    this.rules.opened(stream);
+    this.frameHandler.opened(stream);
     stream.begin([this.#encoder.encode(stable), varying]);
     // §5.1.1: no stream identifiers remain, so the connection is drained.
     if (this.#nextStreamId > streamIdMax) this.drain();
@@ -135,8 +135,11 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     else this.#options.onStreamAvailable();
   }
 
-  protected createRules(parts: ConnectionParts<ClientStream>, streamFailed: (code: ErrorCode) => void): ClientRules {
-    return new ClientRules(parts, {
+  protected createFrameHandler(
+    parts: ConnectionParts<ClientStream>,
+    streamFailed: (code: ErrorCode) => void,
+  ): ClientFrameHandler {
+    return new ClientFrameHandler(parts, {
       settingsReceived: () => this.#onSettings(),
       goAwayReceived: (lastStreamId, code) => this.#onGoAway(lastStreamId, code),
       pingAcknowledged: () => undefined,
@@ -146,15 +149,15 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   protected createDeadlines(
     parts: ConnectionParts<ClientStream>,
-    rules: ClientRules,
+    frameHandler: ClientFrameHandler,
     callbacks: DeadlineCallbacks,
   ): ClientDeadlines {
     const keepaliveMs = (): number => this.#options.keepaliveMs;
     const destroy = (): void => {
-      this.isFrozen = true;
+      this.isUnresponsive = true;
       callbacks.destroy();
     };
-    return new ClientDeadlines(parts, rules, { ...callbacks, destroy }, keepaliveMs, () => this.busy);
+    return new ClientDeadlines(parts, frameHandler, { ...callbacks, destroy }, keepaliveMs, () => this.busy);
   }
 
   /** The server has closed its side, so responses can no longer be completed. */
@@ -174,15 +177,15 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   protected abortOpenStreams(): void {
     this.#retire(ErrorCode.noError);
-    const code = this.isFrozen ? serverFrozen : connectionLost;
+    const code = this.isUnresponsive ? serverUnresponsive : connectionLost;
     for (const stream of this.streams.open.values()) stream.receiveReset(code);
   }
 
   #onSettings(): void {
-    this.#encoder.applyTableSize(this.rules.peer.headerTableBytes);
+    this.#encoder.applyTableSize(this.frameHandler.peer.headerTableBytes);
     const isFirst = !this.#settled;
     this.#settled = true;
-    if (isFirst) this.#options.onReady(this.rules.peer.concurrentStreams);
+    if (isFirst) this.#options.onReady(this.frameHandler.peer.concurrentStreams);
     else this.#options.onStreamAvailable();
   }
 

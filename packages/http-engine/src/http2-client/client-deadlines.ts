@@ -1,5 +1,5 @@
 import { type ConnectionParts, type DeadlineCallbacks, Http2Deadlines } from "../http2/index.ts";
-import type { ClientRules } from "./client-rules.ts";
+import type { ClientFrameHandler } from "./client-frame-handler.ts";
 import type { ClientStream } from "./client-stream.ts";
 
 // Maximum number of PINGs before the server sends HEADERS or DATA again. A gRPC server closes a connection at the
@@ -14,7 +14,7 @@ const rarePingMs = 310_000;
  * PINGs but sends no response, further PINGs are rare.
  */
 export class ClientDeadlines extends Http2Deadlines<ClientStream> {
-  readonly #rules: ClientRules;
+  readonly #frameHandler: ClientFrameHandler;
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;
   /** PINGs since the server last sent HEADERS or DATA, and the number of these frames at the last PING. */
@@ -23,13 +23,13 @@ export class ClientDeadlines extends Http2Deadlines<ClientStream> {
 
   constructor(
     parts: ConnectionParts<ClientStream>,
-    rules: ClientRules,
+    frameHandler: ClientFrameHandler,
     callbacks: DeadlineCallbacks,
     keepaliveMs: () => number,
     hasCalls: () => boolean,
   ) {
-    super(parts, rules, callbacks);
-    this.#rules = rules;
+    super(parts, frameHandler, callbacks);
+    this.#frameHandler = frameHandler;
     this.#keepaliveMs = keepaliveMs;
     this.#hasCalls = hasCalls;
   }
@@ -56,6 +56,6 @@ export class ClientDeadlines extends Http2Deadlines<ClientStream> {
 
   /** Number of HEADERS and DATA frames that the server has sent. */
   get #framesReceived(): number {
-    return this.parts.receiveFlow.frames + this.#rules.sections;
+    return this.parts.receiveFlow.frames + this.#frameHandler.sections;
   }
 }

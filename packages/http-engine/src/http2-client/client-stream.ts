@@ -22,7 +22,7 @@ export interface ResponseReceiver extends FlowReceiver {
 export const connectionLost = -1;
 
 /** The reset code for receivers when the connection closes because the server did not acknowledge a PING. */
-export const serverFrozen = -2;
+export const serverUnresponsive = -2;
 
 /** The reset code for a receiver when a section in the response is above the limit. */
 export const sectionTooLarge = -3;
@@ -52,7 +52,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
 
   /** Ends our side after the queued bytes and this last piece. */
   end(piece: Uint8Array | undefined): void {
-    if (!this.closed) this.endSide(piece, undefined);
+    if (!this.closed) this.endLocalSide(piece, undefined);
   }
 
   /** Does nothing, because a response body is always read. */
@@ -94,7 +94,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     this.#endResponse();
   }
 
-  protected sideEnded(): void {
+  protected onEndStreamSent(): void {
     this.#endStreamSent = true;
   }
 

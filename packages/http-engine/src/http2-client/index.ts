@@ -11,5 +11,5 @@ export {
   type ClientStream,
   connectionLost,
   sectionTooLarge,
-  serverFrozen,
+  serverUnresponsive,
 } from "./client-stream.ts";

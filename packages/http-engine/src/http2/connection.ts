@@ -12,7 +12,7 @@ import type { DeadlineCallbacks, Http2Deadlines, Handshake } from "./http2-deadl
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType } from "./frame-numbers.ts";
 import { FrameReader, type FrameReceiver } from "./frame-reader.ts";
-import type { ConnectionParts, RuledStream } from "./frame-rules.ts";
+import type { ConnectionParts, HandledStream } from "./frame-handler.ts";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import { Output } from "./output.ts";
@@ -41,7 +41,7 @@ export interface ConnectionOptions {
 }
 
 /** The bytes at the start of a connection (RFC 9113 §3.4). */
-export interface Opening {
+export interface PrefaceOptions {
   /** The bytes that the peer sends before the peer's first frame. */
   readonly peerPreface: Buffer;
   /** The bytes that we send before our first frame. */
@@ -59,15 +59,15 @@ export interface Opening {
  * Subclasses handle frames and deadlines.
  */
 export abstract class FrameConnection<
-  Stream extends RuledStream,
-  Rules extends FrameReceiver & Handshake,
+  Stream extends HandledStream,
+  Handler extends FrameReceiver & Handshake,
   Clock extends Http2Deadlines<Stream>,
 > implements FlowConnection {
   readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
   protected readonly streams: StreamTable<Stream> = new StreamTable();
-  protected readonly rules: Rules;
+  protected readonly frameHandler: Handler;
   protected readonly deadlines: Clock;
   /** Whether the connection is closing, so that no more frames are read or sent. */
   protected isClosing = false;
@@ -82,21 +82,21 @@ export abstract class FrameConnection<
   /** Timer for the next closing step. */
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(socket: Duplex, options: ConnectionOptions, opening: Opening) {
+  constructor(socket: Duplex, options: ConnectionOptions, prefaceOptions: PrefaceOptions) {
     const { limits, budget } = options;
     this.#socket = socket;
-    this.#freesChunks = opening.freesChunks && socket instanceof Socket;
+    this.#freesChunks = prefaceOptions.freesChunks && socket instanceof Socket;
     this.#options = options;
     this.#backlog = budget.open(socket, () => this.#evict());
-    this.output = new Output(socket, this.#backlog, opening.tableUpdate, () => this.#drained());
+    this.output = new Output(socket, this.#backlog, prefaceOptions.tableUpdate, () => this.#drained());
     this.sendFlow = new SendFlow(this.output, limits, this.#backlog);
     this.receiveFlow = new ReceiveFlow(limits, this.output);
     const { output, sendFlow, receiveFlow, streams } = this;
     const guard = new FloodGuard(limits, output);
     const parts = { limits, output, backlog: this.#backlog, guard, streams, sendFlow, receiveFlow };
-    this.rules = this.createRules(parts, (code) => options.onError?.("stream", code));
-    this.#reader = new FrameReader(this.rules, opening.peerPreface);
-    this.deadlines = this.createDeadlines(parts, this.rules, {
+    this.frameHandler = this.createFrameHandler(parts, (code) => options.onError?.("stream", code));
+    this.#reader = new FrameReader(this.frameHandler, prefaceOptions.peerPreface);
+    this.deadlines = this.createDeadlines(parts, this.frameHandler, {
       ping: () => this.ping(),
       fail: (error) => this.fail(error),
       drain: () => this.drain(),
@@ -106,16 +106,23 @@ export abstract class FrameConnection<
     socket.on("end", () => this.onPeerEnd());
     socket.on("close", () => this.#close());
     socket.on("error", ignore);
-    if (opening.preface.byteLength > 0) output.preface(opening.preface);
-    output.frame(FrameType.settings, 0, 0, opening.settings);
+    if (prefaceOptions.preface.byteLength > 0) output.preface(prefaceOptions.preface);
+    output.frame(FrameType.settings, 0, 0, prefaceOptions.settings);
     this.receiveFlow.open();
   }
 
   /** Creates the frame handler. Called by the constructor, before the subclass's fields are set. */
-  protected abstract createRules(parts: ConnectionParts<Stream>, streamFailed: (code: ErrorCode) => void): Rules;
+  protected abstract createFrameHandler(
+    parts: ConnectionParts<Stream>,
+    streamFailed: (code: ErrorCode) => void,
+  ): Handler;
 
   /** Creates the deadlines. Called by the constructor, before the subclass's fields are set. */
-  protected abstract createDeadlines(parts: ConnectionParts<Stream>, rules: Rules, callbacks: DeadlineCallbacks): Clock;
+  protected abstract createDeadlines(
+    parts: ConnectionParts<Stream>,
+    frameHandler: Handler,
+    callbacks: DeadlineCallbacks,
+  ): Clock;
 
   /** Closes the connection gracefully after all open streams have closed. */
   abstract drain(): void;

@@ -27,7 +27,7 @@ export class FloodGuard {
   };
   /** For each event, the credit that the peer had earned until the last update. */
   readonly #granted: Record<CountedEvent, number> = { ...this.#counts };
-  /** Number of streams that the client has opened. The frame rules of both sides increment this number. */
+  /** Number of streams that the client has opened. The frame handlers of both sides increment this number. */
   openedStreams = 0;
   #openedBefore = 0;
 

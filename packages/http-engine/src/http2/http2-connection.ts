@@ -3,13 +3,13 @@ import type { Duplex } from "node:stream";
 import { type ConnectionOptions, FrameConnection } from "./connection.ts";
 import type { DeadlineCallbacks } from "./http2-deadlines.ts";
 import { connectionPreface, FrameType, windowBytesMax } from "./frame-numbers.ts";
-import type { ConnectionParts } from "./frame-rules.ts";
+import type { ConnectionParts } from "./frame-handler.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 import { ErrorCode } from "@plantstore/http";
 import { Http2Stream, type ServeStream, type ServerStreamConnection } from "./http2-stream.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { ServerDeadlines } from "./server-deadlines.ts";
-import { ServerRules } from "./server-rules.ts";
+import { ServerFrameHandler } from "./server-frame-handler.ts";
 import { encodeServerSettings } from "./settings.ts";
 
 /** Options for {@link Http2Connection}. */
@@ -21,10 +21,10 @@ export interface Http2ConnectionOptions extends ConnectionOptions {
 /**
  * An HTTP/2 server connection (RFC 9113) on a socket. The preface has not been read yet.
  *
- * This class opens, drains and closes the connection; {@link ServerRules} handle the frames.
+ * This class opens, drains and closes the connection; {@link ServerFrameHandler} handles the frames.
  */
 export class Http2Connection
-  extends FrameConnection<Http2Stream, ServerRules, ServerDeadlines>
+  extends FrameConnection<Http2Stream, ServerFrameHandler, ServerDeadlines>
   implements ServerStreamConnection
 {
   readonly #options: Http2ConnectionOptions;
@@ -80,8 +80,11 @@ export class Http2Connection
     if (this.#drain === "final") this.#closeIfDone();
   }
 
-  protected createRules(parts: ConnectionParts<Http2Stream>, streamFailed: (code: ErrorCode) => void): ServerRules {
-    return new ServerRules(parts, {
+  protected createFrameHandler(
+    parts: ConnectionParts<Http2Stream>,
+    streamFailed: (code: ErrorCode) => void,
+  ): ServerFrameHandler {
+    return new ServerFrameHandler(parts, {
       opened: (streamId, head, listBytes, endStream) => this.#open(streamId, head, listBytes, endStream),
       pingAcknowledged: (payload) => {
         if (payload.equals(drainPing)) this.#finalGoAway();
@@ -92,10 +95,10 @@ export class Http2Connection
 
   protected createDeadlines(
     parts: ConnectionParts<Http2Stream>,
-    rules: ServerRules,
+    frameHandler: ServerFrameHandler,
     callbacks: DeadlineCallbacks,
   ): ServerDeadlines {
-    return new ServerDeadlines(parts, rules, callbacks);
+    return new ServerDeadlines(parts, frameHandler, callbacks);
   }
 
   protected get lastAcceptedId(): number {
@@ -123,7 +126,7 @@ export class Http2Connection
   }
 
   #open(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void {
-    const sendWindow = this.rules.peer.initialWindowSize;
+    const sendWindow = this.frameHandler.peer.initialWindowSize;
     const { contentLength, expectsContinue } = head;
     const nowMs = this.deadlines.lastReceivedAtMs;
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });

@@ -1,6 +1,6 @@
 import { runAfterTurn, ErrorCode } from "@plantstore/http";
 import type { IdentifiedStream } from "./open-streams.ts";
-import type { ConnectionParts } from "./frame-rules.ts";
+import type { ConnectionParts } from "./frame-handler.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 

@@ -78,7 +78,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.closed || this.localEnded) return;
     this.#awaitsContinue = false;
     this.#connection.output.headerBlock(this.id, endStream, parts);
-    if (endStream) this.sideEnded();
+    if (endStream) this.onEndStreamSent();
   }
 
   /** Sends a complete response: the header section, and the body and trailer section if any. Ends our side. */
@@ -89,17 +89,17 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     // Equivalent mutant: the other way sends the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
-      return this.sideEnded();
+      return this.onEndStreamSent();
     }
     this.sendHeaders(parts, false);
     this.end(body, trailer);
   }
 
-  /** Ends our side after the queued bytes. See {@link endSide}. */
+  /** Ends our side after the queued bytes. See {@link endLocalSide}. */
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     this.#endReceiving();
-    this.endSide(piece, trailer);
+    this.endLocalSide(piece, trailer);
   }
 
   begin(serve: ServeStream, head: Http2RequestHead, listBytes: number): void {
@@ -138,7 +138,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     return undefined;
   }
 
-  protected sideEnded(): void {
+  protected onEndStreamSent(): void {
     if (!this.localEnded) this.#endReceiving();
     if (this.remoteEnded) return this.close();
     this.respondedAtMs = Math.trunc(performance.now());

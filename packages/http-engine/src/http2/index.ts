@@ -1,9 +1,9 @@
 /**
  * HTTP/2 on plain sockets (RFC 9113, RFC 7541), independent of RPC.
  *
- * Each chunk goes through FrameReader, FrameRules and Http2Stream to the stream's receiver. Output sends the responses
- * on all streams in one write per event-loop turn. This implementation exists because node:http2 creates objects and
- * calls C++ for each stream, which costs more than the rest of a call.
+ * Each chunk goes through FrameReader, FrameHandler and Http2Stream to the stream's receiver. Output sends the
+ * responses on all streams in one write per event-loop turn. This implementation exists because node:http2 creates
+ * objects and calls C++ for each stream, which costs more than the rest of a call.
  *
  * Contains HTTP/2 servers and the code that servers and clients share. HTTP/2 clients are in `../http2-client/`.
  */
@@ -11,7 +11,7 @@ export { type ConnectionOptions, FrameConnection } from "./connection.ts";
 export { type DeadlineCallbacks, Http2Deadlines, type Handshake } from "./http2-deadlines.ts";
 export { colon, isRegularField } from "./field-rules.ts";
 export { connectionPreface, FrameFlag } from "./frame-numbers.ts";
-export { type ConnectionParts, type FrameCallbacks, FrameRules } from "./frame-rules.ts";
+export { type ConnectionParts, type FrameCallbacks, FrameHandler } from "./frame-handler.ts";
 export type { HeaderBlock } from "./header-blocks.ts";
 export { BlockEncoder, encodeVarying, listBytesOf, StableFields } from "./hpack/block-encoder.ts";
 export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";

@@ -53,7 +53,7 @@ export class SendFlow {
   /** Enlarges the connection window. @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1) */
   grow(increment: number): void {
     this.#window += increment;
-    if (this.#window > windowBytesMax) throw windowTooLarge();
+    if (this.#window > windowBytesMax) throw windowOverflowError();
     this.pump();
   }
 
@@ -75,7 +75,7 @@ export class SendFlow {
   changeInitialWindow(streams: Iterable<SendingStream>, difference: number): void {
     for (const stream of streams) {
       stream.sendWindow += difference;
-      if (stream.sendWindow > windowBytesMax) throw windowTooLarge();
+      if (stream.sendWindow > windowBytesMax) throw windowOverflowError();
       if (this.#waiting.has(stream)) this.#candidates.add(stream);
     }
     this.pump();
@@ -134,6 +134,6 @@ export class SendFlow {
   }
 }
 
-function windowTooLarge(): ConnectionError {
+function windowOverflowError(): ConnectionError {
   return new ConnectionError(ErrorCode.flowControlError, "the flow-control window is larger than 2^31-1");
 }

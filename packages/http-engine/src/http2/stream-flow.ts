@@ -64,7 +64,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   abstract startBody(): void;
 
   /** Called when END_STREAM was passed to the output. */
-  protected abstract sideEnded(): void;
+  protected abstract onEndStreamSent(): void;
 
   /** Sends a piece of the body. Bytes that the windows do not allow are queued. */
   sendData(piece: Uint8Array): void {
@@ -133,7 +133,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
    * @param piece - the last piece of the body
    * @param trailer - the encoded trailer section; without a trailer, the last DATA frame ends the stream
    */
-  protected endSide(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
+  protected endLocalSide(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     this.localEnded = true;
     this.#ending = trailer ?? "data";
     if (piece !== undefined && piece.byteLength > 0) this.#enqueue(piece);
@@ -209,7 +209,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.#connection.output.frame(FrameType.data, last ? FrameFlag.endStream : 0, this.id, part);
     if (!last) return;
     this.#ending = undefined;
-    this.sideEnded();
+    this.onEndStreamSent();
   }
 
   #sendEnding(): void {
@@ -218,6 +218,6 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     if (ending === undefined || this.closed) return;
     if (ending === "data") this.#connection.output.frame(FrameType.data, FrameFlag.endStream, this.id, noBytes);
     else this.#connection.output.headerBlock(this.id, true, [ending]);
-    this.sideEnded();
+    this.onEndStreamSent();
   }
 }

@@ -1,7 +1,7 @@
 import { Duplex, duplexPair } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BacklogBudget } from "../../../http/src/exchange/index.ts";
-import { ClientConnection, connectionLost, serverFrozen } from "../../src/http2-client/index.ts";
+import { ClientConnection, connectionLost, serverUnresponsive } from "../../src/http2-client/index.ts";
 import { defaultHttp2Limits, StableFields } from "../../src/http2/index.ts";
 import {
   clientPreface,
@@ -27,7 +27,7 @@ class SilentServer implements Disposable {
   readonly pingsAt: number[] = [];
   /** The codes with which the call was reset. */
   readonly resets: number[] = [];
-  isFrozen = false;
+  isUnresponsive = false;
   readonly #socket: Duplex;
   readonly #client: Duplex;
   readonly #connection: ClientConnection;
@@ -98,7 +98,7 @@ class SilentServer implements Disposable {
     for (let next = await stream.readFrame(); next !== undefined; next = await stream.readFrame()) {
       if (next.type !== frameType.ping) continue;
       this.pingsAt.push(Math.round((performance.now() - this.#startedAtMs) / 1_000));
-      if (!this.isFrozen) this.send({ ...next, flags: frameFlag.ack });
+      if (!this.isUnresponsive) this.send({ ...next, flags: frameFlag.ack });
     }
   }
 }
@@ -156,23 +156,23 @@ test.each([
 ])("if the server freezes $name, the call fails after $lostAfter s", async ({ passed, lostAfter }) => {
   using server = new SilentServer(20_000);
   await server.pass(passed);
-  server.isFrozen = true;
+  server.isUnresponsive = true;
   await server.pass(lostAfter - 5);
   expect(server.resets).toEqual([]);
   await server.pass(5);
-  expect(server.resets).toEqual([serverFrozen]);
+  expect(server.resets).toEqual([serverUnresponsive]);
 });
 
 test("writes that the socket buffers do not delay the ping timeout", async () => {
   using server = new SilentServer(20_000, deferWrites);
-  server.isFrozen = true;
+  server.isUnresponsive = true;
   for (let at = 0; at < 60; at += 5) {
     server.call();
     await server.pass(5);
   }
   expect(server.pingsAt).toEqual([20]);
   expect(server.resets).not.toEqual([]);
-  expect(new Set(server.resets)).toEqual(new Set([serverFrozen]));
+  expect(new Set(server.resets)).toEqual(new Set([serverUnresponsive]));
 });
 
 test("a closed connection fails the call with connectionLost", async () => {

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/http";
-import { connectionLost, serverFrozen } from "@plantstore/http-engine/client";
+import { connectionLost, serverUnresponsive } from "@plantstore/http-engine/client";
 import { problem } from "@plantstore/protobuf";
 import { LazyHeaders } from "@plantstore/protocols";
 
@@ -73,7 +73,7 @@ export function resetError(code: number, lossReason?: string): ConnectError {
     const reason = lossReason === undefined ? "" : `: ${lossReason}`;
     return new ConnectError(`the connection was lost${reason}`, Code.Unavailable);
   }
-  if (code === serverFrozen) return new ConnectError("the server did not respond to a PING", Code.Unavailable);
+  if (code === serverUnresponsive) return new ConnectError("the server did not respond to a PING", Code.Unavailable);
   const [text, status] = errorsByResetCode.get(code) ?? ["the server reset the call", Code.Internal];
   return new ConnectError(text, status);
 }

@@ -173,7 +173,7 @@ export class UpstreamServer implements ServerLoad {
         connection.availableStreams > 0 ? this.#events.onStreamAvailable(connection) : this.#events.onChange(),
       onClosed: (_, problem) => {
         this.#connections.delete(connection);
-        if (problem !== undefined || connection.http2.isFrozen) this.#isUnresponsive = true;
+        if (problem !== undefined || connection.http2.isUnresponsive) this.#isUnresponsive = true;
         if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
         // The close of an idle additional connection does not mean that the server is lost.
         if (!isAdditional || !this.#isActive) this.#events.onLost();

@@ -56,11 +56,11 @@ const shortMs = 300;
 const longMs = 120_000;
 const ends: readonly End[] = [
   { name: "a reset", timeoutMs: longMs, apply: (client) => void client.resetAndDestroy() },
-  { name: "a half-close", timeoutMs: longMs, apply: endSide },
+  { name: "a half-close", timeoutMs: longMs, apply: endLocalSide },
   { name: "a timeout", timeoutMs: shortMs, apply: () => undefined },
 ];
 
-function endSide(client: Socket, encrypted: Socket = client): void {
+function endLocalSide(client: Socket, encrypted: Socket = client): void {
   encrypted.end();
 }
 

@@ -12,8 +12,8 @@ import type { PeerSettings } from "./settings.ts";
 import type { IdentifiedStream } from "./open-streams.ts";
 import type { StreamTable } from "./stream-table.ts";
 
-/** The stream members that {@link FrameRules} use. */
-export interface RuledStream extends SendingStream, IdentifiedStream {
+/** The stream members that {@link FrameHandler} uses. */
+export interface HandledStream extends SendingStream, IdentifiedStream {
   /** Whether the peer has sent END_STREAM. */
   readonly remoteEnded: boolean;
   /**
@@ -26,7 +26,7 @@ export interface RuledStream extends SendingStream, IdentifiedStream {
   receiveReset(code: number): void;
 }
 
-/** The parts of a connection that {@link FrameRules} use. */
+/** The parts of a connection that {@link FrameHandler} uses. */
 export interface ConnectionParts<Stream extends IdentifiedStream> {
   readonly limits: Http2Limits;
   readonly output: Output;
@@ -37,7 +37,7 @@ export interface ConnectionParts<Stream extends IdentifiedStream> {
   readonly receiveFlow: ReceiveFlow;
 }
 
-/** Callbacks for the events that {@link FrameRules} report to a connection. */
+/** Callbacks for the events that {@link FrameHandler} reports to a connection. */
 export interface FrameCallbacks {
   /** Called when the peer has acknowledged our PING. */
   pingAcknowledged(payload: Buffer): void;
@@ -51,7 +51,7 @@ export interface FrameCallbacks {
  *
  * A stream error resets the stream and is counted. A connection error is thrown (§5.4).
  */
-export abstract class FrameRules<Stream extends RuledStream, Head> implements FrameReceiver {
+export abstract class FrameHandler<Stream extends HandledStream, Head> implements FrameReceiver {
   readonly peer: PeerSettings;
   protected readonly parts: ConnectionParts<Stream>;
   protected settingsAcknowledged = false;

@@ -1,21 +1,21 @@
 import { ErrorCode, noBytes } from "@plantstore/http";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import { isTrailer } from "./field-rules.ts";
-import { type ConnectionParts, type FrameCallbacks, FrameRules } from "./frame-rules.ts";
+import { type ConnectionParts, type FrameCallbacks, FrameHandler } from "./frame-handler.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
 import { protocolError } from "./http2-error.ts";
 import type { Http2Stream } from "./http2-stream.ts";
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";
 
-/** Callbacks for the events that {@link ServerRules} report to a connection. */
+/** Callbacks for the events that {@link ServerFrameHandler} reports to a connection. */
 export interface ServerCallbacks extends FrameCallbacks {
   /** Called with each request's header. `endStream` is true if the request has no body. */
   opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
 }
 
 /** Handles a client's frames. A header section is a request, and GOAWAY has no effect. */
-export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
+export class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHead> {
   readonly #callbacks: ServerCallbacks;
 
   constructor(parts: ConnectionParts<Http2Stream>, callbacks: ServerCallbacks) {

@@ -3,14 +3,14 @@ import {
   type ConnectionParts,
   type FrameCallbacks,
   FrameFlag,
-  FrameRules,
+  FrameHandler,
   type HeaderBlock,
   PeerSettings,
 } from "../http2/index.ts";
 import { type ResponseSection, readResponseSection } from "./response-section.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/** Callbacks for the events that {@link ClientRules} report to a connection. */
+/** Callbacks for the events that {@link ClientFrameHandler} reports to a connection. */
 export interface ClientCallbacks extends FrameCallbacks {
   settingsReceived(): void;
   /** Called when the server accepts no streams above this identifier (§6.8). */
@@ -18,7 +18,7 @@ export interface ClientCallbacks extends FrameCallbacks {
 }
 
 /** Handles a server's frames. A header section is a response. GOAWAY refuses streams above the last identifier. */
-export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
+export class ClientFrameHandler extends FrameHandler<ClientStream, ResponseSection> {
   readonly #callbacks: ClientCallbacks;
   /** Number of received header and trailer sections. */
   sections = 0;
