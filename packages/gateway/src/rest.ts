@@ -38,7 +38,7 @@ export {
   type RestMatch,
   type RestRoutes,
   type RouteConstraints,
-  surveyRestRoutes,
+  checkRestRoutes,
   fixedPathOf,
   contentTypeOf,
   errorFormOf,

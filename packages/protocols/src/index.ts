@@ -26,7 +26,7 @@ export type { Codec, FormatName } from "./formats/format.ts";
 export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
 export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
 export {
-  messageTooLarge,
+  messageTooLargeError,
   type PieceDecompression,
   type PieceEncoder,
   type StreamCompression,
@@ -57,7 +57,7 @@ export { readRestTimeout } from "./shared/timeouts.ts";
 export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
 export type { ProtocolName } from "./protocol-name.ts";
 export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
-export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
+export { protocolForUnmatched, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";
 export { toRestHeader } from "./rest/response-header.ts";
 export { createTarget } from "./target.ts";

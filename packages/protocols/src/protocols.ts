@@ -44,6 +44,6 @@ function hasPaths(protocol: Protocol): protocol is WithPaths {
 }
 
 /** Returns the protocol for the response to a request without a match. */
-export function claimedBy({ all, rest }: Protocols, head: RequestHead): Protocol {
+export function protocolForUnmatched({ all, rest }: Protocols, head: RequestHead): Protocol {
   return all.find((protocol) => protocol.handlesUnmatched(head)) ?? rest;
 }

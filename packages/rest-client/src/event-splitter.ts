@@ -1,4 +1,4 @@
-import { type MessageSplitter, messageTooLarge } from "@plantstore/protocols";
+import { type MessageSplitter, messageTooLargeError } from "@plantstore/protocols";
 
 /** A server-sent event. */
 export interface ServerEvent {
@@ -52,7 +52,7 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
     // equivalent mutant: if the check below throws, the search does not continue.
     this.#searchAt = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
     if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)
-      throw messageTooLarge(this.#dataMax);
+      throw messageTooLargeError(this.#dataMax);
     if (found === null) return undefined;
     const line = this.#text.slice(this.#at, found.index);
     this.#at = lineEnd.lastIndex;

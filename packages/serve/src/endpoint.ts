@@ -14,7 +14,7 @@ import {
   requireObject,
 } from "@plantstore/http";
 import { problem } from "@plantstore/protobuf";
-import { httpError, messageTooLarge, type RequestView } from "@plantstore/protocols";
+import { httpError, messageTooLargeError, type RequestView } from "@plantstore/protocols";
 
 /** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {
@@ -159,7 +159,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const reading = new Promise<Uint8Array>((resolve, reject) => {
     body.read(planBody(bytesMax), {
       received(bytes) {
-        if (bytes === undefined) reject(messageTooLarge(bytesMax, {}));
+        if (bytes === undefined) reject(messageTooLargeError(bytesMax, {}));
         else resolve(bytes);
       },
       dropped: (reason) => reject(reason === undefined ? responseSentFirst() : httpError(reason)),

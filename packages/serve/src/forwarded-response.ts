@@ -81,7 +81,7 @@ export class InterceptedReply implements ForwardReply {
     }
   }
 
-  /** Never called, because interceptors get complete messages (`takesParts`). */
+  /** Never called, because interceptors get complete messages (`streamsLargeMessages`). */
   resolveParts(): void {}
 }
 

@@ -1,5 +1,5 @@
 import { type BodyReceiver, noBytes } from "@plantstore/http";
-import { messageTooLarge, type Rpc, type Wire } from "@plantstore/protocols";
+import { messageTooLargeError, type Rpc, type Wire } from "@plantstore/protocols";
 import { exchangeOf, type ServedRequest } from "./request.ts";
 
 /** A call with one message from the client. */
@@ -27,7 +27,7 @@ export function readBody(reader: BodyReader): void {
 /** Decodes a body, then runs the call unless the call has ended. `body` is `undefined` if it exceeds the limit. */
 export function decodeBody<M>(call: MessageCall<M>, body: Uint8Array | undefined): void {
   const { request } = call;
-  if (body === undefined) return request.fail(messageTooLarge(call.rpc.options.readMaxBytes));
+  if (body === undefined) return request.fail(messageTooLargeError(call.rpc.options.readMaxBytes));
   let message: M | Promise<M>;
   try {
     message = call.decode(body);

@@ -4,7 +4,7 @@ import { type HeaderFields, noBytes } from "@plantstore/http";
 import {
   type BodyTarget,
   type CallTarget,
-  claimedBy,
+  protocolForUnmatched,
   type Mismatch,
   type Rpc,
   type Protocol,
@@ -159,7 +159,7 @@ function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: stri
       return notFound(routes, head, path);
     case "malformed":
       return {
-        ...unmatchedTarget(claimedBy(protocols, head), problem("ERR_PATH_INVALID", found.message)),
+        ...unmatchedTarget(protocolForUnmatched(protocols, head), problem("ERR_PATH_INVALID", found.message)),
         unknown: true,
       };
   }
@@ -180,7 +180,7 @@ function findRpc(routes: Routes, rpcPath: RpcPath, head: RequestHead, query: str
 function unsupportedMediaType(routes: Routes, head: RequestHead, rpc: Rpc, isGet: boolean): Unmatched {
   const { protocols } = routes;
   const error = isGet ? encodingError(rpc) : contentTypeError(head.common.contentType, rpc);
-  const protocol = claimedBy(protocols, head);
+  const protocol = protocolForUnmatched(protocols, head);
   // If the RPC is not served in the request's protocol, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
   const refused = { ...unmatchedTarget(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
@@ -208,7 +208,7 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), unknown: true };
   const unavailable = refusalOfUnknownPath(routes, head, path);
   if (unavailable !== undefined) return { ...unavailable, unknown: true };
-  const protocol = claimedBy(protocols, head);
+  const protocol = protocolForUnmatched(protocols, head);
   // In gRPC and Connect, an unknown RPC has the code Unimplemented.
   const error =
     protocol === protocols.rest
@@ -221,7 +221,7 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
 function refusalOfUnknownPath(routes: Routes, head: RequestHead, path: string): Unmatched | undefined {
   const { protocols, httpMethods, onUnknownPath } = routes;
   const unavailable = httpMethods.has(head.httpMethod) ? onUnknownPath?.(path) : undefined;
-  return unavailable && unmatchedTarget(claimedBy(protocols, head), unavailable);
+  return unavailable && unmatchedTarget(protocolForUnmatched(protocols, head), unavailable);
 }
 
 /** Returns a refusal 405 with the field `Allow` for a method that the path does not support (RFC 9110 §15.5.6). */
@@ -240,7 +240,7 @@ function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
 }
 
 function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectError, fields: HeaderFields): Unmatched {
-  const protocol = claimedBy(protocols, head);
+  const protocol = protocolForUnmatched(protocols, head);
   // A wrong method is an HTTP error. A protocol without HTTP statuses cannot express this error.
   return {
     ...unmatchedTarget(protocol, error, undefined, fields),

@@ -4,7 +4,7 @@ import {
   type BodyTarget,
   type BodyWire,
   type CallTarget,
-  messageTooLarge,
+  messageTooLargeError,
   type AdmitProcedure,
 } from "@plantstore/protocols";
 import { type BodyReader, readBody } from "./read-message.ts";
@@ -42,7 +42,7 @@ class BodyCall implements AnyCall, BodyReader {
 
   received(body: Uint8Array | undefined): void {
     const { request, wire } = this;
-    if (body === undefined) return request.fail(messageTooLarge(wire.body.limitBytes));
+    if (body === undefined) return request.fail(messageTooLargeError(wire.body.limitBytes));
     try {
       const target = wire.readTarget(body, request);
       if (target.kind === "reply") return this.#reply(target);

@@ -1,6 +1,6 @@
 import { problem } from "@plantstore/protobuf";
 import { concatBytes } from "@plantstore/http";
-import { messageTooLarge, type PieceDecompression } from "@plantstore/protocols";
+import { messageTooLargeError, type PieceDecompression } from "@plantstore/protocols";
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
@@ -67,7 +67,7 @@ async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Pro
   const read: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of pieces) {
-    if (bytes + piece.byteLength > bytesMax) throw messageTooLarge(bytesMax);
+    if (bytes + piece.byteLength > bytesMax) throw messageTooLargeError(bytesMax);
     bytes += piece.byteLength;
     read.push(piece);
   }

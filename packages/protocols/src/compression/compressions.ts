@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import type { ZstdOptions } from "node:zlib";
 import { problem } from "@plantstore/protobuf";
-import { messageTooLarge, type StreamCompression } from "../index.ts";
+import { messageTooLargeError, type StreamCompression } from "../index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
 import { nodeZlib } from "./node-zlib.ts";
 import { ZlibEncoder } from "./piece-encoder.ts";
@@ -63,7 +63,7 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
         const { buffer, engine } = (await inflate(input, decoderOptions)) as Inflated;
         if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
       } catch (error) {
-        if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);
+        if (error instanceof RangeError) throw messageTooLargeError(readMaxBytes);
       }
       throw problem("ERR_ENCODING_INVALID", `the message is not valid ${name}`);
     },

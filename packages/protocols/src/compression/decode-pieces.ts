@@ -69,16 +69,16 @@ export async function* decodePieces(
   let remainingBytes = freeBytes;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
-      if ((remainingBytes -= piece.byteLength) < -encodedBytes * decodedRatioMax) throw ratioExceeded();
+      if ((remainingBytes -= piece.byteLength) < -encodedBytes * decodedRatioMax) throw ratioExceededError();
       yield piece;
     }
   } catch (error) {
     if (!isDecoderError(error)) throw signal.aborted ? signal.reason : error;
     // Some clients compress an empty body to no bytes, which is not valid in any coding.
     if (encodedBytes === 0) return;
-    throw notValid(coding);
+    throw invalidEncodingError(coding);
   }
-  if (decoder.bytesWritten !== encodedBytes) throw notValid(coding);
+  if (decoder.bytesWritten !== encodedBytes) throw invalidEncodingError(coding);
 }
 
 function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
@@ -93,10 +93,10 @@ function isDecoderError(error: unknown): boolean {
   return error instanceof Error && "errno" in error;
 }
 
-function notValid(coding: string): ConnectError {
+function invalidEncodingError(coding: string): ConnectError {
   return problem("ERR_ENCODING_INVALID", `the body is not valid ${coding}`);
 }
 
-function ratioExceeded(): ConnectError {
+function ratioExceededError(): ConnectError {
   return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${decodedRatioMax} times its size`);
 }

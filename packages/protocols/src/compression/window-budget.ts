@@ -16,13 +16,13 @@ let reservedBytes = 0;
  * @throws ConnectError `ResourceExhausted` if the budget is exceeded
  */
 export function reserveWindow(bytes: number): () => void {
-  if (reservedBytes + bytes > windowBytesMax) throw tooManyWindows();
+  if (reservedBytes + bytes > windowBytesMax) throw windowBudgetError();
   reservedBytes += bytes;
   return () => {
     reservedBytes -= bytes;
   };
 }
 
-function tooManyWindows(): ConnectError {
+function windowBudgetError(): ConnectError {
   return problem("ERR_DECODING_BUSY", "too many br or zstd bodies are being decompressed at the same time");
 }

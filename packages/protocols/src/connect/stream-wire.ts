@@ -4,7 +4,7 @@ import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "@plantsto
 import type { CallFormat } from "../shared/content-type.ts";
 import { writeEnvelope } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
-import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
+import { appendCustomMetadata, withoutMetadata } from "../shared/error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 import { negotiateEncodings } from "../shared/message-encodings.ts";
 import type { Rpc } from "../rpc.ts";
@@ -40,7 +40,7 @@ export class ConnectStreamWire extends EnvelopedWire {
 
 /** Returns the end-stream envelope with the trailer and, if the call failed, the error. */
 export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
-  if (error !== undefined) appendOwnMetadata(trailer, error);
+  if (error !== undefined) appendCustomMetadata(trailer, error);
   const trailerHeaders = new LazyHeaders(headerFieldsToSend(trailer, []));
   const end = endStreamToJson(trailerHeaders, error && withoutMetadata(error), undefined);
   return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(end)));

@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
 import { problem } from "@plantstore/protobuf";
-import { messageTooLarge } from "../shared/compression.ts";
+import { messageTooLargeError } from "../shared/compression.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import { decompressQueued } from "../shared/queued-decompression.ts";
 import type { Codec } from "../formats/format.ts";
@@ -72,7 +72,7 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   #readBytes(body: Uint8Array): Uint8Array | Promise<Uint8Array> {
     const { readMaxBytes } = this.#rpc.options;
     const bytes = this.#query === undefined ? body : messageOfQuery(this.#query);
-    if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
+    if (bytes.byteLength > readMaxBytes) throw messageTooLargeError(readMaxBytes);
     const compression = this.#encodings.request;
     return compression === undefined ? bytes : decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
   }

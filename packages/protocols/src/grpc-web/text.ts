@@ -10,7 +10,7 @@ import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
  * @throws ConnectError `InvalidArgument` if the body is not valid base64
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
-  if (body.byteLength % 4 !== 0) throw notBase64();
+  if (body.byteLength % 4 !== 0) throw invalidBase64Error();
   // Allocates a separate buffer. The application could not transfer the ArrayBuffer of a slice from Node's buffer pool.
   const bytes = allocateBuffer((body.byteLength / 4) * 3);
   let end = 0;
@@ -21,7 +21,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
     const second = sextetOf(body, at + 1);
     const third = padding === 2 ? 0 : sextetOf(body, at + 2);
     const fourth = padding > 0 ? 0 : sextetOf(body, at + 3);
-    if ((first | second | third | fourth) < 0) throw notBase64();
+    if ((first | second | third | fourth) < 0) throw invalidBase64Error();
     bytes[end] = (first << 2) | (second >> 4);
     bytes[end + 1] = (second << 4) | (third >> 2);
     bytes[end + 2] = (third << 6) | fourth;
@@ -63,6 +63,6 @@ function sextetOf(body: Uint8Array, at: number): number {
   return sextets[body[at] ?? paddingByte] ?? -1;
 }
 
-function notBase64(): ConnectError {
+function invalidBase64Error(): ConnectError {
   return problem("ERR_PROTOCOL", "the body is not valid base64");
 }

@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "@plantstore/http";
-import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
+import { appendCustomMetadata, withoutMetadata } from "../shared/error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 
 /** The trailer of a successful response to which the handler has added no fields. */
@@ -44,7 +44,7 @@ const delaySeconds = /^\d{1,5}$/;
  * A `retry-after` field is also sent as `grpc-retry-pushback-ms` (gRFC A6), the only delay that gRPC clients honor.
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
-  appendOwnMetadata(trailer, error);
+  appendCustomMetadata(trailer, error);
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
   // setTrailerStatus needs a copy without metadata. Only errors with details are copied, because copying is slow.

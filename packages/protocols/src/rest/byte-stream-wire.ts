@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, noBytes } from "@plantstore/http";
 import type { StreamWire } from "../protocol.ts";
-import { protectBytes } from "./protect-bytes.ts";
+import { withSecurityFields } from "./security-fields.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 
 /** The wire for a stream of google.api.HttpBody messages. After bytes are sent, only a reset can report an error. */
@@ -23,7 +23,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   }
 
   override headerToSend(header: Headers): HeaderFields {
-    return protectBytes(super.headerToSend(header));
+    return withSecurityFields(super.headerToSend(header));
   }
 
   contentFields(header: Headers): HeaderFields {
@@ -66,11 +66,11 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
 
   /** Rejects bytes beyond the announced length, which an HTTP/1.1 client would parse as the next response. */
   #checkNotLonger(): void {
-    if (this.#length !== undefined && this.#bytes > this.#length) throw wrongLength();
+    if (this.#length !== undefined && this.#bytes > this.#length) throw contentLengthError();
   }
 
   #checkNotShorter(): void {
-    if (this.#length !== undefined && this.#bytes < this.#length) throw wrongLength();
+    if (this.#length !== undefined && this.#bytes < this.#length) throw contentLengthError();
   }
 }
 
@@ -78,6 +78,6 @@ const noFields: HeaderFields = [];
 // Matches a length of up to 15 digits, which is larger than any file and still exact as a JavaScript number.
 const contentLength = /^[0-9]{1,15}$/;
 
-function wrongLength(): Error {
+function contentLengthError(): Error {
   return new Error("the length of the response does not match the handler's Content-Length");
 }

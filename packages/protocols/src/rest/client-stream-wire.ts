@@ -22,9 +22,9 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
     return noFields;
   }
 
-  readonly begin: () => never = singleResponse;
-  readonly write: () => never = singleResponse;
-  readonly end: () => never = singleResponse;
+  readonly begin: () => never = refuseStreaming;
+  readonly write: () => never = refuseStreaming;
+  readonly end: () => never = refuseStreaming;
 
   respond(
     _header: HeaderFields,
@@ -40,6 +40,6 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
 
 const noFields: HeaderFields = [];
 
-function singleResponse(): never {
+function refuseStreaming(): never {
   throw new TypeError("client-streaming calls get a single response");
 }

@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "@plantstore/http";
 import type { ErrorResponse, RestFailure } from "./rules/index.ts";
-import { ownMetadata } from "../shared/error-metadata.ts";
+import { customMetadata } from "../shared/error-metadata.ts";
 import { withResponseMetadata } from "./grpc-metadata.ts";
 import { toRestHeader } from "./response-header.ts";
 
@@ -26,7 +26,7 @@ export function toErrorResponse(
   usesGrpcMetadata: boolean,
 ): RestErrorResponse {
   const { httpStatus, contentType, body } = writeErrorRecord(error, failure);
-  const metadata = toRestHeader(ownMetadata(error));
+  const metadata = toRestHeader(customMetadata(error));
   const metadataToSend = usesGrpcMetadata ? withResponseMetadata(metadata) : metadata;
   return { httpStatus, fields: ["content-type", contentType, ...otherFields, ...metadataToSend], body };
 }

@@ -1,7 +1,7 @@
 import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/http";
 import { problem, withMessage } from "@plantstore/protobuf";
-import { messageTooLarge } from "../shared/compression.ts";
+import { messageTooLargeError } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
 /** The position between two values of a body, which determines the bytes that may follow. */
@@ -131,7 +131,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   /** Adds bytes to the current value. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     const partial = (this.#partial ??= new CollectedBytes(0, this.#valueMaxBytes));
-    if (partial.byteLength + part.byteLength > this.#valueMaxBytes) throw messageTooLarge(this.#valueMaxBytes);
+    if (partial.byteLength + part.byteLength > this.#valueMaxBytes) throw messageTooLargeError(this.#valueMaxBytes);
     partial.add(part);
   }
 

@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/http";
 import { withMessage } from "@plantstore/protobuf";
 import type { RequestStream } from "./rules/index.ts";
-import { messageTooLarge } from "../shared/compression.ts";
+import { messageTooLargeError } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
 const lineFeed = 0x0a;
@@ -75,7 +75,7 @@ export class LineReader implements MessageSplitter<Message> {
   #collect(part: Uint8Array): void {
     if (part.byteLength === 0) return;
     const partial = (this.#partial ??= new CollectedBytes(0, this.#lineMaxBytes));
-    if (partial.byteLength + part.byteLength > this.#lineMaxBytes) throw messageTooLarge(this.#lineMaxBytes);
+    if (partial.byteLength + part.byteLength > this.#lineMaxBytes) throw messageTooLargeError(this.#lineMaxBytes);
     partial.add(part);
   }
 

@@ -6,7 +6,7 @@ import { httpStatusOf, type SelectFields } from "./rules/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
 import { restTrailerOf, withResponseMetadata, withRequestMetadata } from "./grpc-metadata.ts";
 import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
-import { protectBytes } from "./protect-bytes.ts";
+import { withSecurityFields } from "./security-fields.ts";
 import { statusOfHandler, toRestHeader } from "./response-header.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "@plantstore/http";
 import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
@@ -102,7 +102,8 @@ export class RestUnaryWire implements UnaryWire {
     const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
     const fields = untouched ? typeFields : [...typeFields, ...metadata, ...(end?.announcement ?? noFields)];
     // The bytes of a google.api.HttpBody are sent unchanged.
-    if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, protectBytes(fields), body, end?.fields);
+    if (binding.toRaw !== undefined)
+      return this.exchange.respond(httpStatus, withSecurityFields(fields), body, end?.fields);
     return this.respondEncoded(httpStatus, fields, body, end?.fields);
   }
 

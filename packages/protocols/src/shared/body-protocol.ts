@@ -4,7 +4,7 @@ import { type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
 import type { Codec } from "../formats/format.ts";
 import type { BodyTarget, BodyWire, Protocol, Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
-import { messageTooLarge } from "./compression.ts";
+import { messageTooLargeError } from "./compression.ts";
 import { LazyHeaders } from "./lazy-headers.ts";
 import { readRestTimeout } from "./timeouts.ts";
 
@@ -69,7 +69,7 @@ export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeE
   /** Decodes the message, and checks its size. The size limit was not known when the body was read. */
   protected decode(json: string): Message {
     const bytes = toUtf8(json);
-    if (bytes.byteLength > this.#readMaxBytes) throw messageTooLarge(this.#readMaxBytes);
+    if (bytes.byteLength > this.#readMaxBytes) throw messageTooLargeError(this.#readMaxBytes);
     return this.codec.decode(bytes);
   }
 }

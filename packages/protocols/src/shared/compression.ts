@@ -45,7 +45,7 @@ export function encodesPieces(compression: Compression): compression is StreamCo
 }
 
 /** Returns the error for a message above the limit, before or after decompression. `more` names the limit's option. */
-export function messageTooLarge(
+export function messageTooLargeError(
   bytesMax: number,
   more: Pick<ProblemDetails, "option"> = { option: "readMaxBytes" },
 ): ConnectError {

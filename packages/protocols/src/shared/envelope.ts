@@ -1,7 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 import { allocateBytes, CollectedBytes, HttpProblem, noBytes } from "@plantstore/http";
-import { messageTooLarge } from "./compression.ts";
+import { messageTooLargeError } from "./compression.ts";
 import { httpError } from "./http-error.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
@@ -61,7 +61,7 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   if (end === 0) throw truncatedError();
   const envelope = envelopeAt(body, 0, end, readMaxBytes);
   if (body.byteLength < end) throw truncatedError();
-  if (body.byteLength > end) throw severalMessages();
+  if (body.byteLength > end) throw severalMessagesError();
   return envelope;
 }
 
@@ -86,7 +86,7 @@ export function readLargeEnvelope(
   readMaxBytes: number,
 ): AsyncIterable<Uint8Array> {
   const bytes = envelopeBytes(start);
-  if (bytes > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
+  if (bytes > envelopePrefixBytes + readMaxBytes) throw messageTooLargeError(readMaxBytes);
   return piecesOf(start, rest, bytes);
 }
 
@@ -96,12 +96,12 @@ async function* piecesOf(
   bytes: number,
 ): AsyncGenerator<Uint8Array> {
   let missingBytes = bytes - start.byteLength;
-  if (missingBytes < 0) throw severalMessages();
+  if (missingBytes < 0) throw severalMessagesError();
   yield start;
   try {
     for await (const piece of rest) {
       missingBytes -= piece.byteLength;
-      if (missingBytes < 0) throw severalMessages();
+      if (missingBytes < 0) throw severalMessagesError();
       yield piece;
     }
   } catch (error) {
@@ -217,7 +217,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
       this.#collectAnnounced(partial);
       if (partial.byteLength < envelopePrefixBytes) return undefined;
       partial.announcedBytes = envelopeBytes(partial.bytes);
-      if (partial.announcedBytes > limitBytes) throw messageTooLarge(this.#readMaxBytes);
+      if (partial.announcedBytes > limitBytes) throw messageTooLargeError(this.#readMaxBytes);
       if (this.#readPart !== undefined && isLargeEnvelope(partial.bytes)) {
         this.#missingBytes = partial.announcedBytes - envelopePrefixBytes;
         this.#partial = undefined;
@@ -245,7 +245,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
 
 /** @throws ConnectError `ResourceExhausted` for a length over the limit, `InvalidArgument` for reserved flags */
 function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: number): Envelope {
-  if (end - at > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
+  if (end - at > envelopePrefixBytes + readMaxBytes) throw messageTooLargeError(readMaxBytes);
   const flags = bytes[at] ?? 0;
   if ((flags & ~compressedFlag) !== 0) {
     throw problem("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`);
@@ -253,7 +253,7 @@ function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
   return new Envelope(flags === compressedFlag, bytes, at, end);
 }
 
-function severalMessages(): ConnectError {
+function severalMessagesError(): ConnectError {
   // In gRPC, too few or too many messages have the code Unimplemented ("Status codes").
   return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
 }

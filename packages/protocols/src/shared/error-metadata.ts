@@ -4,18 +4,18 @@ import { isSendable, LazyHeaders, toFields } from "./lazy-headers.ts";
 
 /** Returns an error's metadata as header fields, without protocol fields. */
 export function metadataFields(error: ConnectError): HeaderFields {
-  return toFields(ownMetadata(error));
+  return toFields(customMetadata(error));
 }
 
 /** Returns an error's metadata without protocol fields. */
-export function ownMetadata(error: ConnectError): Headers {
+export function customMetadata(error: ConnectError): Headers {
   const metadata = new Headers();
-  appendOwnMetadata(metadata, error);
+  appendCustomMetadata(metadata, error);
   return metadata;
 }
 
-/** Appends {@link ownMetadata} to a header or trailer. */
-export function appendOwnMetadata(into: Headers, error: ConnectError): void {
+/** Appends {@link customMetadata} to a header or trailer. */
+export function appendCustomMetadata(into: Headers, error: ConnectError): void {
   // Metadata from another server describes the call to that server. Before 2.2, Connect errors have no `isWireError`. A
   // received error's metadata then includes the response header, and thus a content type.
   const { metadata } = error;

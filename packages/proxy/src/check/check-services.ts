@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { unreadOpenApiOptions } from "@plantstore/protobuf";
 import { messageOf } from "@plantstore/http";
-import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstore/protocols";
+import { type RestBinding, type RestOptions, checkRestRoutes } from "@plantstore/protocols";
 import { checkTools, type CheckedTools } from "./check-tools.ts";
 
 /** The routes and problems that a gateway with some services would have. */
@@ -24,7 +24,7 @@ export async function checkServices(
   selectors: readonly string[],
 ): Promise<CheckResult> {
   const methods = services.flatMap((service) => service.methods);
-  const { bindings } = surveyRestRoutes(methods, rest).routes;
+  const { bindings } = checkRestRoutes(methods, rest).routes;
   const unreadOptions = unreadOpenApiOptions(services);
   const tools = selectors.length === 0 ? undefined : await checkTools(selectors, methods);
   return { services, bindings, problems: await problemsOf(services, rest), unreadOptions, tools };

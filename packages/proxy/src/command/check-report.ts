@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createNameFilter, describeBinding, procedureOf, selectorOf, surveyRestRoutes } from "@plantstore/protocols";
+import { createNameFilter, describeBinding, procedureOf, selectorOf, checkRestRoutes } from "@plantstore/protocols";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
 import type { Admission } from "./admission.ts";
@@ -15,7 +15,7 @@ export function writeCheckReport(
 ): string {
   const names = services.map(({ typeName }) => typeName);
   const methods = services.flatMap((service) => service.methods);
-  const { bindings } = surveyRestRoutes(methods, rest).routes;
+  const { bindings } = checkRestRoutes(methods, rest).routes;
   const routes = bindings.map(describeBinding);
   const timeouts = settings.upstreams.map((upstream) => ({ upstream: upstream.name, ...timeoutsOf(upstream) }));
   const methodTimeouts = methodTimeoutsOf(services, settings);

@@ -14,7 +14,7 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { surveyRestRoutes } from "@plantstore/protocols";
+import { checkRestRoutes } from "@plantstore/protocols";
 import { SettingsProblem } from "../settings/index.ts";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
@@ -361,7 +361,7 @@ class ProxyServer {
     // #reportIneffectiveNames reports unused rules.
     if (this.#client !== undefined || (rest.rules ?? []).length > 0) return;
     const methods = services.flatMap((service) => service.methods);
-    if (methods.some((method) => surveyRestRoutes([method], rest).routes.bindings.length > 0)) return;
+    if (methods.some((method) => checkRestRoutes([method], rest).routes.bindings.length > 0)) return;
     this.#terminal.err(
       "no RPC has a REST route: the descriptors lack google.api.http annotations; use --descriptors with a file that " +
         "has them, or --rules",

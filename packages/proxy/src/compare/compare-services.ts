@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { type RestOptions, selectorOf, surveyRestRoutes } from "@plantstore/protocols";
+import { type RestOptions, selectorOf, checkRestRoutes } from "@plantstore/protocols";
 import { type Change, ChangeList } from "./change.ts";
 import type { Place } from "./source-line.ts";
 import { MessageComparison } from "./compare-messages.ts";
@@ -56,7 +56,7 @@ function list(names: ReadonlySet<string>): string {
 function routed(services: readonly DescService[], rest: RestOptions): RoutedMethods {
   const methods = services.flatMap((service) => service.methods);
   const byName = new Map(methods.map((method) => [selectorOf(method), method]));
-  return { methods: byName, routes: surveyRestRoutes(methods, rest).routes };
+  return { methods: byName, routes: checkRestRoutes(methods, rest).routes };
 }
 
 function compareMethods(

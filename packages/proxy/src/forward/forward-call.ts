@@ -145,7 +145,7 @@ async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGe
 
 function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessage> {
   const { upstream, method, retries, observe } = target;
-  const { signal, takesParts: streamsLargeMessages } = caller;
+  const { signal, streamsLargeMessages } = caller;
   // Created before the call, so that an error in the application's `set` is not reported as an upstream error.
   const metadata = new ResponseMetadata(caller, target.responseFields);
   const timeoutMs = timeoutOf(target, caller, method.desc);

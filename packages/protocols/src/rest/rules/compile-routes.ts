@@ -73,15 +73,15 @@ export function* compileInSteps(
 }
 
 /** Compiles rules as {@link compileRestRoutes} does, but returns the problems along with the valid bindings. */
-export function surveyRestRoutes(
+export function checkRestRoutes(
   methods: Iterable<DescMethod>,
   options: RestRouteOptions = {},
   constraints: RouteConstraints = {},
-): SurveyedRoutes {
+): CheckedRoutes {
   return runSteps(new Compiler([...methods], options, constraints).compile());
 }
 
-interface SurveyedRoutes {
+interface CheckedRoutes {
   readonly routes: RestRoutes;
   readonly problems: readonly string[];
 }
@@ -104,7 +104,7 @@ class Compiler {
     this.#optionsOf = memoize((service) => bindingOptionsOf(service, options));
   }
 
-  *compile(): Generator<void, SurveyedRoutes> {
+  *compile(): Generator<void, CheckedRoutes> {
     const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
       this.#problems.push(`requestPathPrefix must be a path such as "/api", got "${requestPathPrefix}"`);

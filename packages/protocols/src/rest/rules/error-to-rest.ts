@@ -96,15 +96,15 @@ export function createErrorRecordWriter(
 function toResponse(record: Partial<ErrorRecord> | null | undefined, jsonType: string): ErrorResponse {
   const { httpStatus = Number.NaN, body, contentType = jsonType } = record ?? {};
   if (!Number.isInteger(httpStatus) || httpStatus < 200 || httpStatus > 599) {
-    throw invalidRecord("httpStatus must be an integer between 200 and 599", record?.httpStatus);
+    throw invalidRecordError("httpStatus must be an integer between 200 and 599", record?.httpStatus);
   }
   const text: string | undefined = JSON.stringify(body);
-  if (text === undefined) throw invalidRecord("body must be JSON", body);
+  if (text === undefined) throw invalidRecordError("body must be JSON", body);
   requireField("content-type", contentType);
   return { httpStatus, contentType, body: toUtf8(text) };
 }
 
-function invalidRecord(requirement: string, got: unknown): TypeError {
+function invalidRecordError(requirement: string, got: unknown): TypeError {
   return withCode(new TypeError(`${requirement}, got ${String(got)}`), "ERR_OPTIONS");
 }
 

@@ -41,7 +41,7 @@ export {
   type RestMatch,
   type RestRoutes,
   type RouteConstraints,
-  surveyRestRoutes,
+  checkRestRoutes,
   fixedPathOf,
 } from "./compile-routes.ts";
 export {

@@ -23,21 +23,21 @@ export interface StreamForm {
 const utf8 = new TextEncoder();
 
 /** Returns the last JSON value of a stream that has failed. */
-type EndingError = (errorJson: string) => string;
+type ErrorFormatter = (errorJson: string) => string;
 
-const markedError: EndingError = (errorJson) => `{"@error":${errorJson}}`;
+const formatErrorMember: ErrorFormatter = (errorJson) => `{"@error":${errorJson}}`;
 // An error in the format of Google's APIs is already an object with one member, `{"error": …}`.
-const plainError: EndingError = (errorJson) => errorJson;
+const formatErrorUnchanged: ErrorFormatter = (errorJson) => errorJson;
 
 /** Creates the format for newline-delimited JSON. An error is the last line. */
-function lines(contentType: string, endingError: EndingError): StreamForm {
+function lines(contentType: string, formatError: ErrorFormatter): StreamForm {
   return {
     contentType,
     kind: "lines",
     fields: [],
     heartbeat: undefined,
     message: (json) => `${json}\n`,
-    end: (_, errorJson) => (errorJson === undefined ? "" : `${endingError(errorJson)}\n`),
+    end: (_, errorJson) => (errorJson === undefined ? "" : `${formatError(errorJson)}\n`),
   };
 }
 
@@ -51,7 +51,7 @@ function resultLines(contentType: string): StreamForm {
 }
 
 /** Creates the format for one JSON array. An error is the last element. */
-function jsonArray(endingError: EndingError): StreamForm {
+function jsonArray(formatError: ErrorFormatter): StreamForm {
   return {
     contentType: "application/json",
     kind: "array",
@@ -61,7 +61,7 @@ function jsonArray(endingError: EndingError): StreamForm {
     message: (json, before) => (before === 0 ? `[${json}` : `,\n${json}`),
     end: (before, errorJson) => {
       const open = before === 0 ? "[" : "";
-      return errorJson === undefined ? `${open}]` : `${open}${before === 0 ? "" : ",\n"}${endingError(errorJson)}]`;
+      return errorJson === undefined ? `${open}]` : `${open}${before === 0 ? "" : ",\n"}${formatError(errorJson)}]`;
     },
   };
 }
@@ -114,10 +114,10 @@ export function streamFormsOf(options: StreamOptions): StreamForms {
     const offered = [results, resultLines(ndjsonType), resultLines(jsonLinesType), events];
     return { offered, fallback: eventStreams ? events : results };
   }
-  const endingError = errors === "google" ? plainError : markedError;
-  const [array, ndjson] = [jsonArray(endingError), lines(ndjsonType, endingError)];
+  const formatError = errors === "google" ? formatErrorUnchanged : formatErrorMember;
+  const [array, ndjson] = [jsonArray(formatError), lines(ndjsonType, formatError)];
   // JSON is first because generated clients accept all documented formats, and many clients can only parse JSON.
-  const offered = [array, ndjson, lines(jsonLinesType, endingError), events];
+  const offered = [array, ndjson, lines(jsonLinesType, formatError), events];
   return { offered, fallback: eventStreams ? events : arrayStreams ? array : ndjson };
 }
 

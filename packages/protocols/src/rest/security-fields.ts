@@ -5,7 +5,7 @@ import { type HeaderFields, readHeaderField } from "@plantstore/http";
  * keep browsers from running the body's bytes as a page or script from this origin, for which browsers may have stored
  * credentials. The handler's Content-Security-Policy is sent instead of the sandbox.
  */
-export function protectBytes(fields: HeaderFields): HeaderFields {
+export function withSecurityFields(fields: HeaderFields): HeaderFields {
   const contentType = readHeaderField(fields, "content-type");
   if (contentType === null) return fields;
   const needsSandbox = readHeaderField(fields, policyField) === null && mayRunScripts(contentType);
