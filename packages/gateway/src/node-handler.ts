@@ -75,7 +75,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const httpMethod = request.method ?? "";
     const target = findTarget(server.routes, { httpMethod, target: url, common, literalsAsSent: true, get });
     // Requests that match no route and `OPTIONS *` are passed on unchanged to the other server.
-    if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
+    if (url === "*" || (target.kind === "unmatched" && target.isUnknownPath)) {
       if (isLast && !response.headersSent) response.setHeader("connection", "close");
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);

@@ -61,7 +61,7 @@ export class CallView implements HandlerContext {
     this.requestMethod = httpMethod;
     this.url = url;
     // If the property were redefined later, V8 would turn the view into a dictionary, which is slow.
-    if (messageProperty === undefined) this.message = unread;
+    if (messageProperty === undefined) this.message = unreadMessage;
     else Object.defineProperty(this, "message", messageProperty);
     this.header = wire.requestHeader;
     this.contextValues = contextValues;
@@ -77,7 +77,7 @@ export class CallView implements HandlerContext {
 }
 
 /** The message of a view before the body is read. */
-export const unread: Message = { $typeName: "" };
+export const unreadMessage: Message = { $typeName: "" };
 
 // All views share this property descriptor, so that V8 uses one shape for all views.
 const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {

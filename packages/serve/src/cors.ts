@@ -99,7 +99,7 @@ export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");
   const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
-  if (fields === undefined) allowPages(exchange, cors, null);
+  if (fields === undefined) addCorsFields(exchange, cors, null);
   else exchange.respond(204, fields);
   return fields !== undefined;
 }
@@ -110,7 +110,7 @@ export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
  * @param defaultOrigin - the origin of a request without the field `Origin`, which is `null`, or `""` if the header was
  * not read completely
  */
-export function allowPages(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {
+export function addCorsFields(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {
   const { addedFields } = exchange;
   const fields = cors.responseFields(exchange.get("origin") ?? defaultOrigin);
   if (!fields.every((text) => addedFields.includes(text))) exchange.addedFields = [...addedFields, ...fields];

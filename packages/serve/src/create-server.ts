@@ -41,7 +41,7 @@ import {
 import { toConnectError, toFault } from "./to-connect-error.ts";
 import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
-import { callbackFailedProblem, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
+import { callbackFailure, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import { type Endpoint, methodsOf, refuseUnusableEndpoint } from "./endpoint.ts";
 import { registeredMethods } from "./registered-methods.ts";
 import { indexPaths, type Routes } from "./routes.ts";
@@ -210,7 +210,7 @@ export function* compileRoutesInSteps(
     rest.errorRecord,
     registry,
     { form: errorFormOf(rest), contentType: contentTypeOf(rest) },
-    (error) => report(error, callbackFailedProblem("rest.errorRecord")),
+    (error) => report(error, callbackFailure("rest.errorRecord")),
   );
   yield;
   const restRoutes = yield* compileInSteps(
@@ -293,7 +293,7 @@ function guardToError(convert: ServingOptions["toError"] = toErrorDefault): type
     try {
       return refusePromise(convert(thrown, context), "toError must be synchronous");
     } catch (fault) {
-      return toFault(fault, callbackFailedProblem("toError"));
+      return toFault(fault, callbackFailure("toError"));
     }
   };
 }

@@ -162,7 +162,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
         if (bytes === undefined) reject(messageTooLargeError(bytesMax, {}));
         else resolve(bytes);
       },
-      dropped: (reason) => reject(reason === undefined ? responseSentFirst() : httpError(reason)),
+      dropped: (reason) => reject(reason === undefined ? responseSentError() : httpError(reason)),
     });
   });
   // The endpoint may respond without awaiting the body. An unhandled rejection would then exit the process.
@@ -170,7 +170,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   return reading;
 }
 
-function responseSentFirst(): ConnectError {
+function responseSentError(): ConnectError {
   // The code is Canceled because neither side is at fault if an endpoint responds without reading the body.
   return problem("ERR_BODY_CONSUMED", "the response was sent before the request body was read", {
     code: Code.Canceled,

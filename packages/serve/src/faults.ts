@@ -18,12 +18,12 @@ export type OnFault = (
 export type FaultReporter = (error: unknown, failure: Failure, request?: FailedRequest) => void;
 
 /** The failure when a response cannot be sent. */
-export const responseNotWritten: RequestFailure = {
+export const responseFailure: RequestFailure = {
   errorCode: "ERR_RESPONSE_FAILED",
   what: "cannot write the response",
 };
 /** A request's failure without a more specific cause. */
-export const requestFailed: RequestFailure = {
+export const requestFailure: RequestFailure = {
   errorCode: "ERR_REQUEST_FAILED",
   what: "cannot process the request",
 };
@@ -35,13 +35,13 @@ export function createFaultReporter(onFault?: OnFault): FaultReporter {
   return (error, failure, request) => {
     (async () => onFault(error, failure.what, request, failure.errorCode))().catch((thrown: unknown) => {
       print(error, failure, request);
-      print(thrown, callbackFailedProblem("onFault"));
+      print(thrown, callbackFailure("onFault"));
     });
   };
 }
 
 /** Returns the failure when the program's callback fails. */
-export function callbackFailedProblem(name: string): RequestFailure {
+export function callbackFailure(name: string): RequestFailure {
   return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} failed` };
 }
 
@@ -60,7 +60,7 @@ export function guardCallback<A extends readonly unknown[]>(
     const cause = causeOf(error);
     if (causes.has(cause) || causes.size >= causesMax) return;
     causes.add(cause);
-    report(error, callbackFailedProblem(name));
+    report(error, callbackFailure(name));
   };
   return (...args) => {
     try {

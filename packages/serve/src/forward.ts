@@ -35,7 +35,7 @@ import {
   type StreamWire,
   type UnaryWire,
 } from "@plantstore/protocols";
-import { CallView, unread } from "./call-view.ts";
+import { CallView, unreadMessage } from "./call-view.ts";
 import {
   ForwardedResponse,
   type ForwardedResponseParts,
@@ -72,7 +72,7 @@ class ForwardedCall
   readonly #deadlineMs: number | undefined;
   #view: CallView | undefined;
   /** The request for interceptors: a stream, or a message that is an envelope until an interceptor reads it. */
-  #received: Message | Envelope | AsyncIterable<Message> = unread;
+  #received: Message | Envelope | AsyncIterable<Message> = unreadMessage;
   /** A streaming client's messages that are forwarded as bytes. */
   #envelopes: AsyncIterable<ForwardedMessage> | undefined;
   /** A streaming client's messages that are decoded. */
@@ -305,7 +305,7 @@ class ForwardedCall
     try {
       const header = headersToSend(response.header, wire.responseHeader);
       const trailer = headersToSend(response.trailer, wire.responseTrailer);
-      const message = ForwardedResponse.unread(response, this) ?? response.message;
+      const message = ForwardedResponse.unreadEnvelope(response, this) ?? response.message;
       written =
         message instanceof Envelope
           ? wire.binary?.writeEnvelope(message, header, trailer)

@@ -48,7 +48,7 @@ export class ForwardedResponse implements UnaryResponse {
    *
    * An interceptor may return another call's response, whose envelope may be in a format that `call` cannot write.
    */
-  static unread(response: object, call: InterceptedCall): Envelope | undefined {
+  static unreadEnvelope(response: object, call: InterceptedCall): Envelope | undefined {
     if (!(#received in response) || response.#call !== call) return undefined;
     return response.#received instanceof Envelope ? response.#received : undefined;
   }

@@ -1,6 +1,6 @@
 import type { Exchange, HttpProblem, Failure } from "@plantstore/http";
 import { httpError, type Protocol, type Refusal } from "@plantstore/protocols";
-import { allowPages } from "./cors.ts";
+import { addCorsFields } from "./cors.ts";
 import type { Server } from "./server.ts";
 
 /**
@@ -25,7 +25,7 @@ export function refuse(
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
   const { httpStatus } = problem;
   const { cors } = server.routes;
-  if (cors !== undefined) allowPages(exchange, cors, "");
+  if (cors !== undefined) addCorsFields(exchange, cors, "");
   const refusal = {
     httpStatus,
     error: server.explain(httpError(problem)),

@@ -26,7 +26,7 @@ import { LazyCompletedRequest } from "./lazy-completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
-import { requestFailed, responseNotWritten } from "./faults.ts";
+import { requestFailure, responseFailure } from "./faults.ts";
 import { fullPathOf, pathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -205,8 +205,8 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
     if (requestGate === undefined) return this.#read(call);
     // Connect's request gate admits or refuses the call before the body is read.
-    const admission = (async () => await requestGate(call.view))();
-    admission.then(
+    const admitted = (async () => await requestGate(call.view))();
+    admitted.then(
       () => {
         if (!this.isDone) this.#read(call);
       },
@@ -253,13 +253,13 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   /** Ends the call because the response cannot be written. The cause is not sent to the client. */
   failToWrite(error: unknown): void {
-    if (!this.isDone) this.fail(toFault(error, responseNotWritten));
+    if (!this.isDone) this.fail(toFault(error, responseFailure));
   }
 
   /** Ends the request, and responds with an error. */
   fail(thrown: unknown): void {
     if (this.isDone) return;
-    const sent = toConnectError(thrown, requestFailed);
+    const sent = toConnectError(thrown, requestFailure);
     const call = this.#call;
     if (call === undefined) return this.#refuseTarget(sent);
     const error = this.#server.explain(sent);
@@ -269,7 +269,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     const resetExchange = (fault: unknown): void => {
       this.#exchange.reset();
       call.wire.release?.();
-      this.report(fault, responseNotWritten);
+      this.report(fault, responseFailure);
     };
     let written: void | Promise<void> = undefined;
     try {

@@ -42,7 +42,7 @@ export interface Unmatched {
   /** The RPC at this path, if only the method or the content type did not match. */
   readonly rpc: Rpc | undefined;
   /** Whether no route matches this path, so that a `fallback` may handle the request. */
-  readonly unknown: boolean;
+  readonly isUnknownPath: boolean;
   readonly pathTemplate: undefined;
 }
 
@@ -160,7 +160,7 @@ function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: stri
     case "malformed":
       return {
         ...unmatchedTarget(protocolForUnmatched(protocols, head), problem("ERR_PATH_INVALID", found.message)),
-        unknown: true,
+        isUnknownPath: true,
       };
   }
 }
@@ -205,16 +205,16 @@ const statusOnly: Pick<Protocol, "refuse"> = {
 
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   const { protocols } = routes;
-  if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), unknown: true };
+  if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), isUnknownPath: true };
   const unavailable = refusalOfUnknownPath(routes, head, path);
-  if (unavailable !== undefined) return { ...unavailable, unknown: true };
+  if (unavailable !== undefined) return { ...unavailable, isUnknownPath: true };
   const protocol = protocolForUnmatched(protocols, head);
   // In gRPC and Connect, an unknown RPC has the code Unimplemented.
   const error =
     protocol === protocols.rest
       ? problem("ERR_NO_ROUTE", "no route matches this path")
       : problem("ERR_NO_ROUTE", "no route matches this path", { code: Code.Unimplemented, httpStatus: 404 });
-  return { ...unmatchedTarget(protocol, error), unknown: true };
+  return { ...unmatchedTarget(protocol, error), isUnknownPath: true };
 }
 
 /** Returns the refusal with the error from `onUnknownPath`, or `undefined` without an error. */
@@ -273,7 +273,15 @@ export function unmatchedTarget(
   fields: HeaderFields = noFields,
 ): Unmatched {
   const refusal = { error, httpStatus: httpStatusOf(error), fields, rpc, target: undefined };
-  return { kind: "unmatched", protocol, responder: protocol, refusal, rpc, unknown: false, pathTemplate: undefined };
+  return {
+    kind: "unmatched",
+    protocol,
+    responder: protocol,
+    refusal,
+    rpc,
+    isUnknownPath: false,
+    pathTemplate: undefined,
+  };
 }
 
 const noFields: HeaderFields = [];

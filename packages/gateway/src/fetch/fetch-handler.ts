@@ -33,7 +33,7 @@ export function createFetchHandler(server: Server): FetchHandler {
     const exchange = new FetchExchange(request, peer);
     const httpProblem = problemOf(exchange, server.limits);
     const target = findTarget(server.routes, exchange);
-    if (target.kind === "unmatched" && target.unknown && next !== undefined) {
+    if (target.kind === "unmatched" && target.isUnknownPath && next !== undefined) {
       exchange.release();
       return await next();
     }
