@@ -89,8 +89,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     // socket.
     if (response.socket === null && willClose(socket)) {
       // Restores this request's async context, because node emits the event in the previous request's context.
-      const goOn = AsyncResource.bind(() => handle(request, response, next));
-      response.once("socket", goOn);
+      const resume = AsyncResource.bind(() => handle(request, response, next));
+      response.once("socket", resume);
       return;
     }
     const { contentType } = common;
@@ -101,7 +101,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     if (exchange.body !== undefined && request.readableDidRead) {
       // An endpoint gets the body's bytes as sent, for example to verify a signature.
       const parsedBody = readParsedBody(request, target.kind === "endpoint" ? null : contentType);
-      const parsed = parsedBody ?? (needsBody(target, contentType) ? undefined : unreadBody);
+      const parsed = parsedBody ?? (needsBody(target, contentType) ? undefined : placeholderBody);
       // The body was already consumed, so a wait for the body would never end.
       if (parsed === undefined)
         return next === undefined
@@ -122,7 +122,7 @@ function needsBody(target: Target, contentType: string | null): boolean {
 }
 
 /** A placeholder for a consumed body with irrelevant content. Has a byte, because an empty body counts as no body. */
-const unreadBody = new Uint8Array(1);
+const placeholderBody = new Uint8Array(1);
 
 function toExchange(
   request: IncomingMessage | Http2ServerRequest,
