@@ -4,14 +4,14 @@ import { type Caller, toFault } from "@plantstore/serve";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";
-import { type CallStatus, handlerFailed, toConnectError } from "./status.ts";
+import { type CallStatus, handlerFailure, toConnectError } from "./status.ts";
 
 /** Receives a call's events, as the grpc-js listener or as an interceptor in front of the listener. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
 
 type HandlerFailure = Parameters<typeof toFault>[1];
 
-const interceptorFailed: HandlerFailure = {
+const interceptorFailure: HandlerFailure = {
   errorCode: "ERR_HANDLER_FAILED",
   what: "an interceptor of grpc-js failed",
 };
@@ -110,7 +110,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
   sendStatus(end: CallStatus): void {
     if (this.#isEnded) {
       // A late fault is reported, because no response contains it. After a cancellation, faults are expected.
-      if (this.#hasStatus && "fault" in end) this.report(end.fault, handlerFailed);
+      if (this.#hasStatus && "fault" in end) this.report(end.fault, handlerFailure);
       return;
     }
     this.#hasStatus = true;
@@ -176,8 +176,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
 
   /** Ends the call after an exception in an interceptor, or reports the exception if the call has ended. */
   failInterceptor(error: unknown): void {
-    if (this.#isEnded) this.report(error, interceptorFailed);
-    else this.#fail(toFault(error, interceptorFailed));
+    if (this.#isEnded) this.report(error, interceptorFailure);
+    else this.#fail(toFault(error, interceptorFailure));
   }
 
   /** Delivers the only request message when called first, and the end of the requests when called again. */
@@ -220,7 +220,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
       this.#listener?.onCancel();
     } catch (thrown) {
       // The exception is only reported, because the client already gets a status for the call's failure.
-      this.report(thrown, interceptorFailed);
+      this.report(thrown, interceptorFailure);
     }
     this.#end();
     this.#response.fail(error);

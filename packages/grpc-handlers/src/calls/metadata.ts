@@ -3,7 +3,7 @@ import { reservedResponseFields, fieldsNotSentAsMetadata } from "@plantstore/htt
 import { LazyHeaders } from "@plantstore/protocols";
 
 // The header fields that handlers do not get: those that grpc-js omits, and the Connect protocol's own fields.
-const notPassedOn: ReadonlySet<string> = new Set([
+const excludedFields: ReadonlySet<string> = new Set([
   ...fieldsNotSentAsMetadata,
   "accept-encoding",
   "content-type",
@@ -24,7 +24,7 @@ export function toMetadata(header: Headers): Metadata {
   for (let at = 0; at < fields.length; at += 2) {
     const name = (fields[at] ?? "").toLowerCase();
     // HTTP/2 pseudo-header fields begin with a colon.
-    if (name.startsWith(":") || notPassedOn.has(name)) continue;
+    if (name.startsWith(":") || excludedFields.has(name)) continue;
     try {
       addField(metadata, name, fields[at + 1] ?? "");
     } catch {

@@ -26,7 +26,7 @@ export class UnaryResponse implements CallResponse {
   }
 
   end(): void {
-    if (this.#message === undefined) this.fail(wrongCount(0));
+    if (this.#message === undefined) this.fail(messageCountError(0));
     else this.#reply.resolve(this.#message);
   }
 
@@ -36,7 +36,7 @@ export class UnaryResponse implements CallResponse {
 }
 
 /** Returns the error for a response that must have one message. */
-function wrongCount(count: number): ConnectError {
+function messageCountError(count: number): ConnectError {
   return new ConnectError(`the handler sent ${count === 0 ? "no message" : "several messages"}`, Code.Internal);
 }
 
@@ -109,10 +109,10 @@ export class SingleResponse extends StreamedResponse {
   }
 
   override end(): void {
-    if (this.#message === undefined || this.#count > 1) return this.fail(wrongCount(this.#count));
-    super.send(this.#message, nothing);
+    if (this.#message === undefined || this.#count > 1) return this.fail(messageCountError(this.#count));
+    super.send(this.#message, noop);
     super.end();
   }
 }
 
-function nothing(): void {}
+function noop(): void {}

@@ -145,7 +145,7 @@ class RunningCall implements CallListener {
 
   // Sends the status that grpc-js sends. An exception's code is not meant for the client.
   #fail(thrown: unknown): void {
-    if (this.#isClosed && isOfEnd(thrown)) return;
+    if (this.#isClosed && isPrematureClose(thrown)) return;
     const message = messageOf(thrown);
     const { details } = statusOf({ message }, undefined, this.#method.exposesMessages);
     const end: CallStatus = { code: status.UNKNOWN, details, fault: thrown };
@@ -159,7 +159,7 @@ class RunningCall implements CallListener {
 }
 
 /** Returns whether an error comes from a handler's `for await` loop that the end of the call stopped. */
-function isOfEnd(thrown: unknown): boolean {
+function isPrematureClose(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 

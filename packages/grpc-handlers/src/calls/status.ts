@@ -17,7 +17,7 @@ export function okStatus(metadata: Metadata | null | undefined): CallStatus {
 }
 
 /** The failure that `onFault` gets for a handler's fault. */
-export const handlerFailed: Parameters<typeof toFault>[1] = {
+export const handlerFailure: Parameters<typeof toFault>[1] = {
   errorCode: "ERR_HANDLER_FAILED",
   what: "a handler of grpc-js failed",
 };
@@ -52,7 +52,7 @@ export function toConnectError(end: CallStatus): ConnectError {
   const known = number in Code ? number : Code.Unknown;
   const error = new ConnectError(details, known, header, undefined, fault);
   error.details = detailsOf(metadata);
-  return "fault" in end ? toFault(error, handlerFailed) : error;
+  return "fault" in end ? toFault(error, handlerFailure) : error;
 }
 
 // `grpc-status-details-bin` contains a google.rpc.Status. Returns no details if the field is malformed.

@@ -54,7 +54,7 @@ export function findService(definition: Definition, descriptors: DescriptorSourc
   const service = services.find((each) => each.typeName === typeName);
   if (service === undefined) {
     const names = services.map((each) => `"${each.typeName}"`).join(", ") || "no service";
-    throw mismatch(`the definition is of service "${typeName}", and the descriptors have ${names}`);
+    throw mismatchError(`the definition is of service "${typeName}", and the descriptors have ${names}`);
   }
   for (const method of methods) requireMethod(service, method);
   return service;
@@ -67,7 +67,7 @@ export function findService(definition: Definition, descriptors: DescriptorSourc
  */
 export function findMethod({ typeName, methods }: DescService, path: string): DescService["methods"][number] {
   const method = methods.find(({ name }) => path === `/${typeName}/${name}`);
-  if (method === undefined) throw mismatch(`the definition has ${path}, and service "${typeName}" does not`);
+  if (method === undefined) throw mismatchError(`the definition has ${path}, and service "${typeName}" does not`);
   return method;
 }
 
@@ -80,7 +80,7 @@ function servicesOf(descriptors: DescriptorSource): readonly DescService[] {
 function readSet(set: Uint8Array): readonly DescService[] {
   const { services, omitted } = readDescriptorSet(set);
   const [[name, reason] = []] = omitted;
-  if (name !== undefined) throw mismatch(`the descriptors of service "${name}" are incomplete: ${reason}`);
+  if (name !== undefined) throw mismatchError(`the descriptors of service "${name}" are incomplete: ${reason}`);
   return services;
 }
 
@@ -88,7 +88,7 @@ function requireMethod(service: DescService, { path, requestStream, responseStre
   const method = findMethod(service, path);
   const defined = kindOf(requestStream, responseStream);
   if (method.methodKind !== defined) {
-    throw mismatch(`${path} is ${defined} in the definition, and ${method.methodKind} in the descriptors`);
+    throw mismatchError(`${path} is ${defined} in the definition, and ${method.methodKind} in the descriptors`);
   }
 }
 
@@ -102,6 +102,6 @@ function serviceNameOf(path: string): string {
   return path.slice(1, path.lastIndexOf("/"));
 }
 
-function mismatch(problem: string): Error {
+function mismatchError(problem: string): Error {
   return withCode(new TypeError(problem), "ERR_DESCRIPTORS");
 }
