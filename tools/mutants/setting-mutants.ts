@@ -57,9 +57,14 @@ const proxy: SettingsProgram = {
       `if (memberPath(at.path, name).replaceAll(/\\[\\d+\\]/g, "[]") === ${JSON.stringify(setting)}) return [name, fallback];
         if (member !== undefined) return [name, type.read(member, report)];`,
   },
-  wiring: ["admission", "method-settings", "proxy-server", "proxy-settings", "serving-parts", "upstream-settings"].map(
-    (name) => `${proxyCommand}/${name}.ts`,
-  ),
+  wiring: [
+    "access-checks",
+    "method-settings",
+    "proxy-server",
+    "proxy-settings",
+    "serving-parts",
+    "upstream-settings",
+  ].map((name) => `${proxyCommand}/${name}.ts`),
 };
 
 /** The beginnings of members that have a setting's name, but do not pass the setting on. */

@@ -9,14 +9,14 @@ import {
   type CompiledTable,
   type LocalTypes,
   type ProxiedUpstream,
-  shareRoutes,
+  assignRoutes,
   typesOf,
   type UpstreamDescriptors,
 } from "./forward/index.ts";
 import type { ServiceOwners } from "./upstreams/index.ts";
 
 /** The input for {@link compileProxy} that stays the same until the options change. */
-interface Compiler {
+interface CompileInput {
   readonly upstreams: readonly ProxiedUpstream[];
   readonly owners: ServiceOwners;
   /** The RPCs that the process serves itself. */
@@ -28,7 +28,7 @@ interface Compiler {
 
 /** Creates the handlers and routes for all RPCs. The generator yields a few times per RPC. */
 export function* compileProxy(
-  { upstreams, owners, localMethods, local, options, report }: Compiler,
+  { upstreams, owners, localMethods, local, options, report }: CompileInput,
   descriptors: readonly UpstreamDescriptors[],
 ): Generator<void, CompiledTable> {
   const { routes: registerLocal, jsonOptions } = options;
@@ -52,7 +52,7 @@ export function* compileProxy(
     for (const method of methods) hiddenRpcs.delete(selectorOf(method));
   }
   const given = withoutRpcs({ ...options.rest, rules }, hiddenRpcs);
-  const { rest, conflicts } = yield* restOf(given, claims, { owners, localMethods, options });
+  const { rest, conflicts } = yield* assignRestRoutes(given, claims, { owners, localMethods, options });
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
@@ -86,10 +86,10 @@ export function* compileProxy(
 }
 
 /** Returns the REST options, and each upstream's routes that belong to another upstream. */
-function* restOf(
+function* assignRestRoutes(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
-  claims: Parameters<typeof shareRoutes>[0],
-  { owners, localMethods, options }: Pick<Compiler, "owners" | "localMethods" | "options">,
+  claims: Parameters<typeof assignRoutes>[0],
+  { owners, localMethods, options }: Pick<CompileInput, "owners" | "localMethods" | "options">,
 ): Generator<void, { readonly rest: RestOptions; readonly conflicts: CompiledTable["conflicts"] }> {
   if (claims.length + localMethods.length < 2) return { rest, conflicts: [] };
   const { endpoints = [], mcp } = options;
@@ -98,14 +98,14 @@ function* restOf(
   // A selector stays valid while no upstream offers its RPC, because an invalid selector would stop all upstreams.
   const isLoose = claims.length > 1;
   const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
-  const { conflicts, ...shared } = yield* shareRoutes(claims, {
+  const { conflicts, ...assignedRoutes } = yield* assignRoutes(claims, {
     localMethods,
     reservedPaths: new Set([...paths, ...(mcp === undefined ? [] : [mcp.path])]),
     rules: rest.rules,
     omit: (rest.omit ?? []).filter((selector) => !isLoose || selectors.has(selector)),
     owners,
   });
-  return { rest: { ...rest, ...shared, ...(isLoose && { ignoreUnregistered: true }) }, conflicts };
+  return { rest: { ...rest, ...assignedRoutes, ...(isLoose && { ignoreUnregistered: true }) }, conflicts };
 }
 
 /** Returns the RPCs that a function registers. */

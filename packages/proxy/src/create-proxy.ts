@@ -24,7 +24,7 @@ import {
   type KnownDescriptors,
   ProxyTable,
   type ReloadReport,
-  unknownService,
+  unknownServiceError,
   type UpstreamCallObserver,
   type UpstreamDescriptors,
   type VisibilityOptions,
@@ -218,7 +218,7 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       upstreams.push(new ProxiedUpstream(upstream, call, at, owners));
     const onUnknownPath = (path: string): ConnectError | undefined => {
       table.noteUnknownPath(path);
-      return table.isIncomplete ? unknownService() : undefined;
+      return table.isIncomplete ? unknownServiceError() : undefined;
     };
     const local = localTypesOf(options, localMethods);
     const compiler = { upstreams, owners, localMethods, local, options, report };
@@ -284,13 +284,13 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     isStopped = true;
     return stopServing(current, stopGateway);
   };
-  const reconfigure = inOrder(async (next: ProxyOptions, accept?: AcceptServices) => {
+  const reconfigure = queueCalls(async (next: ProxyOptions, accept?: AcceptServices) => {
     if (isStopped) throw closedError();
     const opened = await openServing(next, current.table);
     await requireAccepted(opened, accept);
     if (isStopped) return await discard(opened, closedError());
     const old = current;
-    serveBy(opened, server, trustedProxies);
+    updateServer(opened, server, trustedProxies);
     current = opened;
     replace(old);
   });
@@ -344,13 +344,17 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
  * Replaces the members in a proxy's server, because the listener and the handlers hold the object. Calls in flight hold
  * their routes.
  */
-function serveBy({ server: opened, table }: Serving, server: Server, trustedProxies: Server["trustedProxies"]): void {
+function updateServer(
+  { server: opened, table }: Serving,
+  server: Server,
+  trustedProxies: Server["trustedProxies"],
+): void {
   Object.assign(server, opened, { trustedProxies });
   table.server = server;
 }
 
 /** Returns a function that calls `apply` for one call after another. A rejected call does not affect other calls. */
-function inOrder<Given extends unknown[]>(apply: (...given: Given) => Promise<void>): typeof apply {
+function queueCalls<Given extends unknown[]>(apply: (...given: Given) => Promise<void>): typeof apply {
   let last: Promise<unknown> = Promise.resolve();
   return (...given) => {
     const applied = last.then(() => apply(...given));

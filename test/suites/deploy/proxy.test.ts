@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readProxyFile } from "../../../packages/proxy/src/settings/index.ts";
+import { readProxyConfiguration } from "../../../packages/proxy/src/settings/index.ts";
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { validateManifests } from "../../support/validate-manifests.ts";
@@ -18,7 +18,7 @@ test.each(["gateway", "sidecar"])("the overlay %s and its proxy settings are val
   const rendered = await render(overlay);
   await validateManifests(`${overlay}.yaml`, rendered);
   const settings = readFileSync(join(folder, `kubernetes/${overlay}/proxy.yaml`), "utf8");
-  const { upstreams, admin } = readProxyFile({ name: "proxy.yaml", text: settings }).settings;
+  const { upstreams, admin } = readProxyConfiguration({ name: "proxy.yaml", text: settings }).settings;
   expect([upstreams.length, admin.port]).toEqual([1, 9464]);
   expect(rendered).toContain("registry.example/plantstore-proxy:0.1.0");
   expect(rendered).toContain("  namespace: orders");
@@ -37,7 +37,7 @@ test("a manifest with an unknown field or a wrong type is refused", async () => 
 test("the gateway resolves its headless service every two seconds", async () => {
   expect(await render("gateway")).toMatch(/clusterIP: None/);
   const text = readFileSync(join(folder, "kubernetes/gateway/proxy.yaml"), "utf8");
-  const [upstream] = readProxyFile({ name: "proxy.yaml", text }).settings.upstreams;
+  const [upstream] = readProxyConfiguration({ name: "proxy.yaml", text }).settings.upstreams;
   expect(upstream).toMatchObject({ addresses: ["dns:orders:50051"], resolveEveryMs: 2_000 });
 });
 

@@ -156,7 +156,7 @@ export const blockRules: readonly BlockRule[] = [
   },
   {
     page: "docs/reference/proxy-configuration.md",
-    run: { by: "packages/proxy/test/settings/read-proxy-file.test.ts" },
+    run: { by: "packages/proxy/test/settings/read-proxy-configuration.test.ts" },
   },
   {
     page: "docs/how-to/proxy.md",

@@ -21,5 +21,5 @@ export {
   toRestOptions,
 } from "./rest-switches.ts";
 export { describeUnusedLabels } from "@plantstore/protobuf";
-export { createDescriber, describeUnusedRules, unlisted } from "./unused-names.ts";
+export { createDescriber, describeUnusedRules, findUnknownNames } from "./unused-names.ts";
 export { labelsOf, visibilityFlag } from "./visibility-flag.ts";

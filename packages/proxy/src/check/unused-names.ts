@@ -32,7 +32,7 @@ export function describeUnusedRules(
 ): readonly string[] {
   const selectors = rules.map(({ selector = "" }) => selector);
   return createDescriber(hiddenRpcs)(
-    unlisted(selectors, rpcs),
+    findUnknownNames(selectors, rpcs),
     rpcs,
     (name) => `the rule for ${name} has no effect`,
     "no served RPC has this name",
@@ -40,7 +40,7 @@ export function describeUnusedRules(
 }
 
 /** Returns the names that are not served. */
-export function unlisted(names: readonly string[], served: readonly string[]): readonly string[] {
+export function findUnknownNames(names: readonly string[], served: readonly string[]): readonly string[] {
   const known = new Set(served);
   return names.filter((name) => !known.has(name));
 }

@@ -18,7 +18,7 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
   const status = statusSyntax.test(text) ? Number(text) : undefined;
   if (status === undefined) return new ConnectError("the grpc-status of the response is not a number", Code.Internal);
   const code = status in Code ? status : Code.Unknown;
-  const error = withDetails(trailer, code) ?? withoutDetails(trailer, code);
+  const error = errorWithDetails(trailer, code) ?? errorWithoutDetails(trailer, code);
   new LazyHeaders(header).forEach((value, name) => error.metadata.append(name, value));
   return error;
 }
@@ -27,7 +27,7 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
 const statusSyntax = /^[0-9]+$/;
 
 /** Returns the error with its details, or `undefined` if the details cannot be decoded or contain a different code. */
-function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefined {
+function errorWithDetails(trailer: HeaderFields, code: Code): ConnectError | undefined {
   try {
     const error = findTrailerError(new LazyHeaders(trailer));
     return error?.code === code ? error : undefined;
@@ -36,7 +36,7 @@ function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefine
   }
 }
 
-function withoutDetails(trailer: HeaderFields, code: Code): ConnectError {
+function errorWithoutDetails(trailer: HeaderFields, code: Code): ConnectError {
   const message = percentDecoded(readHeaderField(trailer, "grpc-message") ?? "");
   // With `isWireError`, Connect does not forward metadata from another server's error.
   return Object.assign(new ConnectError(message, code, new LazyHeaders(trailer)), { isWireError: true });
@@ -79,13 +79,13 @@ export function resetError(code: number, lossReason?: string): ConnectError {
 }
 
 /** Returns the error for a call whose response has a header or trailer above the receiver's limit. */
-export function responseHeaderTooLarge(limitBytes: number, receiver: "client" | "proxy"): ConnectError {
+export function responseHeaderTooLargeError(limitBytes: number, receiver: "client" | "proxy"): ConnectError {
   const text = `the header fields of the response are larger than ${limitBytes} bytes, the limit of the ${receiver}`;
   return new ConnectError(text, Code.ResourceExhausted);
 }
 
 /** Returns the error for a call whose header is above the upstream limit. */
-export function requestHeaderTooLarge(limitBytes: number): ConnectError {
+export function requestHeaderTooLargeError(limitBytes: number): ConnectError {
   const text = `the header fields are larger than ${limitBytes} bytes, the limit of the upstream`;
   return problem("ERR_HEADER_TOO_LARGE", text);
 }

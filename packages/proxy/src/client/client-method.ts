@@ -89,7 +89,7 @@ export abstract class ClientMethod<T> {
 }
 
 /** Returns the error for a request message that cannot be encoded. */
-export function cannotEncode(cause: unknown): ConnectError {
+export function messageEncodingError(cause: unknown): ConnectError {
   return new ConnectError("cannot encode the message", Code.Internal, undefined, undefined, cause);
 }
 
@@ -121,7 +121,7 @@ export class MessageMethod extends ClientMethod<Message> {
     try {
       return this.#write(isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>));
     } catch (error) {
-      throw cannotEncode(error);
+      throw messageEncodingError(error);
     }
   }
 

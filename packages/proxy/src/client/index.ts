@@ -5,7 +5,7 @@
  * `create-grpc-transport.ts` starts a call for each client request. A call (`outgoing-call.ts`) gets a stream from an
  * upstream, sends its messages and completes once.
  */
-export { type CallSettings, cannotEncode, ClientMethod } from "./client-method.ts";
+export { type CallSettings, messageEncodingError, ClientMethod } from "./client-method.ts";
 export type { CallEnd, CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RequestFields } from "./request-fields.ts";

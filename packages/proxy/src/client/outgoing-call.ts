@@ -11,7 +11,7 @@ import {
 import { type Envelope, EnvelopeReader } from "@plantstore/protocols";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";
-import { readStatus, requestHeaderTooLarge, resetError, responseHeaderTooLarge } from "./call-status.ts";
+import { readStatus, requestHeaderTooLargeError, resetError, responseHeaderTooLargeError } from "./call-status.ts";
 import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import type { ResponseMessages } from "./response-messages.ts";
@@ -95,7 +95,8 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   start(): void {
     const { signal, timeoutMs } = this.#init;
     if (signal?.aborted === true) return this.handleEvent();
-    if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(timeoutMs, () => this.fail(deadlineExceeded()));
+    if (timeoutMs !== undefined)
+      this.#stopDeadline = startDeadline(timeoutMs, () => this.fail(deadlineExceededError()));
     signal?.addEventListener("abort", this);
     this.#requestStream();
   }
@@ -120,7 +121,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     const { headerBytesMax } = connection;
     const isLimited = headerBytesMax < Number.POSITIVE_INFINITY;
     if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > headerBytesMax) {
-      return this.fail(requestHeaderTooLarge(headerBytesMax));
+      return this.fail(requestHeaderTooLargeError(headerBytesMax));
     }
     this.#connection = connection;
     this.stream = connection.open(stable, varying, this);
@@ -155,7 +156,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   abstract onWritable(): void;
 
   /** Returns the error to report for a complete response that is not valid. */
-  malformed(error: ConnectError): ConnectError {
+  malformedError(error: ConnectError): ConnectError {
     return error;
   }
 
@@ -189,13 +190,13 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     // REFUSED_STREAM is the only code that guarantees that the request was not processed (RFC 9113 §8.7). Streams
     // excluded by a GOAWAY have this code too. A server that already sent a response header did process the request.
     const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
-    if (this.#isDeadlineReset(code)) return this.fail(deadlineExceeded());
+    if (this.#isDeadlineReset(code)) return this.fail(deadlineExceededError());
     if (!isUnprocessed || !this.isRepeatable || this.#isTransparentRetry || !this.#retries.retriesUnprocessed) {
       const { receiver } = this.method.settings;
       const isTooLarge = code === sectionTooLarge;
       const { headerBytesMax } = this.#init.upstream;
       const error = isTooLarge
-        ? responseHeaderTooLarge(headerBytesMax, receiver)
+        ? responseHeaderTooLargeError(headerBytesMax, receiver)
         : resetError(code, this.#connection?.lossReason);
       return this.#attemptFailed(error, undefined);
     }
@@ -313,6 +314,6 @@ function dropStream(stream: ClientStream): void {
 /** Minimum timeout that is sent, in milliseconds. */
 const remainingMsMin = 1;
 
-function deadlineExceeded(): ConnectError {
+function deadlineExceededError(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);
 }

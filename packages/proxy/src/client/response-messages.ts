@@ -10,7 +10,7 @@ export interface ReadCall {
   /** Fails the call and resets its stream. */
   fail(error: ConnectError): void;
   /** Returns the error to report for a response that is not valid. */
-  malformed(error: ConnectError): ConnectError;
+  malformedError(error: ConnectError): ConnectError;
 }
 
 /** A response's messages, which the server sends as fast as they are read. */
@@ -54,7 +54,7 @@ export class ResponseMessages {
           if (this.#error !== undefined) throw this.#error;
           const failure = responseError(error);
           call.fail(failure);
-          throw call.malformed(failure);
+          throw call.malformedError(failure);
         }
         if (result.done === true && this.#error !== undefined) throw this.#error;
         return result;

@@ -97,13 +97,13 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
       if (message instanceof Promise)
         message.then(
           (opened) => this.succeeded(opened, trailer),
-          (error: ConnectError) => this.rejected(this.malformed(error)),
+          (error: ConnectError) => this.rejected(this.malformedError(error)),
         );
       else this.succeeded(message, trailer);
       return undefined;
     } catch (thrown) {
       const error = responseError(thrown);
-      this.rejected(this.malformed(error));
+      this.rejected(this.malformedError(error));
       return error;
     }
   }

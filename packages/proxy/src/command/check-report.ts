@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { createNameFilter, describeBinding, procedureOf, selectorOf, checkRestRoutes } from "@plantstore/protocols";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
-import type { Admission } from "./admission.ts";
+import type { AccessChecks } from "./access-checks.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
@@ -10,7 +10,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 export function writeCheckReport(
   { services, rest }: ProxyGateway,
   settings: ProxySettings,
-  isOpen: Admission["isOpen"],
+  isOpen: AccessChecks["isOpen"],
   json: boolean,
 ): string {
   const names = services.map(({ typeName }) => typeName);

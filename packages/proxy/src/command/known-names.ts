@@ -50,7 +50,10 @@ export async function requireNamesInFiles(settings: ProxySettings): Promise<void
 }
 
 /** @throws SettingsProblem for unknown names in the settings, or otherwise the given error */
-export async function failByNames({ settings }: { readonly settings: ProxySettings }, error: unknown): Promise<never> {
+export async function failForUnknownNames(
+  { settings }: { readonly settings: ProxySettings },
+  error: unknown,
+): Promise<never> {
   await requireNamesInFiles(settings);
   throw error;
 }

@@ -1,13 +1,13 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { MethodSettings } from "../create-proxy.ts";
-import type { MethodConfigFile } from "../settings/index.ts";
+import type { MethodConfigSection } from "../settings/index.ts";
 
 /**
  * Returns a function that finds a method's settings, as in gRPC's service config. An item for the method takes
  * precedence over an item for its service, which takes precedence over an item for all services.
  */
 export function toMethodSettings(
-  items: readonly MethodConfigFile[],
+  items: readonly MethodConfigSection[],
 ): (method: DescMethod) => MethodSettings | undefined {
   const named = items.flatMap((item) => {
     const settings = toSettings(item);
@@ -18,7 +18,7 @@ export function toMethodSettings(
     byName.get(`${typeName}/${name}`) ?? byName.get(`${typeName}/`) ?? byName.get("/");
 }
 
-function toSettings({ timeout, retryPolicy }: MethodConfigFile): MethodSettings {
+function toSettings({ timeout, retryPolicy }: MethodConfigSection): MethodSettings {
   return {
     timeoutMs: timeout,
     timeoutMaxMs: timeout,

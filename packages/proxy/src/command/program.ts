@@ -2,7 +2,7 @@ import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@p
 import { messageOf } from "@plantstore/http";
 import { checkCommand, InputError } from "../check/index.ts";
 import { openApiCommand, pluginCommand } from "../openapi/index.ts";
-import { proxyFileSchema, SettingsProblem } from "../settings/index.ts";
+import { proxyConfigurationSchema, SettingsProblem } from "../settings/index.ts";
 import { ConfigurationFile } from "./configuration-file.ts";
 import { packageVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
@@ -58,7 +58,7 @@ const schemaCommand: CommandOf<Terminal> = {
   name: "schema",
   summary: "print the JSON Schema of the configuration file",
   run: (_flags, _operands, terminal) => {
-    terminal.out(JSON.stringify(proxyFileSchema(), undefined, 2));
+    terminal.out(JSON.stringify(proxyConfigurationSchema(), undefined, 2));
     return Promise.resolve(0);
   },
 };

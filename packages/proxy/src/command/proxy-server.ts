@@ -21,7 +21,7 @@ import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { describeCauses, FailureLog } from "./failure-log.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
-import { failByNames, requireNamesInFiles } from "./known-names.ts";
+import { failForUnknownNames, requireNamesInFiles } from "./known-names.ts";
 import { ConflictLog } from "./conflict-log.ts";
 import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -182,7 +182,7 @@ class ProxyServer {
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const parts = this.#parts;
-      const opening = createProxy(this.#options(parts)).catch((error: unknown) => failByNames(parts, error));
+      const opening = createProxy(this.#options(parts)).catch((error: unknown) => failForUnknownNames(parts, error));
       try {
         const proxy = await Promise.race([opening, stop]);
         // Reading the descriptors may never finish. Only this code can close a proxy that opens after the stop.
@@ -213,7 +213,7 @@ class ProxyServer {
   }
 
   #options(parts: ServingParts): ProxyOptions {
-    const { settings, upstreams: connections, docs, admission, mcp, validation } = parts;
+    const { settings, upstreams: connections, docs, accessChecks, mcp, validation } = parts;
     const { upstreams, rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes, visibility } = settings;
     const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.out);
@@ -228,12 +228,12 @@ class ProxyServer {
       rest,
       jsonOptions: json,
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
-      endpoints: [...(docs?.endpoints ?? []), ...admission.endpoints],
+      endpoints: [...(docs?.endpoints ?? []), ...accessChecks.endpoints],
       ...(cors && { cors }),
       ...(mcp && { mcp }),
       ...(visibility && { visibility }),
       ...(validation && { validation }),
-      ...(admission.admit && { admit: refuseUncheckedRpcs(admission.admit, parts, () => this.#proxy?.services) }),
+      ...(accessChecks.admit && { admit: refuseUncheckedRpcs(accessChecks.admit, parts, () => this.#proxy?.services) }),
       onResponse: (request) => {
         this.#count(request);
         this.#log.logFailure(request);
@@ -292,7 +292,7 @@ class ProxyServer {
           await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
-          return await failByNames(parts, error);
+          return await failForUnknownNames(parts, error);
         }
         const old = this.#parts;
         this.#parts = parts;
@@ -310,7 +310,7 @@ class ProxyServer {
     this.#configurationReloads.record(this.#file?.problem);
     // A successful configuration reload has just read the descriptors.
     if (this.#file !== undefined && this.#file.problem === undefined) return;
-    this.#parts.admission.reload();
+    this.#parts.accessChecks.reload();
     await this.#proxy?.reload();
   }
 
@@ -369,7 +369,9 @@ class ProxyServer {
   }
 
   #printReport(proxy: ProxyGateway): number {
-    this.#terminal.out(writeCheckReport(proxy, this.#settings, this.#parts.admission.isOpen, this.#report === "json"));
+    this.#terminal.out(
+      writeCheckReport(proxy, this.#settings, this.#parts.accessChecks.isOpen, this.#report === "json"),
+    );
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }

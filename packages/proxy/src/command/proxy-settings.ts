@@ -4,11 +4,11 @@ import type { DrainTimes } from "@plantstore/gateway/health";
 import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@plantstore/protocols";
 import { readRules, toRestOptions } from "../check/index.ts";
 import type {
-  AuthenticationFile,
-  MethodNameFile,
+  AuthenticationSection,
+  MethodNameSection,
   ProxyConfiguration,
   ReadSettings,
-  RestServiceFile,
+  RestServiceSection,
 } from "../settings/index.ts";
 import { type CertificateFiles, toCertificateFiles } from "./pem-files.ts";
 import { toUpstreamSettings, type UpstreamSettings } from "./upstream-settings.ts";
@@ -38,7 +38,7 @@ export interface ProxySettings {
   readonly tls: CertificateFiles | undefined;
   readonly cors: CorsOptions | undefined;
   readonly trustedProxies: readonly string[] | undefined;
-  readonly authentication: AuthenticationFile | undefined;
+  readonly authentication: AuthenticationSection | undefined;
   readonly rateLimit: ProxyConfiguration["rateLimit"];
   readonly accessLog: ProxyConfiguration["accessLog"];
   /** Maximum bytes in a header or trailer section in both directions. */
@@ -106,7 +106,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
 }
 
 /** Returns the service or RPC that a name in `methodConfig` selects, or nothing for the default item. */
-function namesOf({ service, method }: MethodNameFile): readonly string[] {
+function namesOf({ service, method }: MethodNameSection): readonly string[] {
   return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }
 
@@ -144,7 +144,7 @@ function toJson({ names, enums, unpopulated }: ProxyConfiguration["rest"]["json"
   };
 }
 
-function serviceOptionsOf({ profile, options }: RestServiceFile): ReturnType<NonNullable<RestOptions["service"]>> {
+function serviceOptionsOf({ profile, options }: RestServiceSection): ReturnType<NonNullable<RestOptions["service"]>> {
   const { fullyDecodeReservedExpansion: _, ...enabled } = Object.fromEntries(options.map((name) => [name, true]));
   return { ...enabled, ...(profile && { profile }) };
 }

@@ -9,7 +9,12 @@ import {
   UsageError,
 } from "@plantstore/command-line";
 import { readInput } from "../check/index.ts";
-import { flagsOfSettings, parseServiceFlag, type ProxyConfiguration, readProxyFile } from "../settings/index.ts";
+import {
+  flagsOfSettings,
+  parseServiceFlag,
+  type ProxyConfiguration,
+  readProxyConfiguration,
+} from "../settings/index.ts";
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
 
 /** Maximum configuration file size in bytes. 1 MiB is enough for several thousand upstreams. */
@@ -46,7 +51,7 @@ export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   const path = textOf(flags["config"]);
   if (path === undefined) requireUpstream(flags);
   const file = path === undefined ? undefined : { name: path, text: await readInput(path, configurationMaxBytes) };
-  const read = readProxyFile(file, flags);
+  const read = readProxyConfiguration(file, flags);
   requireAddresses(read.settings, textsOf(flags["service"]));
   return await toProxySettings(read);
 }

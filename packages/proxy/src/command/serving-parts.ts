@@ -7,7 +7,7 @@ import type { ProtocolExtension } from "@plantstore/mcp";
 import type { openValidation } from "@plantstore/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
-import { type Admission, challengedPathsOf, mcpPath, openAdmission } from "./admission.ts";
+import { type AccessChecks, challengedPathsOf, mcpPath, openAccessChecks } from "./access-checks.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -17,7 +17,7 @@ export interface ServingParts {
   readonly settings: ProxySettings;
   readonly upstreams: readonly NamedUpstream[];
   readonly docs: ProxyDocs | undefined;
-  readonly admission: Admission;
+  readonly accessChecks: AccessChecks;
   readonly mcp: ProtocolExtension | undefined;
   readonly validation: Awaited<ReturnType<typeof openValidation>> | undefined;
 }
@@ -30,8 +30,8 @@ export interface NamedUpstream {
 
 /**
  * Opens the parts from settings. Upstreams with unchanged connection settings are shared with the previous parts. The
- * admission is also shared if its settings did not change. A shared admission keeps its keys, caches and rates, and
- * reads its files again.
+ * access checks are also shared if their settings did not change. Shared access checks keep their keys, caches and
+ * rates, and read their files again.
  *
  * @param served - returns the services and REST options in use, for the OpenAPI document
  * @throws SettingsProblem for an address, a name, credentials or a file that is not valid
@@ -44,18 +44,23 @@ export async function openParts(
 ): Promise<ServingParts> {
   requireAddresses(settings);
   const shared =
-    previous !== undefined && hasEqualAdmissionSettings(previous.settings, settings) ? previous.admission : undefined;
-  const admission = shared ?? (await openAdmission(settings, output));
+    previous !== undefined && hasEqualAccessSettings(previous.settings, settings) ? previous.accessChecks : undefined;
+  const accessChecks = shared ?? (await openAccessChecks(settings, output));
   shared?.reload();
   try {
     const validation = await loadValidation(settings);
     const mcp = await openMcp(settings, validation);
     const jsonOptions = settings.json;
-    const described = { ...admission.described, jsonOptions, ...(mcp && { mcp }), ...(validation && { validation }) };
+    const described = {
+      ...accessChecks.openApiSecurity,
+      jsonOptions,
+      ...(mcp && { mcp }),
+      ...(validation && { validation }),
+    };
     const docs = settings.hasDocs ? createProxyDocs(served, described) : undefined;
-    return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
+    return { settings, upstreams: openUpstreams(settings, previous), docs, accessChecks, mcp, validation };
   } catch (error) {
-    if (shared === undefined) admission.close();
+    if (shared === undefined) accessChecks.close();
     throw error;
   }
 }
@@ -68,7 +73,7 @@ function requireAddresses({ trustedProxies = [], problemAt }: ProxySettings): vo
   }
 }
 
-function hasEqualAdmissionSettings(before: ProxySettings, after: ProxySettings): boolean {
+function hasEqualAccessSettings(before: ProxySettings, after: ProxySettings): boolean {
   return (
     isDeepStrictEqual(before.authentication, after.authentication) &&
     isDeepStrictEqual(challengedPathsOf(before), challengedPathsOf(after)) &&
@@ -94,11 +99,11 @@ async function openMcp(
 
 /** Closes the parts that `others` does not share. Calls in flight have `drainMs` milliseconds to finish. */
 export async function closeParts(
-  { admission, upstreams }: ServingParts,
+  { accessChecks, upstreams }: ServingParts,
   drainMs: number,
   others?: ServingParts,
 ): Promise<void> {
-  if (others?.admission !== admission) admission.close();
+  if (others?.accessChecks !== accessChecks) accessChecks.close();
   const isShared = ({ upstream }: NamedUpstream): boolean =>
     others?.upstreams.some((other) => other.upstream === upstream) === true;
   await Promise.all(upstreams.filter((each) => !isShared(each)).map(({ upstream }) => upstream.drain(drainMs)));

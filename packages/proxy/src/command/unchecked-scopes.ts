@@ -7,8 +7,8 @@ import { SettingsProblem } from "../settings/index.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
 import type { ServingParts } from "./serving-parts.ts";
 
-/** The settings and the admission that determine which scopes are checked. */
-type CheckedScopes = Pick<ServingParts, "settings" | "admission">;
+/** The settings and the access checks that determine which scopes are checked. */
+type CheckedScopes = Pick<ServingParts, "settings" | "accessChecks">;
 
 /** RPCs that the option `plantstore.auth.v1.required_scopes` restricts more than the settings do. */
 interface UncheckedRpcs {
@@ -103,7 +103,7 @@ function problemsOf(services: readonly DescService[], parts: CheckedScopes): rea
  */
 function findUncheckedRpcs(
   services: readonly DescService[],
-  { settings: { authentication }, admission: { isOpen } }: CheckedScopes,
+  { settings: { authentication }, accessChecks: { isOpen } }: CheckedScopes,
 ): UncheckedRpcs {
   if (authentication === undefined) return { restricted: [], undefined: [] };
   const requiredScopes = createRequiredScopes(authentication.scopes);

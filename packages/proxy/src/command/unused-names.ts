@@ -1,5 +1,5 @@
 import { procedureOf, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
-import { createDescriber, describeUnusedLabels, describeUnusedRules, unlisted } from "../check/index.ts";
+import { createDescriber, describeUnusedLabels, describeUnusedRules, findUnknownNames } from "../check/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
@@ -32,13 +32,13 @@ export function describeUnusedNames(
       "no served service matches this name",
     ),
     ...describe(
-      unlisted(configuredMethods, [...typeNames, ...rpcs]),
+      findUnknownNames(configuredMethods, [...typeNames, ...rpcs]),
       [...typeNames, ...rpcs],
       (name) => `methodConfig has no effect for ${name}`,
       "no served service or RPC has this name",
     ),
     ...describe(
-      unlisted(authentication?.open ?? [], [...typeNames, ...paths]),
+      findUnknownNames(authentication?.open ?? [], [...typeNames, ...paths]),
       [...typeNames, ...paths],
       (name) => `authentication.open has no effect for ${name}`,
       "no served service or RPC has this name",
@@ -50,7 +50,7 @@ export function describeUnusedNames(
       "no served RPC matches this name",
     ),
     ...describe(
-      unlisted(rest.omit ?? [], rpcs),
+      findUnknownNames(rest.omit ?? [], rpcs),
       rpcs,
       (name) => `rest.omit has no effect for ${name}`,
       "no served RPC has this name",

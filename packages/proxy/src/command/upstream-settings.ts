@@ -1,11 +1,11 @@
 import { pathToFileURL } from "node:url";
 import type { ForwardRules, ProxiedUpstreamOptions } from "../create-proxy.ts";
 import {
-  type HeaderRulesFile,
+  type HeaderRulesSection,
   type ReadSettings,
   SettingsProblem,
-  type UpstreamFile,
-  type UpstreamTlsFile,
+  type UpstreamSection,
+  type UpstreamTlsSection,
 } from "../settings/index.ts";
 import { findPatternProblems, type UpstreamOptions, type UpstreamTls } from "../upstreams/index.ts";
 import { toMethodSettings } from "./method-settings.ts";
@@ -67,7 +67,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
 }
 
 /** @throws SettingsProblem with the lines to add, if the patterns do not decide which upstream serves a service */
-function requireServices(upstreams: readonly UpstreamFile[], { problemAt, flagOf }: ReadSettings): void {
+function requireServices(upstreams: readonly UpstreamSection[], { problemAt, flagOf }: ReadSettings): void {
   const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) => {
     const path = `upstreams[${at}].services`;
     const [address = ""] = upstreams[at]?.addresses ?? [];
@@ -107,7 +107,7 @@ function requireCodes(items: ReadSettings["settings"]["methodConfig"], problemAt
   }
 }
 
-function connectionOf(upstream: UpstreamFile): UpstreamOptions {
+function connectionOf(upstream: UpstreamSection): UpstreamOptions {
   const { addresses, connections, keepaliveMs, resolveEveryMs, healthService, maxConnectionAgeMs } = upstream;
   return {
     addresses,
@@ -120,7 +120,7 @@ function connectionOf(upstream: UpstreamFile): UpstreamOptions {
 }
 
 function tlsOf(
-  { addresses, tls }: UpstreamFile,
+  { addresses, tls }: UpstreamSection,
   path: string,
   problemAt: ReadSettings["problemAt"],
 ): { readonly tls?: UpstreamTls } {
@@ -142,12 +142,12 @@ function tlsOf(
   };
 }
 
-function firstSet(tls: UpstreamTlsFile): string {
+function firstSet(tls: UpstreamTlsSection): string {
   return Object.entries(tls).find(([, value]) => value !== undefined)?.[0] ?? "";
 }
 
 /** @param hidden - field names that are never forwarded */
-function toForwardRules(rules: HeaderRulesFile | undefined, hidden: readonly string[]): ForwardRules {
+function toForwardRules(rules: HeaderRulesSection | undefined, hidden: readonly string[]): ForwardRules {
   const { allow, deny = [], rename = {}, set = {} } = rules ?? {};
   const added = Object.keys(set).length === 0 ? undefined : { set: () => set };
   return { ...(allow && { allow }), deny: [...deny, ...hidden], rename, ...added };

@@ -1,5 +1,5 @@
 import { type ChangeRule, severities, type Severity } from "./change-rules.ts";
-import { lineOf, type Place } from "./source-line.ts";
+import { lineOf, type SourceElement } from "./source-line.ts";
 
 /** A change in a definition that breaks clients, or may break clients. */
 export interface Change {
@@ -27,10 +27,10 @@ export class ChangeList {
   readonly #changes = new Map<string, Change>();
 
   /** Adds a change, unless the list has a change with this rule and subject. */
-  add(rule: ChangeRule, subject: string, place: Place, { severity, ...text }: ChangeText): void {
+  add(rule: ChangeRule, subject: string, element: SourceElement, { severity, ...text }: ChangeText): void {
     const key = `${rule} ${subject}`;
     if (this.#changes.has(key)) return;
-    const { file, line } = lineOf(place);
+    const { file, line } = lineOf(element);
     this.#changes.set(key, { rule, severity: severity ?? severities[rule], subject, ...text, file, line });
   }
 

@@ -27,11 +27,11 @@ export function subjectOf(binding: RestBinding): string {
 
 function comparePaths({ before, now }: RoutePair, changes: ChangeList): void {
   const [oldFields, fields] = [fieldsOfPath(before), fieldsOfPath(now)];
-  const place = now.method;
+  const element = now.method;
   for (const [segments, old] of oldFields) {
     const field = fields.get(segments);
     if (field?.numbers === old.numbers) continue;
-    changes.add("path-variable-changed", subjectOf(before), place, {
+    changes.add("path-variable-changed", subjectOf(before), element, {
       change: `the path is ${now.pattern.pathTemplate}`,
       before: `${requestOf(before)} set ${old.name} from the path`,
       now: field === undefined ? `${old.name} is not set` : `${field.name} is set`,
@@ -41,7 +41,7 @@ function comparePaths({ before, now }: RoutePair, changes: ChangeList): void {
   for (const { numbers, name } of fields.values()) {
     if (oldNumbers.has(numbers) || !hasField(before.method.input, numbers)) continue;
     const part = before.pattern.body === "*" ? "body" : "query";
-    changes.add("field-moved", `${subjectOf(before)} ${name}`, place, {
+    changes.add("field-moved", `${subjectOf(before)} ${name}`, element, {
       change: `${name} is in the path, ${now.pattern.pathTemplate}`,
       before: `${requestOf(before)} had ${name} in the ${part}`,
       now: `400: ${name} must be in the path`,

@@ -8,7 +8,7 @@ import {
   type TemplateSegment,
 } from "@plantstore/protocols";
 import type { ChangeList, ChangeText } from "./change.ts";
-import type { Place } from "./source-line.ts";
+import type { SourceElement } from "./source-line.ts";
 import { compareBindings, requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 import { reportShadowed } from "./shadowed-routes.ts";
 
@@ -31,10 +31,10 @@ export function compareRoutes(
   before: RoutedMethods,
   now: RoutedMethods,
   changes: ChangeList,
-  placeOf: (method: DescMethod) => Place,
+  reportedElementOf: (method: DescMethod) => SourceElement,
 ): readonly RoutePair[] {
   return before.routes.bindings.flatMap((binding) => {
-    const pair = findPair(binding, before, now, changes, placeOf(binding.method));
+    const pair = findPair(binding, before, now, changes, reportedElementOf(binding.method));
     if (pair === undefined) return [];
     reportShadowed(pair, before.routes, now.routes, changes);
     compareBindings(pair, changes);
@@ -51,7 +51,7 @@ function findPair(
   before: RoutedMethods,
   now: RoutedMethods,
   changes: ChangeList,
-  place: Place,
+  element: SourceElement,
 ): RoutePair | undefined {
   let pair: RoutePair | undefined;
   const { httpMethod } = binding.pattern;
@@ -61,7 +61,7 @@ function findPair(
     if (old.kind !== "binding" || old.binding !== binding) continue;
     const match = now.routes.match(httpMethod, path);
     if (match.kind !== "binding") {
-      changes.add("route-removed", subjectOf(binding), place, describeRemoved(binding, match, now));
+      changes.add("route-removed", subjectOf(binding), element, describeRemoved(binding, match, now));
       return undefined;
     }
     if (isOtherMethod(binding.method, match.binding.method, before.methods, now.methods)) {

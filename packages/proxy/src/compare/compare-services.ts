@@ -2,7 +2,7 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { type RestOptions, selectorOf, checkRestRoutes } from "@plantstore/protocols";
 import { type Change, ChangeList } from "./change.ts";
-import type { Place } from "./source-line.ts";
+import type { SourceElement } from "./source-line.ts";
 import { MessageComparison } from "./compare-messages.ts";
 import { requestOf, type RoutePair } from "./compare-bindings.ts";
 import { compareRoutes, type RoutedMethods } from "./compare-routes.ts";
@@ -29,12 +29,13 @@ export function compareServices(
   const changes = new ChangeList();
   const [old, current] = [routed(before, rest), routed(now, rest)];
   const services = new Map(now.map((service) => [service.typeName, service]));
-  const placeOf = ({ parent, name }: DescMethod): Place => {
+  const reportedElementOf = ({ parent, name }: DescMethod): SourceElement => {
     const service = services.get(parent.typeName);
     return service?.methods.find((method) => method.name === name) ?? service ?? parent.file;
   };
-  for (const service of before) compareMethods(service, services.get(service.typeName), placeOf, old, changes);
-  const pairs = compareRoutes(old, current, changes, placeOf);
+  for (const service of before)
+    compareMethods(service, services.get(service.typeName), reportedElementOf, old, changes);
+  const pairs = compareRoutes(old, current, changes, reportedElementOf);
   const messages = new MessageComparison(changes, openRules(changes));
   for (const { request, old: oldMethod, method } of calledMethods(before, current, pairs)) {
     messages.compare(oldMethod.input, method.input, { direction: "request", request });
@@ -62,7 +63,7 @@ function routed(services: readonly DescService[], rest: RestOptions): RoutedMeth
 function compareMethods(
   before: DescService,
   now: DescService | undefined,
-  placeOf: (method: DescMethod) => Place,
+  reportedElementOf: (method: DescMethod) => SourceElement,
   { routes }: RoutedMethods,
   changes: ChangeList,
 ): void {
@@ -80,7 +81,7 @@ function compareMethods(
     const subject = selectorOf(old);
     if (method === undefined) {
       const requests = routes.bindings.filter((binding) => binding.method === old).map(requestOf);
-      changes.add("method-removed", subject, placeOf(old), {
+      changes.add("method-removed", subject, reportedElementOf(old), {
         change: "the RPC is removed",
         before: [`POST /${before.typeName}/${old.name}`, ...requests].join(", "),
         now: "UNIMPLEMENTED (gRPC), 404 (Connect)",

@@ -1,10 +1,10 @@
 import type { DescEnum, DescMessage } from "@bufbuild/protobuf";
 import { visibilityLabelsOf } from "@plantstore/protobuf";
 import type { ChangeList } from "./change.ts";
-import type { Place } from "./source-line.ts";
+import type { SourceElement } from "./source-line.ts";
 
 /** A part of a definition that can have a `google.api.visibility` rule. */
-type Restrictable = Exclude<Place, { readonly kind: "file" }>;
+type Restrictable = Exclude<SourceElement, { readonly kind: "file" }>;
 
 /** Reports an element that fewer callers see than before. */
 export function compareVisibility(before: Restrictable, now: Restrictable, subject: string, changes: ChangeList): void {

@@ -1,7 +1,7 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 
 /** An element in the new definition to which reports point. Reports about a removed element point to its container. */
-export type Place =
+export type SourceElement =
   | DescEnum
   | DescEnum["values"][number]
   | DescField
@@ -11,9 +11,9 @@ export type Place =
   | DescService;
 
 /** Returns an element's file and line. */
-export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
-  const file = fileOf(place);
-  const path = pathOf(place);
+export function lineOf(element: SourceElement): { readonly file: string; readonly line: number | undefined } {
+  const file = fileOf(element);
+  const path = pathOf(element);
   const location = file.proto.sourceCodeInfo?.location.find((each) => isSamePath(each.path, path));
   const [lineIndex] = location?.span ?? [];
   return { file: file.proto.name, line: lineIndex === undefined ? undefined : lineIndex + 1 };
@@ -24,35 +24,35 @@ function isSamePath(one: readonly number[], other: readonly number[]): boolean {
   return one.length === other.length && one.every((number, at) => number === other[at]);
 }
 
-function fileOf(place: Place): DescFile {
-  if (place.kind === "file") return place;
-  return "file" in place ? place.file : place.parent.file;
+function fileOf(element: SourceElement): DescFile {
+  if (element.kind === "file") return element;
+  return "file" in element ? element.file : element.parent.file;
 }
 
 // Returns a path as in SourceCodeInfo.Location (descriptor.proto): pairs of a field number and a list index.
-function pathOf(place: Place): readonly number[] {
-  switch (place.kind) {
+function pathOf(element: SourceElement): readonly number[] {
+  switch (element.kind) {
     case "file":
       return [];
     case "service":
-      return [6, place.file.proto.service.indexOf(place.proto)];
+      return [6, element.file.proto.service.indexOf(element.proto)];
     case "rpc":
-      return [...pathOf(place.parent), 2, place.parent.proto.method.indexOf(place.proto)];
+      return [...pathOf(element.parent), 2, element.parent.proto.method.indexOf(element.proto)];
     case "message": {
-      const { parent, file, proto } = place;
+      const { parent, file, proto } = element;
       return parent
         ? [...pathOf(parent), 3, parent.proto.nestedType.indexOf(proto)]
         : [4, file.proto.messageType.indexOf(proto)];
     }
     case "enum": {
-      const { parent, file, proto } = place;
+      const { parent, file, proto } = element;
       return parent
         ? [...pathOf(parent), 4, parent.proto.enumType.indexOf(proto)]
         : [5, file.proto.enumType.indexOf(proto)];
     }
     case "field":
-      return [...pathOf(place.parent), 2, place.parent.proto.field.indexOf(place.proto)];
+      return [...pathOf(element.parent), 2, element.parent.proto.field.indexOf(element.proto)];
     case "enum_value":
-      return [...pathOf(place.parent), 2, place.parent.proto.value.indexOf(place.proto)];
+      return [...pathOf(element.parent), 2, element.parent.proto.value.indexOf(element.proto)];
   }
 }

@@ -116,13 +116,13 @@ class RuleComparison implements CompareRules {
 
   #addNarrowed(
     subject: string,
-    place: DescField | DescMessage,
+    element: DescField | DescMessage,
     narrowed: readonly string[],
     value: string,
     request: string,
   ): void {
     if (narrowed.length === 0) return;
-    this.#changes.add("rules-narrowed", subject, place, {
+    this.#changes.add("rules-narrowed", subject, element, {
       change: `buf.validate is narrower: ${narrowed.join(", ")}`,
       before: `${request} with ${value} outside of the new rules`,
       now: "400, if the server validates requests",

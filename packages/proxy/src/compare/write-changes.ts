@@ -5,7 +5,7 @@ import type { Change } from "./change.ts";
 export function writeChanges(changes: PartitionedChanges): string {
   const blocks = changes.open.map((change) =>
     [
-      `${placeOf(change)}: ${change.severity}: ${change.rule} ${change.subject}`,
+      `${locationOf(change)}: ${change.severity}: ${change.rule} ${change.subject}`,
       `  changed: ${change.change}`,
       `  before:  ${change.before}`,
       `  now:     ${change.now}`,
@@ -31,7 +31,7 @@ function summaryOf({ open, accepted }: PartitionedChanges): string {
   return `${count}; ${accepted.length} accepted.`;
 }
 
-function placeOf({ file, line }: Change): string {
+function locationOf({ file, line }: Change): string {
   return line === undefined ? file : `${file}:${line}`;
 }
 

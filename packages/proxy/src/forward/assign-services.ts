@@ -28,9 +28,9 @@ export function assignServices(offers: readonly ServiceOffer[], localNames: Read
   const owners = new Map([...localNames].map((name) => [name, "this server"]));
   const services = offers.map((): DescService[] => []);
   const conflicts = offers.map((): string[] => []);
-  const inOrder = [...offers.entries()].toSorted(([, a], [, b]) => Number(a.isUnlimited) - Number(b.isUnlimited));
+  const byPrecedence = [...offers.entries()].toSorted(([, a], [, b]) => Number(a.isUnlimited) - Number(b.isUnlimited));
   const duplicates: string[] = [];
-  for (const [at, { descriptors, isUnlimited, name }] of inOrder) {
+  for (const [at, { descriptors, isUnlimited, name }] of byPrecedence) {
     for (const service of descriptors.services) {
       const { typeName } = service;
       const owner = owners.get(typeName);

@@ -19,7 +19,7 @@ export interface ReadLimits {
 }
 
 /** A read's two steps. Each promise resolves to the step's result or to an error. */
-interface Reading {
+interface PendingRead {
   readonly read: Promise<Uint8Array | Error>;
   readonly described: Promise<ReadDescriptors | Error>;
   /** Whether a caller's time limit has passed. The result is then kept for the next {@link DescriptorReader.read}. */
@@ -32,7 +32,7 @@ export class DescriptorReader {
   readonly #describe: (set: Uint8Array) => Promise<ReadDescriptors>;
   readonly #onLate: () => void;
   /** The read in progress. */
-  #reading: Reading | undefined;
+  #reading: PendingRead | undefined;
   /** The result from a read that exceeded its time limit. The next {@link read} returns the result. */
   #lateResult: ReadDescriptors | Error | undefined;
 
@@ -62,7 +62,7 @@ export class DescriptorReader {
     return new ConnectError(`reading the descriptors timed out after ${limits.ms} ms`, Code.DeadlineExceeded);
   }
 
-  #start(signal: AbortSignal): Reading {
+  #start(signal: AbortSignal): PendingRead {
     // The function is async because the application's source may throw synchronously.
     const read = (async () => await this.#read(signal))().catch(toError);
     const described = read

@@ -5,7 +5,7 @@ import type { BodyMemory, HeaderFields } from "@plantstore/http";
 import { type HiddenParts, createBinaryReader, createBinaryWriter, problem } from "@plantstore/protobuf";
 import {
   type CallInit,
-  cannotEncode,
+  messageEncodingError,
   ClientMethod,
   type Retries,
   OutgoingStream,
@@ -17,7 +17,7 @@ import type { Caller, Forwarder, ForwardReply } from "@plantstore/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
-import { transportError, malformedResponse, responseDoesNotMatchDescriptor } from "./upstream-errors.ts";
+import { transportError, malformedResponseError, descriptorMismatchError } from "./upstream-errors.ts";
 
 /** An RPC with the settings for forwarding its calls. */
 export interface ForwardTarget {
@@ -104,7 +104,7 @@ export class UpstreamForwarder implements Forwarder {
     try {
       return toEnvelope(this.#write(message));
     } catch (error) {
-      throw cannotEncode(error);
+      throw messageEncodingError(error);
     }
   }
 
@@ -116,7 +116,7 @@ export class UpstreamForwarder implements Forwarder {
       if (isRestricted) hidden?.removeFrom(method.desc.output, message);
       return message;
     } catch (error) {
-      throw responseDoesNotMatchDescriptor(this.#target.method.desc.output.typeName, error);
+      throw descriptorMismatchError(this.#target.method.desc.output.typeName, error);
     }
   }
 }
@@ -200,8 +200,8 @@ class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
     this.#async.runInAsyncScope(() => this.#reply.resolveParts(requireSingle(parts)));
   }
 
-  override malformed(error: ConnectError): ConnectError {
-    return malformedResponse(error);
+  override malformedError(error: ConnectError): ConnectError {
+    return malformedResponseError(error);
   }
 
   protected override rejected(error: ConnectError): void {
@@ -222,8 +222,8 @@ class ForwardedStream extends OutgoingStream<ForwardedMessage> {
     this.#target = target;
   }
 
-  override malformed(error: ConnectError): ConnectError {
-    return malformedResponse(error);
+  override malformedError(error: ConnectError): ConnectError {
+    return malformedResponseError(error);
   }
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {

@@ -62,7 +62,7 @@ export interface ForwardedFields {
   /** Returns the fields to set for a request. @throws the `set` error, or TypeError for a name that must not be set */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to forward. */
-  readonly of: (fields: CachedFields, added: AddedFields) => RequestFields;
+  readonly select: (fields: CachedFields, added: AddedFields) => RequestFields;
 }
 
 /** Request fields that are intended only for this server. */
@@ -129,7 +129,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       const fields = refusePromise(set(request), `${direction}Header.set must be synchronous`);
       return new Map([...clientFields, ...Object.entries(fields).map(requireSetField)]);
     },
-    of: withFieldCache((fields, added) => {
+    select: withFieldCache((fields, added) => {
       const forwarded: string[] = [];
       const connectionNames = namesOfConnection(fields);
       for (let at = 0; at < fields.length; at += 2) {
@@ -189,7 +189,7 @@ class Forwarded {
 }
 
 /** Returns a function that caches the chosen fields in the field list itself. */
-function withFieldCache(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
+function withFieldCache(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["select"] {
   return (list, added) => {
     const cached = list.derived;
     if (cached instanceof Forwarded && cached.choose === choose && cached.added === added) {

@@ -19,7 +19,7 @@ export function forwardHeader({ request, headers }: Caller, fields: ForwardedFie
   const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
   const added = fields.added(request);
   const isHidden = !forwardsCredential[request.protocol] && !fields.forwardsMcpCredential;
-  return fields.of(isHidden ? withoutCredential(fieldList) : fieldList, added);
+  return fields.select(isHidden ? withoutCredential(fieldList) : fieldList, added);
 }
 
 /** Drops the field `authorization` by its received name, so that no rule can rename the credential. */
@@ -44,13 +44,13 @@ export class ResponseMetadata {
   /** Forwards the header section. A trailers-only response has no header section. */
   header(fields: HeaderFields): void {
     if (this.#isComplete) return;
-    append(this.#caller.headers.responseHeader, this.#fields.of(fields, this.#added).fields);
+    append(this.#caller.headers.responseHeader, this.#fields.select(fields, this.#added).fields);
     this.#caller.begin();
   }
 
   trailer(fields: HeaderFields): void {
     this.#isComplete = true;
-    append(this.#caller.headers.responseTrailer, this.#fields.of(fields, noAddedFields).fields);
+    append(this.#caller.headers.responseTrailer, this.#fields.select(fields, noAddedFields).fields);
   }
 }
 

@@ -20,5 +20,5 @@ export {
 export { type CompiledTable, type KnownDescriptors, ProxyTable, type UpstreamDescriptors } from "./proxy-table.ts";
 export type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 export { assignServices } from "./assign-services.ts";
-export { shareRoutes } from "./route-shares.ts";
-export { unknownService } from "./upstream-errors.ts";
+export { assignRoutes } from "./assign-routes.ts";
+export { unknownServiceError } from "./upstream-errors.ts";

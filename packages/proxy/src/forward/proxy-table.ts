@@ -80,7 +80,7 @@ export class ProxyTable {
     this.#upstreams = upstreams;
     this.descriptorSets = upstreams.map(() => noBytes);
     this.#descriptors = upstreams.map(() => noServices);
-    this.reloads = upstreams.map(() => neverRead);
+    this.reloads = upstreams.map(() => initialReload);
     this.#readers = upstreams.map(
       (upstream, at) =>
         new DescriptorReader(
@@ -347,7 +347,7 @@ interface Described {
   readonly descriptors: UpstreamDescriptors;
 }
 
-const neverRead: DescriptorReload = {
+const initialReload: DescriptorReload = {
   problem: undefined,
   lastSuccessMs: undefined,
   successes: 0,

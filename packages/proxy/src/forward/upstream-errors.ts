@@ -16,22 +16,22 @@ export function transportError(error: ConnectError): ConnectError {
   if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
   // The error keeps the code that gRPC prescribes for the failure, such as Internal for a reset stream.
   if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_RESPONSE", rawMessage, { code, cause: error });
-  return unavailable("the service is not available", error);
+  return unavailableError("the service is not available", error);
 }
 
 /** Returns the error for an unknown path that may belong to an upstream whose descriptors could not be read yet. */
-export function unknownService(): ConnectError {
-  return unavailable("the service is not available: its descriptors are not loaded yet");
+export function unknownServiceError(): ConnectError {
+  return unavailableError("the service is not available: its descriptors are not loaded yet");
 }
 
-function unavailable(message: string, cause?: ConnectError): ConnectError {
+function unavailableError(message: string, cause?: ConnectError): ConnectError {
   const error = problem("ERR_UPSTREAM_UNAVAILABLE", message, { cause });
   error.metadata.set("retry-after", retryAfterSeconds);
   return error;
 }
 
 /** Returns the error for a complete response that is not valid for its RPC. */
-export function malformedResponse({ rawMessage, code, cause }: ConnectError): ConnectError {
+export function malformedResponseError({ rawMessage, code, cause }: ConnectError): ConnectError {
   const message = `the response of the service is malformed: ${rawMessage}`;
   // A message above the limit keeps ResourceExhausted, so that the caller can request less.
   const options = code === Code.ResourceExhausted ? { code, cause } : { cause };
@@ -39,7 +39,7 @@ export function malformedResponse({ rawMessage, code, cause }: ConnectError): Co
 }
 
 /** Returns the error for a response message that does not match its type. */
-export function responseDoesNotMatchDescriptor(typeName: string, cause: unknown): ConnectError {
+export function descriptorMismatchError(typeName: string, cause: unknown): ConnectError {
   const message = "the response of the service does not match its descriptors";
   const mismatch = new TypeError(`the response is not a valid ${typeName}`, { cause });
   // 502 (RFC 9110 §15.6.3). A retry does not help, because the upstream and the descriptors do not match.

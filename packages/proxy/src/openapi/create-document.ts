@@ -52,7 +52,7 @@ export async function createDocument(
   const document = createOpenApi(services, {
     openapi,
     ...(await baseOf(services, flags)),
-    rest: withoutRpcs(await restOf(flags), read.hiddenRpcs),
+    rest: withoutRpcs(await restOptionsOf(flags), read.hiddenRpcs),
     ...(mcp !== false && { mcp }),
     ...(validation !== false && { validation }),
     onOmitted: ({ method }, reason) => warn(`${method.parent.typeName}.${method.name} is omitted: ${reason}`),
@@ -76,7 +76,7 @@ async function baseOf(
   });
 }
 
-async function restOf(flags: ParsedFlags): Promise<RestOptions> {
+async function restOptionsOf(flags: ParsedFlags): Promise<RestOptions> {
   const profile = parseProfile(textOf(flags["rest-profile"]) ?? "strict");
   return {
     ...toRestOptions(parseSwitches(textsOf(flags["rest"])), profile),

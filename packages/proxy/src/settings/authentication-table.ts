@@ -4,12 +4,12 @@ import { secret } from "./secret-types.ts";
 import { boolean, list, mapping, oneOf, record, text } from "./setting-types.ts";
 
 /** Settings for authenticating callers. */
-export interface AuthenticationFile {
+export interface AuthenticationSection {
   readonly realm: string;
   readonly tokens: readonly string[];
   readonly tokenHashesFile: string | undefined;
-  readonly jwt: readonly JwtFile[];
-  readonly introspection: IntrospectionFile | undefined;
+  readonly jwt: readonly JwtSection[];
+  readonly introspection: IntrospectionSection | undefined;
   readonly open: readonly string[];
   readonly publicUrl: string | undefined;
   /** The scopes that RPCs require, by selector. */
@@ -18,14 +18,14 @@ export interface AuthenticationFile {
 }
 
 /** A JSON Web Token issuer. The proxy sets the other members. */
-interface JwtFile extends Required<Omit<JwtSource, "enforceScopes" | "scopeClaims" | "timing">> {
+interface JwtSection extends Required<Omit<JwtSource, "enforceScopes" | "scopeClaims" | "timing">> {
   readonly type: NonNullable<JwtSource["type"]>;
 }
 
 /** An introspection endpoint (RFC 7662). The proxy sets the other members. */
-type IntrospectionFile = Required<Omit<IntrospectionSource, "enforceScopes" | "timeoutMs">>;
+type IntrospectionSection = Required<Omit<IntrospectionSource, "enforceScopes" | "timeoutMs">>;
 
-const jwt = mapping<JwtFile>({
+const jwt = mapping<JwtSection>({
   issuer: { type: text("URL"), required: true, about: "Exact value of `iss`." },
   audiences: { type: list(text()), required: true, about: "`aud` must contain one of these." },
   audienceClaim: {
@@ -43,7 +43,7 @@ const jwt = mapping<JwtFile>({
   type: { type: oneOf(["at+jwt", "any"]), fallback: "any", about: "Required `typ` of the token (RFC 9068)." },
 });
 
-const introspection = mapping<IntrospectionFile>({
+const introspection = mapping<IntrospectionSection>({
   url: { type: text("URL"), required: true, about: "URL of the endpoint." },
   clientId: { type: text(), required: true, about: "Client id of the proxy." },
   clientSecretFile: {
@@ -96,7 +96,7 @@ function quote(value: string): string {
 }
 
 /** The type for the setting `authentication`. */
-export const authenticationType: SettingType<AuthenticationFile> = mapping<AuthenticationFile>({
+export const authenticationType: SettingType<AuthenticationSection> = mapping<AuthenticationSection>({
   realm: { type: realm, fallback: "proxy", about: "Protection space in challenges (RFC 9110 §11.5)." },
   tokens: { type: list(secret), fallback: [], about: "Accepted bearer tokens, of at least 16 characters." },
   tokenHashesFile: { type: text("path"), about: "File of hashes of accepted tokens, read again when it changes." },

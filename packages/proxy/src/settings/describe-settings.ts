@@ -3,7 +3,7 @@ import { settingRows } from "./setting-flags.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
 /** Returns the configuration file's JSON Schema. */
-export function proxyFileSchema(): JsonSchema {
+export function proxyConfigurationSchema(): JsonSchema {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Configuration of plantstore-proxy",

@@ -5,10 +5,20 @@
  * Flow: YAML → values with their lines (`located.ts`) → flag values replace them → each is read by its type. The module
  * opens no sockets, and reads only secret files.
  */
-export type { AuthenticationFile } from "./authentication-table.ts";
-export { proxyFileSchema, settingTable } from "./describe-settings.ts";
-export type { MethodConfigFile, MethodNameFile } from "./method-config-table.ts";
-export type { ProxyConfiguration, RestFile, RestServiceFile } from "./proxy-file.ts";
-export { type ConfigurationText, readProxyFile, type ReadSettings, SettingsProblem } from "./read-proxy-file.ts";
+export type { AuthenticationSection } from "./authentication-table.ts";
+export { proxyConfigurationSchema, settingTable } from "./describe-settings.ts";
+export type { MethodConfigSection, MethodNameSection } from "./method-config-table.ts";
+export type { ProxyConfiguration, RestSection, RestServiceSection } from "./proxy-configuration.ts";
+export {
+  type ConfigurationText,
+  readProxyConfiguration,
+  type ReadSettings,
+  SettingsProblem,
+} from "./read-proxy-configuration.ts";
 export { type FlagOfSetting, flagsOfSettings } from "./setting-flags.ts";
-export { type HeaderRulesFile, parseServiceFlag, type UpstreamFile, type UpstreamTlsFile } from "./upstream-table.ts";
+export {
+  type HeaderRulesSection,
+  parseServiceFlag,
+  type UpstreamSection,
+  type UpstreamTlsSection,
+} from "./upstream-table.ts";

@@ -3,20 +3,20 @@ import type { SettingType } from "./setting.ts";
 import { integer, list, mapping, positiveNumber, text } from "./setting-types.ts";
 
 /** A `methodConfig` item, as in gRPC's service config. */
-export interface MethodConfigFile {
-  readonly name: readonly MethodNameFile[];
+export interface MethodConfigSection {
+  readonly name: readonly MethodNameSection[];
   readonly timeout: number | undefined;
-  readonly retryPolicy: RetryPolicyFile | undefined;
+  readonly retryPolicy: RetryPolicySection | undefined;
 }
 
-/** A name in a {@link MethodConfigFile}, which selects a method, all methods in a service, or all services. */
-export interface MethodNameFile {
+/** A name in a {@link MethodConfigSection}, which selects a method, all methods in a service, or all services. */
+export interface MethodNameSection {
   readonly service: string;
   readonly method: string;
 }
 
 /** A retry policy in gRPC's service config. Durations are in milliseconds. */
-export interface RetryPolicyFile {
+export interface RetryPolicySection {
   readonly maxAttempts: number;
   readonly initialBackoff: number;
   readonly maxBackoff: number;
@@ -66,7 +66,7 @@ const attemptsMax = 5;
 
 const attempts = integer(2, 2 ** 32 - 1);
 
-const retryPolicy = mapping<RetryPolicyFile>({
+const retryPolicy = mapping<RetryPolicySection>({
   maxAttempts: {
     type: {
       ...attempts,
@@ -93,11 +93,11 @@ const retryPolicy = mapping<RetryPolicyFile>({
 });
 
 /** The type for the setting `methodConfig`. */
-export const methodConfigType: SettingType<readonly MethodConfigFile[]> = list(
-  mapping<MethodConfigFile>({
+export const methodConfigType: SettingType<readonly MethodConfigSection[]> = list(
+  mapping<MethodConfigSection>({
     name: {
       type: list(
-        mapping<MethodNameFile>({
+        mapping<MethodNameSection>({
           service: { type: text(), fallback: "", about: "Full name of the service. Default: all services." },
           method: { type: text(), fallback: "", about: "Name of a method of the service. Default: all methods." },
         }),

@@ -5,14 +5,14 @@ import { fieldName, originOrAny } from "./field-types.ts";
 import { ofFlag } from "./located.ts";
 import { methodConfigType } from "./method-config-table.ts";
 import type {
-  CorsFile,
-  JsonFile,
-  ListenFile,
+  CorsSection,
+  JsonSection,
+  ListenSection,
   ProxyConfiguration,
-  RateLimitFile,
-  RestFile,
-  RestServiceFile,
-} from "./proxy-file.ts";
+  RateLimitSection,
+  RestSection,
+  RestServiceSection,
+} from "./proxy-configuration.ts";
 import type { SettingType } from "./setting.ts";
 import { defaultReadMaxBytes } from "@plantstore/http";
 import { upstreamLimits } from "../upstreams/index.ts";
@@ -29,7 +29,7 @@ const rate = number(0.001, 1_000_000);
 
 const profile = oneOf(profileNames);
 
-const listen = mapping<ListenFile>({
+const listen = mapping<ListenSection>({
   host: {
     type: text("address"),
     fallback: "127.0.0.1",
@@ -38,7 +38,7 @@ const listen = mapping<ListenFile>({
   },
   port: { type: port, fallback: 8080, about: "Port to listen on.", flags: [{ name: "port", placeholder: "NUMBER" }] },
   tls: {
-    type: mapping<NonNullable<ListenFile["tls"]>>({
+    type: mapping<NonNullable<ListenSection["tls"]>>({
       cert: {
         type: text("path"),
         about: "File of the certificate chain to serve TLS with; read again on SIGHUP.",
@@ -54,7 +54,7 @@ const listen = mapping<ListenFile>({
   },
 });
 
-const json = mapping<JsonFile>({
+const json = mapping<JsonSection>({
   names: {
     type: oneOf(["json", "proto"]),
     fallback: "json",
@@ -72,7 +72,7 @@ const json = mapping<JsonFile>({
   },
 });
 
-const rest = mapping<RestFile>({
+const rest = mapping<RestSection>({
   profile: {
     type: profile,
     fallback: "strict",
@@ -99,7 +99,7 @@ const rest = mapping<RestFile>({
   },
   services: {
     type: list(
-      mapping<RestServiceFile>({
+      mapping<RestServiceSection>({
         name: { type: text(), required: true, about: "Full name of the service; `*` at the end is a wildcard." },
         profile: { type: profile, about: "Preset of the service. Default: `rest.profile`." },
         options: {
@@ -126,7 +126,7 @@ const rest = mapping<RestFile>({
   },
 });
 
-const cors = mapping<CorsFile>({
+const cors = mapping<CorsSection>({
   origins: {
     type: list(originOrAny),
     required: true,
@@ -196,7 +196,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
     about: "Which credentials callers need. Default: none; the upstream checks them.",
   },
   rateLimit: {
-    type: mapping<RateLimitFile>({
+    type: mapping<RateLimitSection>({
       perPrincipal: { type: rate, about: "Calls per second of each authenticated caller. Default: unlimited." },
       perAddress: { type: rate, about: "Calls per second of each IP address or IPv6 /64 network. Default: unlimited." },
     }),

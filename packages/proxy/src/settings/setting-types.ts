@@ -183,9 +183,9 @@ function findByFlag(flagName: string, members: Members): string | undefined {
   return undefined;
 }
 
-/** Reports a value with the wrong type. `must` is the requirement, and `isSecret` hides the value. */
-function refuse(at: Located, report: ReportProblem, must: string, isSecret: boolean = false): undefined {
-  report(at, `${must}, got ${isSecret ? describeKind(at) : describe(at)}`);
+/** Reports a value with the wrong type. `isSecret` hides the value. */
+function refuse(at: Located, report: ReportProblem, requirement: string, isSecret: boolean = false): undefined {
+  report(at, `${requirement}, got ${isSecret ? describeKind(at) : describe(at)}`);
   return undefined;
 }
 

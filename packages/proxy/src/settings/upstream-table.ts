@@ -4,12 +4,12 @@ import type { SettingType } from "./setting.ts";
 import { integer, list, mapping, oneOf, record, text } from "./setting-types.ts";
 
 /** A gRPC service behind the proxy. */
-export interface UpstreamFile {
+export interface UpstreamSection {
   readonly addresses: readonly string[];
   readonly descriptors: string | undefined;
   readonly reflectionHeader: Readonly<Record<string, string>>;
   readonly services: readonly string[];
-  readonly tls: UpstreamTlsFile | undefined;
+  readonly tls: UpstreamTlsSection | undefined;
   readonly timeoutMs: number | undefined;
   readonly timeoutMaxMs: number | undefined;
   readonly retry: "transparent" | "off";
@@ -18,12 +18,12 @@ export interface UpstreamFile {
   readonly resolveEveryMs: number | undefined;
   readonly healthService: string | undefined;
   readonly maxConnectionAgeMs: number | undefined;
-  readonly requestHeader: HeaderRulesFile | undefined;
-  readonly responseHeader: HeaderRulesFile | undefined;
+  readonly requestHeader: HeaderRulesSection | undefined;
+  readonly responseHeader: HeaderRulesSection | undefined;
 }
 
 /** TLS settings for connections to an upstream. */
-export interface UpstreamTlsFile {
+export interface UpstreamTlsSection {
   readonly ca: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
@@ -31,7 +31,7 @@ export interface UpstreamTlsFile {
 }
 
 /** Rules for forwarding header fields in one direction. */
-export interface HeaderRulesFile {
+export interface HeaderRulesSection {
   readonly allow: readonly string[] | undefined;
   readonly deny: readonly string[];
   readonly rename: Readonly<Record<string, string>>;
@@ -42,8 +42,8 @@ export interface HeaderRulesFile {
 export const timeoutMsMax = 86_400_000;
 
 /** @param byDefault - the fields that are forwarded without `allow` */
-const headerRules = (byDefault: string): SettingType<HeaderRulesFile> =>
-  mapping<HeaderRulesFile>({
+const headerRules = (byDefault: string): SettingType<HeaderRulesSection> =>
+  mapping<HeaderRulesSection>({
     allow: {
       type: list(text()),
       about: `Names of the fields to forward; \`*\` at the end is a wildcard. Default: ${byDefault}.`,
@@ -57,7 +57,7 @@ const headerRules = (byDefault: string): SettingType<HeaderRulesFile> =>
     set: { type: fieldValues, fallback: {}, about: "Fields to add; they replace forwarded fields." },
   });
 
-const tls = mapping<UpstreamTlsFile>({
+const tls = mapping<UpstreamTlsSection>({
   ca: {
     type: text("path"),
     about: "File of certificates to trust instead of the system's, for `https:`, or for TLS with `dns:`.",
@@ -81,7 +81,7 @@ const tls = mapping<UpstreamTlsFile>({
 });
 
 /** An upstream's settings. */
-export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
+export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSection>({
   addresses: {
     type: list(text("address")),
     required: true,

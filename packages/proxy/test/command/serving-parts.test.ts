@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { closeParts, openParts, type ServingParts } from "../../src/command/serving-parts.ts";
-import { readProxyFile } from "../../src/settings/index.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // Which parts of a proxy a configuration reload shares with the previous ones, and which it closes.
@@ -19,7 +19,7 @@ afterEach(() => void vi.useRealTimers());
 const output = { out: () => undefined, err: () => undefined };
 
 async function open(text: string, previous?: ServingParts): Promise<ServingParts> {
-  const settings = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }));
+  const settings = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
   return await openParts(settings, output, () => undefined, previous);
 }
 
@@ -40,10 +40,10 @@ test.each([
   { name: "rateLimit", effect: "replaces", text: `${watched}rateLimit: { perAddress: 7 }\n`, watches: 1 },
   { name: "mcp", effect: "replaces", text: `${watched}mcp: { tools: ["*"] }\n`, watches: 1 },
   { name: "authentication", effect: "replaces", text: upstreams, watches: 0 },
-])("a reload that changes $name $effect the admission checks", async ({ effect, text, watches }) => {
+])("a reload that changes $name $effect the access checks", async ({ effect, text, watches }) => {
   const old = await open(watched);
   const next = await open(text, old);
-  expect(next.admission === old.admission).toBe(effect === "keeps");
+  expect(next.accessChecks === old.accessChecks).toBe(effect === "keeps");
   await closeParts(old, 0, next);
   expect(vi.getTimerCount()).toBe(watches);
   await closeParts(next, 0);
@@ -71,7 +71,7 @@ test("closing replaced parts drains the upstreams that are no longer used", asyn
   expect(areReady(next)).toEqual([false, false]);
 });
 
-test("a failed reload closes only the admission checks that it opened", async () => {
+test("a failed reload closes only the access checks that it opened", async () => {
   const tls = `- { addresses: ["https://127.0.0.1:1"], descriptors: reflection, services: [b.*], tls: { cert: ${invalidPem}, key: ${invalidPem} } }\n`;
   const text = watched.replace(upstreamOf("b.*"), tls);
   await expect(open(text)).rejects.toThrow("upstreams[1].tls.cert is not valid");

@@ -4,10 +4,10 @@ import type { Admit } from "../../../gateway/src/index.ts";
 import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
 import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
-import { openAdmission } from "../../src/command/admission.ts";
+import { openAccessChecks } from "../../src/command/access-checks.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { refuseUncheckedRpcs } from "../../src/command/unchecked-scopes.ts";
-import { readProxyFile } from "../../src/settings/index.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -25,16 +25,16 @@ async function admitWithoutScopes(): Promise<ScopedAdmit> {
     'upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: reflection }]',
     "authentication: { tokens: [{ env: PROXY_TEST_TOKEN }] }",
   ].join("\n");
-  const settings = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }));
+  const settings = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
   const output = { out: () => undefined, err: () => undefined };
-  const admission = await openAdmission(settings, output);
+  const accessChecks = await openAccessChecks(settings, output);
   let served: readonly DescService[] | undefined;
   const admit = refuseUncheckedRpcs(
     () => undefined,
-    { settings, admission },
+    { settings, accessChecks },
     () => served,
   );
-  return { admit, serve: (...services) => (served = services), [Symbol.dispose]: () => admission.close() };
+  return { admit, serve: (...services) => (served = services), [Symbol.dispose]: () => accessChecks.close() };
 }
 
 const problem = `authentication.scopes does not require the scopes of ${waterBedProcedure}`;

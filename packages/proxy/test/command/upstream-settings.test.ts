@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { compileForwardRules, noAddedFields } from "../../src/forward/forward-rules.ts";
-import { readProxyFile } from "../../src/settings/index.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
 
 test.each([
   { name: "no rules", rules: "" },
@@ -13,7 +13,7 @@ test.each([
     `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: reflection${rules} }]`,
     "authentication: { forward: false }",
   ].join("\n");
-  const { upstreams } = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }));
-  const { of } = compileForwardRules("request", upstreams[0]?.forwarding.requestHeader);
-  expect(of(["Authorization", "Bearer a", "X-C", "1"], noAddedFields).fields).toEqual(["x-c", "1"]);
+  const { upstreams } = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
+  const { select } = compileForwardRules("request", upstreams[0]?.forwarding.requestHeader);
+  expect(select(["Authorization", "Bearer a", "X-C", "1"], noAddedFields).fields).toEqual(["x-c", "1"]);
 });

@@ -5,7 +5,7 @@ import { compileForwardRules } from "../../src/forward/forward-rules.ts";
 test("rename cannot set X-Forwarded-Host for a call without a host", () => {
   const rules = compileForwardRules("request", { rename: { "x-a": "x-forwarded-host" } });
   const added = rules.added(Object.assign(requestFrom("192.0.2.9"), { origin: "http://" }));
-  expect(rules.of(["X-A", "forged.example"], added).fields).toEqual(["x-forwarded-for", "192.0.2.9"]);
+  expect(rules.select(["X-A", "forged.example"], added).fields).toEqual(["x-forwarded-for", "192.0.2.9"]);
 });
 
 test("X-Forwarded-Host is the host of each call from the same address", () => {
@@ -49,7 +49,7 @@ test("calls with the same header get their own fields from `set`", () => {
   const set = (): Record<string, string> => ({ "x-call": String((calls += 1)) });
   const rules = compileForwardRules("request", { deny: ["x-forwarded-*"], set });
   const header = ["x-a", "1"];
-  const forwarded = [1, 2].map(() => rules.of(header, rules.added(requestFrom("192.0.2.9"))).fields);
+  const forwarded = [1, 2].map(() => rules.select(header, rules.added(requestFrom("192.0.2.9"))).fields);
   expect(forwarded).toEqual([
     ["x-a", "1", "x-call", "1"],
     ["x-a", "1", "x-call", "2"],

@@ -6,7 +6,7 @@ import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sin
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { toProxySettings } from "../../../../src/command/proxy-settings.ts";
 import { shownNames } from "../../../../src/command/shown-names.ts";
-import { readProxyFile } from "../../../../src/settings/index.ts";
+import { readProxyConfiguration } from "../../../../src/settings/index.ts";
 
 // Refused requests name the command settings that accept them, and no library options.
 
@@ -55,7 +55,7 @@ test("the error for a refused request names only settings of the command", async
   const baseUrl = `http://${upstream.address.address}:${upstream.address.port}`;
   const startWith = async (set: string): Promise<TestProxy> => {
     const text = `upstreams: [{ addresses: ["${baseUrl}"], descriptors: reflection }]\n${set}`;
-    const { rest, ...settings } = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }, {}));
+    const { rest, ...settings } = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }, {}));
     const [readMaxBytes, limits] = [settings.requestBytes, { headerBytes: settings.headerBytes }];
     return startProxy(baseUrl, [KitchenSink.file], { nameOptions: shownNames, rest, readMaxBytes, limits });
   };

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { readProxyFile } from "../../../../src/settings/index.ts";
+import { readProxyConfiguration } from "../../../../src/settings/index.ts";
 import { costRatio } from "../../../../../testing/src/cost-ratio.ts";
 
 function readUnknown(count: number): () => void {
   const keys = Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");
   const text = `upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n${keys}`;
   return () => {
-    expect(() => readProxyFile({ name: "proxy.yaml", text }, {})).toThrow("unknown0 is not a setting");
+    expect(() => readProxyConfiguration({ name: "proxy.yaml", text }, {})).toThrow("unknown0 is not a setting");
   };
 }
 

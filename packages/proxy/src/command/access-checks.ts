@@ -11,7 +11,7 @@ import {
 } from "@plantstore/auth";
 import type { OperatorLog } from "@plantstore/auth/inputs";
 import type { Admit, Endpoint, OpenApiOptions } from "@plantstore/gateway";
-import type { AuthenticationFile } from "../settings/index.ts";
+import type { AuthenticationSection } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
 
@@ -22,7 +22,7 @@ const schemeName = "bearerAuth";
 const securitySchemes = { [schemeName]: { type: "http", scheme: "bearer" } } as const;
 
 /** The checks that admit or refuse requests, and the files that they watch. */
-export interface Admission {
+export interface AccessChecks {
   /** Admits or refuses a request. Returns `undefined` if all requests are admitted. */
   readonly admit: Admit | undefined;
   /** Returns whether a procedure needs no credential. Undefined if no procedure needs a credential. */
@@ -30,14 +30,14 @@ export interface Admission {
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
   /** The RPC credentials for the OpenAPI document. Empty if no RPC needs a credential. */
-  readonly described: Pick<OpenApiOptions, "describeSecurity" | "securitySchemes">;
+  readonly openApiSecurity: Pick<OpenApiOptions, "describeSecurity" | "securitySchemes">;
   /** Reads the watched files again. */
   readonly reload: () => void;
   readonly close: () => void;
 }
 
 /** Opens the verifier and the rate limits. @throws SettingsProblem if tokens, a file or an issuer are not valid */
-export async function openAdmission(settings: ProxySettings, output: CommandOutput): Promise<Admission> {
+export async function openAccessChecks(settings: ProxySettings, output: CommandOutput): Promise<AccessChecks> {
   const { authentication, rateLimit } = settings;
   const verifier = authentication && (await openVerifier(authentication, settings.problemAt, output));
   const resourceMetadata = authentication && openMetadata(authentication, challengedPathsOf(settings));
@@ -59,7 +59,7 @@ export async function openAdmission(settings: ProxySettings, output: CommandOutp
     admit: auth === undefined && !isLimited ? undefined : limited,
     isOpen: auth && ((procedure) => auth.isOpen(procedure)),
     endpoints: resourceMetadata?.endpoints ?? [],
-    described: auth === undefined ? {} : { securitySchemes, describeSecurity: auth.describeSecurity(schemeName) },
+    openApiSecurity: auth === undefined ? {} : { securitySchemes, describeSecurity: auth.describeSecurity(schemeName) },
     reload: () => void verifier?.reload?.(),
     close: () => verifier?.close?.(),
   };
@@ -71,7 +71,7 @@ export function challengedPathsOf({ tools }: ProxySettings): readonly string[] {
 }
 
 function openMetadata(
-  { realm, publicUrl, jwt, scopes }: AuthenticationFile,
+  { realm, publicUrl, jwt, scopes }: AuthenticationSection,
   paths: readonly string[],
 ): ResourceMetadata | undefined {
   if (publicUrl === undefined) return undefined;
@@ -84,12 +84,12 @@ function openMetadata(
   });
 }
 
-function enforcesScopes({ scopes }: AuthenticationFile): boolean {
+function enforcesScopes({ scopes }: AuthenticationSection): boolean {
   return Object.keys(scopes).length > 0;
 }
 
 async function openVerifier(
-  authentication: AuthenticationFile,
+  authentication: AuthenticationSection,
   problemAt: ProxySettings["problemAt"],
   output: CommandOutput,
 ): Promise<TokenVerifier> {

@@ -16,7 +16,7 @@ import {
 import { RouteIndex } from "./route-index.ts";
 import type { ServiceOwners } from "../upstreams/index.ts";
 
-/** The data about an upstream that {@link shareRoutes} needs. */
+/** The data about an upstream that {@link assignRoutes} needs. */
 export interface RouteClaims {
   /** The upstream's name in messages. */
   readonly name: string;
@@ -27,7 +27,7 @@ export interface RouteClaims {
   readonly isUnknown: boolean;
 }
 
-/** The data about a proxy that {@link shareRoutes} needs. */
+/** The data about a proxy that {@link assignRoutes} needs. */
 export interface RouteContext {
   /** The RPCs that the process serves itself. */
   readonly localMethods: readonly DescMethod[];
@@ -39,7 +39,7 @@ export interface RouteContext {
 }
 
 /** The HTTP rules and omitted RPCs with which every route has one owner. */
-export interface RouteShares {
+export interface AssignedRoutes {
   readonly rules: readonly ExternalHttpRule[];
   readonly omit: readonly string[];
   /**
@@ -57,11 +57,14 @@ type Owner = number | "this server" | "a rule of the configuration";
  * this process's annotations, which take precedence over earlier upstreams' annotations. The generator yields after
  * each rule and RPC.
  */
-export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): Generator<void, RouteShares> {
-  return new Sharing(upstreams, context).share();
+export function assignRoutes(
+  upstreams: readonly RouteClaims[],
+  context: RouteContext,
+): Generator<void, AssignedRoutes> {
+  return new RouteAssignment(upstreams, context).assign();
 }
 
-class Sharing {
+class RouteAssignment {
   readonly #upstreams: readonly RouteClaims[];
   readonly #context: RouteContext;
   readonly #taken = new RouteIndex<Owner>();
@@ -89,7 +92,7 @@ class Sharing {
     for (const { parent } of context.localMethods) this.#offering.set(parent.typeName, "this server");
   }
 
-  *share(): Generator<void, RouteShares> {
+  *assign(): Generator<void, AssignedRoutes> {
     for (const rule of this.#context.rules) {
       const owner = this.#ownerOfRule(rule.selector ?? "");
       for (const shape of shapesOf(rule)) if (shape !== undefined) this.#taken.add({ ...shape, owner });

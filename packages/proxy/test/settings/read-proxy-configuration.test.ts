@@ -3,18 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { proxyFileSchema, readProxyFile, settingTable } from "../../src/settings/index.ts";
+import { proxyConfigurationSchema, readProxyConfiguration, settingTable } from "../../src/settings/index.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
-const read = (text: string, flags: Parameters<typeof readProxyFile>[1] = {}) =>
-  readProxyFile({ name: "proxy.yaml", text }, flags);
+const read = (text: string, flags: Parameters<typeof readProxyConfiguration>[1] = {}) =>
+  readProxyConfiguration({ name: "proxy.yaml", text }, flags);
 
 const upstream = "upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n";
 
 /** Returns a file's problems. */
-function problemsOf(text: string, flags: Parameters<typeof readProxyFile>[1] = {}): string {
+function problemsOf(text: string, flags: Parameters<typeof readProxyConfiguration>[1] = {}): string {
   try {
     read(text, flags);
     return "";
@@ -328,7 +328,7 @@ describe("flags", () => {
   });
 
   test("can define upstreams without a configuration file", () => {
-    const { settings } = readProxyFile(undefined, {
+    const { settings } = readProxyConfiguration(undefined, {
       upstream: ["http://a", "http://b"],
       reflection: true,
       "reflect-header": ["X-A: 1", "x-a: 2"],
@@ -382,7 +382,7 @@ test("every setting has a description, which the schema contains", () => {
   expect(rows.length).toBeGreaterThan(80);
   expect(rows.filter(({ about }) => !/^[A-Z`].*\.$/.test(about)).map(({ path }) => path)).toEqual([]);
   expect(settingTable()).toHaveLength(rows.length + 2);
-  const schema = JSON.stringify(proxyFileSchema());
+  const schema = JSON.stringify(proxyConfigurationSchema());
   expect(rows.filter(({ about }) => !schema.includes(JSON.stringify(about)))).toEqual([]);
-  expect(proxyFileSchema()).toMatchObject({ required: ["upstreams"], additionalProperties: false });
+  expect(proxyConfigurationSchema()).toMatchObject({ required: ["upstreams"], additionalProperties: false });
 });

@@ -1,19 +1,19 @@
 import type { RestOptions, RestProfile } from "@plantstore/protocols";
 import type { SwitchName } from "../check/index.ts";
-import type { AuthenticationFile } from "./authentication-table.ts";
-import type { MethodConfigFile } from "./method-config-table.ts";
-import type { UpstreamFile } from "./upstream-table.ts";
+import type { AuthenticationSection } from "./authentication-table.ts";
+import type { MethodConfigSection } from "./method-config-table.ts";
+import type { UpstreamSection } from "./upstream-table.ts";
 
 /** The proxy's configuration from its file and flags. The setting tables explain each member. */
 export interface ProxyConfiguration {
-  readonly listen: ListenFile;
+  readonly listen: ListenSection;
   readonly admin: { readonly host: string | undefined; readonly port: number | undefined };
-  readonly upstreams: readonly UpstreamFile[];
-  readonly methodConfig: readonly MethodConfigFile[];
-  readonly rest: RestFile;
-  readonly authentication: AuthenticationFile | undefined;
-  readonly rateLimit: RateLimitFile;
-  readonly cors: CorsFile | undefined;
+  readonly upstreams: readonly UpstreamSection[];
+  readonly methodConfig: readonly MethodConfigSection[];
+  readonly rest: RestSection;
+  readonly authentication: AuthenticationSection | undefined;
+  readonly rateLimit: RateLimitSection;
+  readonly cors: CorsSection | undefined;
   readonly trustedProxies: readonly string[] | undefined;
   readonly headerBytes: number;
   readonly requestBytes: number;
@@ -30,25 +30,25 @@ export interface ProxyConfiguration {
 }
 
 /** Address and certificate with which the proxy listens. */
-export interface ListenFile {
+export interface ListenSection {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly cert: string | undefined; readonly key: string | undefined } | undefined;
 }
 
 /** Settings for mapping RPCs to REST. */
-export interface RestFile {
+export interface RestSection {
   readonly profile: RestProfile;
   readonly errors: RestOptions["errors"];
-  readonly json: JsonFile;
+  readonly json: JsonSection;
   readonly options: readonly SwitchName[];
-  readonly services: readonly RestServiceFile[];
+  readonly services: readonly RestServiceSection[];
   readonly rules: readonly string[];
   readonly omit: readonly string[];
 }
 
 /** Settings for JSON in responses. */
-export interface JsonFile {
+export interface JsonSection {
   readonly names: "json" | "proto";
   readonly enums: "names" | "numbers";
   readonly unpopulated: boolean | undefined;
@@ -56,20 +56,20 @@ export interface JsonFile {
 }
 
 /** REST settings for some services. */
-export interface RestServiceFile {
+export interface RestServiceSection {
   readonly name: string;
   readonly profile: RestProfile | undefined;
   readonly options: readonly SwitchName[];
 }
 
 /** Maximum calls per second. The number is also the maximum burst. */
-export interface RateLimitFile {
+export interface RateLimitSection {
   readonly perPrincipal: number | undefined;
   readonly perAddress: number | undefined;
 }
 
 /** Settings for calls from web pages (CORS). */
-export interface CorsFile {
+export interface CorsSection {
   readonly origins: readonly string[];
   readonly allowedHeaders: readonly string[];
   readonly exposedHeaders: readonly string[];

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { runSteps } from "../../../http/src/index.ts";
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
-import { type RouteContext, type RouteShares, shareRoutes } from "../../src/forward/route-shares.ts";
+import { type RouteContext, type AssignedRoutes, assignRoutes } from "../../src/forward/assign-routes.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
 /** Assigns routes to two upstreams, `shelves` and `library`. */
-function share(context: Partial<RouteContext> = {}): RouteShares {
+function share(context: Partial<RouteContext> = {}): AssignedRoutes {
   const upstream = { waitsForEarlier: false, isUnknown: false };
   const upstreams = [
     { ...upstream, name: "shelves", methods: Shelves.methods },
@@ -14,7 +14,7 @@ function share(context: Partial<RouteContext> = {}): RouteShares {
   ];
   const nothing = { localMethods: [], reservedPaths: new Set<string>(), rules: [], omit: [] };
   return runSteps(
-    shareRoutes(upstreams, {
+    assignRoutes(upstreams, {
       ...nothing,
       owners: new ServiceOwners([{ descriptors: undefined }, { descriptors: undefined }]),
       ...context,

@@ -1,7 +1,7 @@
 import { type ParsedFlags, textsOf } from "@plantstore/command-line";
 import { readLocatedYaml, YamlProblem, type YamlValue } from "../service-config/index.ts";
 import { findLocated, type Located, memberPath, ofFlag, subjectOf } from "./located.ts";
-import type { ProxyConfiguration } from "./proxy-file.ts";
+import type { ProxyConfiguration } from "./proxy-configuration.ts";
 import type { Members, SettingFlag } from "./setting.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
@@ -34,7 +34,7 @@ const problemsMax = 100;
  * @throws SettingsProblem that lists the first {@link problemsMax} mistakes, each with file, line and column, or with
  * the flag
  */
-export function readProxyFile(file: ConfigurationText | undefined, flags: ParsedFlags = {}): ReadSettings {
+export function readProxyConfiguration(file: ConfigurationText | undefined, flags: ParsedFlags = {}): ReadSettings {
   const root = file === undefined ? ofNothing() : locate(file);
   const problems: string[] = [];
   const report = (at: Located, problem: string): void => {
