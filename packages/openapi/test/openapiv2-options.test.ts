@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import { unreadOpenApiOptions } from "../../protobuf/src/descriptors/index.ts";
+import { unsupportedOpenApiOptions } from "../../protobuf/src/descriptors/index.ts";
 import { createOpenApi, parseHttpRules } from "../../gateway/src/index.ts";
 
 // grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.
@@ -162,7 +162,7 @@ test("openapiv2_schema, openapiv2_field and openapiv2_enum set descriptions and 
   });
 });
 
-test("unreadOpenApiOptions lists ignored option fields with their descriptors", () => {
+test("unsupportedOpenApiOptions lists ignored option fields with their descriptors", () => {
   const service = serviceOf({
     file: [
       [2, [[1, "Title"]]],
@@ -182,7 +182,7 @@ test("unreadOpenApiOptions lists ignored option fields with their descriptors", 
     field: [[17, "^a$"]],
     service: [[2, "Buy."]],
   });
-  expect(Object.fromEntries(unreadOpenApiOptions([service]))).toEqual({
+  expect(Object.fromEntries(unsupportedOpenApiOptions([service]))).toEqual({
     "openapiv2_swagger.external_docs": ["shop.proto"],
     "openapiv2_operation.responses": ["shop.Shop.Send0", "shop.Shop.Send1"],
     "openapiv2_operation.external_docs": ["shop.Shop.Send1"],
@@ -197,6 +197,6 @@ test("a malformed option is listed, and the document is created without it", () 
   const [method] = service.methods;
   // The option's length exceeds its bytes.
   for (const value of method?.proto.options?.$unknown ?? []) value.data[0] = 0x7f;
-  expect([...unreadOpenApiOptions([service]).keys()]).toEqual(["openapiv2_operation"]);
+  expect([...unsupportedOpenApiOptions([service]).keys()]).toEqual(["openapiv2_operation"]);
   expect(createOpenApi([service], { info: { title: "t", version: "1" } }).paths).toEqual({});
 });

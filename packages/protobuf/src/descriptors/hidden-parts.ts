@@ -113,28 +113,28 @@ export class HiddenParts {
     });
   }
 
-  #clean(desc: DescMessage, message: Message, place: Place): void {
-    if (isMessage(message, AnySchema)) this.#cleanAny(message, inside(place));
-    this.#cleanMask(desc, message, place);
+  #clean(desc: DescMessage, message: Message, context: CleaningContext): void {
+    if (isMessage(message, AnySchema)) this.#cleanAny(message, nestedContext(context));
+    this.#cleanMask(desc, message, context);
     for (const field of desc.fields) {
       if (!isFieldSet(message, field)) continue;
-      if (!this.#cleanValue(field, valueOf(message, field), place)) clearField(message, field);
+      if (!this.#cleanValue(field, valueOf(message, field), context)) clearField(message, field);
     }
-    if (message.$unknown !== undefined) this.#cleanExtensions(message, inside(place));
+    if (message.$unknown !== undefined) this.#cleanExtensions(message, nestedContext(context));
   }
 
   /** Removes hidden content from a value. Returns `false` if the complete value is hidden. */
-  #cleanValue(field: DescField | DescExtension, value: unknown, place: Place): boolean {
+  #cleanValue(field: DescField | DescExtension, value: unknown, context: CleaningContext): boolean {
     if (field.enum !== undefined) return this.#cleanEnums(field.enum, value);
     const { message } = field;
     // Wrappers and Structs in fields are plain values, which have no hidden part.
     if (message !== undefined)
-      for (const each of itemsOf(value)) if (isMessage(each)) this.#clean(message, each, place);
+      for (const each of itemsOf(value)) if (isMessage(each)) this.#clean(message, each, context);
     return true;
   }
 
   /** Removes update mask paths that name no visible field. For a request, throws an error instead. */
-  #cleanMask(desc: DescMessage, message: Message, { isRequest }: Place): void {
+  #cleanMask(desc: DescMessage, message: Message, { isRequest }: CleaningContext): void {
     let mask = this.#masks.get(desc);
     if (mask === undefined) {
       const found = updateMaskOf(desc);
@@ -161,7 +161,7 @@ export class HiddenParts {
   }
 
   /** Keeps a message's visible extensions, and drops its other unknown fields. */
-  #cleanExtensions(message: Message, place: Place): void {
+  #cleanExtensions(message: Message, context: CleaningContext): void {
     const sent = new Set(message.$unknown?.map(({ no }) => no));
     const visible = this.#extensions.get(message.$typeName)?.filter(({ number }) => sent.has(number)) ?? [];
     const numbers = new Set(visible.map(({ number }) => number));
@@ -170,20 +170,20 @@ export class HiddenParts {
       const value: unknown =
         extension.fieldKind === "enum" ? enumNumberOf(message, extension) : getExtension(message, extension);
       const isKept =
-        value !== undefined && place.encodedDepth <= encodedDepthMax && this.#cleanValue(extension, value, place);
+        value !== undefined && context.encodedDepth <= encodedDepthMax && this.#cleanValue(extension, value, context);
       if (isKept) Reflect.apply(setExtension, undefined, [message, extension, value]);
       else clearExtension(message, extension);
     }
   }
 
-  #cleanAny(any: Any, place: Place): void {
+  #cleanAny(any: Any, context: CleaningContext): void {
     const typeName = any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1);
-    const value = this.#cleanEncoded(typeName, any.value, place);
+    const value = this.#cleanEncoded(typeName, any.value, context);
     Object.assign(any, value === undefined ? { typeUrl: "", value: new Uint8Array() } : { value });
   }
 
   /** Returns an encoded message without hidden parts, or `undefined` if the type is hidden or its name is invalid. */
-  #cleanEncoded(typeName: string, bytes: Uint8Array, place: Place): Uint8Array | undefined {
+  #cleanEncoded(typeName: string, bytes: Uint8Array, context: CleaningContext): Uint8Array | undefined {
     // A reader might map an invalid name to a hidden type, for example by removing a trailing slash.
     if (!fullName.test(typeName)) return undefined;
     const owner = this.#ownerOf(typeName);
@@ -192,7 +192,7 @@ export class HiddenParts {
     const desc = owner.types.getMessage(typeName);
     if (desc === undefined) return undefined;
     if (!this.mayBeIn([desc])) return bytes;
-    return place.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, place) : new Uint8Array();
+    return context.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, context) : new Uint8Array();
   }
 
   /** Returns the definition, if any, that declares a message type, even if the message type is hidden. */
@@ -203,11 +203,11 @@ export class HiddenParts {
   }
 
   /** Returns an encoded message without its hidden parts. Returns no bytes if the message is not valid. */
-  #cleanBytes(desc: DescMessage, bytes: Uint8Array, place: Place): Uint8Array {
+  #cleanBytes(desc: DescMessage, bytes: Uint8Array, context: CleaningContext): Uint8Array {
     try {
       const limit = this.#recursionLimit;
       const message = fromBinary(desc, bytes, limit === undefined ? {} : { recursionLimit: limit });
-      this.#clean(desc, message, place);
+      this.#clean(desc, message, context);
       return toBinary(desc, message);
     } catch {
       return new Uint8Array();
@@ -216,12 +216,12 @@ export class HiddenParts {
 }
 
 /** The number of encoded messages that enclose a message, and whether the message is in a request. */
-interface Place {
+interface CleaningContext {
   readonly encodedDepth: number;
   readonly isRequest: boolean;
 }
 
-function inside({ encodedDepth, isRequest }: Place): Place {
+function nestedContext({ encodedDepth, isRequest }: CleaningContext): CleaningContext {
   return { encodedDepth: encodedDepth + 1, isRequest };
 }
 

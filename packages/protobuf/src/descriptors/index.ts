@@ -7,7 +7,7 @@
  * server. If a program passes descriptors to the gateway, only the services and the types that they use are checked
  * (validate-services).
  */
-export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
+export { type ExternalDocs, openApiOptionsOf, unsupportedOpenApiOptions } from "./openapi-options.ts";
 export { type DeclaredNames, declaredNames } from "./declared-names.ts";
 export { filesOf } from "./files-of.ts";
 export { HiddenParts, type PartlyVisible } from "./hidden-parts.ts";
@@ -16,7 +16,7 @@ export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";
 export {
   type DescribedServices,
-  NotADescriptorSet,
+  InvalidDescriptorSetError,
   readDescriptorSet,
   readDescriptorSetInTurns,
 } from "./read-descriptor-set.ts";

@@ -21,7 +21,7 @@ export interface OpenApiDescOptions {
   readonly operationId?: string;
   readonly deprecated?: boolean;
   /** The option fields that are set but not supported, such as `openapiv2_operation.responses`. */
-  readonly unread: readonly string[];
+  readonly unsupported: readonly string[];
 }
 
 /** A descriptor that can have options. */
@@ -30,7 +30,7 @@ export type DescWithOptions = DescMethod | DescMessage | DescService | DescField
 /** The number of all `openapiv2_*` extensions. Each extension extends the options for another kind of descriptor. */
 export const openApiExtension = 1042;
 
-const none: OpenApiDescOptions = { unread: [] };
+const none: OpenApiDescOptions = { unsupported: [] };
 
 // Cached, because a document needs each field's options several times.
 const cache = new WeakMap<DescWithOptions, OpenApiDescOptions>();
@@ -42,19 +42,22 @@ export function openApiOptionsOf(desc: DescWithOptions): OpenApiDescOptions {
   const cached = cache.get(desc);
   if (cached !== undefined) return cached;
   const { option, fields } = optionOfKind[desc.kind];
-  const found: Found = { unread: [] };
+  const found: Found = { unsupported: [] };
   try {
     for (const { data } of values) readFields(new BinaryReader(data).bytes(), option, fields, found);
   } catch {
-    found.unread.push(option);
+    found.unsupported.push(option);
   }
-  const options = { ...found, unread: [...new Set(found.unread)] };
+  const options = { ...found, unsupported: [...new Set(found.unsupported)] };
   cache.set(desc, options);
   return options;
 }
 
-interface Found extends Omit<{ -readonly [Name in keyof OpenApiDescOptions]: OpenApiDescOptions[Name] }, "unread"> {
-  readonly unread: string[];
+interface Found extends Omit<
+  { -readonly [Name in keyof OpenApiDescOptions]: OpenApiDescOptions[Name] },
+  "unsupported"
+> {
+  readonly unsupported: string[];
 }
 
 /** Reads a field value. @param name - the field's full name */
@@ -72,7 +75,7 @@ function readFields(bytes: Uint8Array, option: string, fields: Fields, found: Fo
     if (read !== undefined) {
       read(reader, found, name, wireType);
     } else {
-      found.unread.push(name);
+      found.unsupported.push(name);
       reader.skip(wireType, number);
     }
   }
@@ -102,29 +105,29 @@ const readDocs: ReadField = (reader, found, name) => {
   }
   const [description, url] = [texts.get(1), texts.get(2)];
   // OpenAPI requires the URL.
-  if (url === undefined) found.unread.push(name);
+  if (url === undefined) found.unsupported.push(name);
   else found.externalDocs = { ...(description !== undefined && { description }), url };
 };
 
 const readJsonSchema: ReadField = (reader, found, name) => readFields(reader.bytes(), name, jsonSchema, found);
 
 /** Returns fields that have a name but are not supported. */
-function unread(names: Readonly<Record<number, string>>): Fields {
+function ignored(names: Readonly<Record<number, string>>): Fields {
   return Object.fromEntries(Object.entries(names).map(([number, name]) => [number, [name]]));
 }
 
 const jsonSchema: Fields = {
-  ...unread({ 3: "ref", 5: "title", 7: "default", 8: "read_only", 9: "example", 10: "multiple_of", 11: "maximum" }),
-  ...unread({ 12: "exclusive_maximum", 13: "minimum", 14: "exclusive_minimum", 15: "max_length", 16: "min_length" }),
-  ...unread({ 17: "pattern", 20: "max_items", 21: "min_items", 22: "unique_items", 24: "max_properties" }),
-  ...unread({ 25: "min_properties", 26: "required", 34: "array", 35: "type", 36: "format", 46: "enum" }),
-  ...unread({ 48: "extensions", 1001: "field_configuration" }),
+  ...ignored({ 3: "ref", 5: "title", 7: "default", 8: "read_only", 9: "example", 10: "multiple_of", 11: "maximum" }),
+  ...ignored({ 12: "exclusive_maximum", 13: "minimum", 14: "exclusive_minimum", 15: "max_length", 16: "min_length" }),
+  ...ignored({ 17: "pattern", 20: "max_items", 21: "min_items", 22: "unique_items", 24: "max_properties" }),
+  ...ignored({ 25: "min_properties", 26: "required", 34: "array", 35: "type", 36: "format", 46: "enum" }),
+  ...ignored({ 48: "extensions", 1001: "field_configuration" }),
   6: ["description", readText("description")],
 };
 
 const operation: Fields = {
-  ...unread({ 6: "consumes", 7: "produces", 9: "responses", 10: "schemes", 12: "security", 13: "extensions" }),
-  ...unread({ 14: "parameters" }),
+  ...ignored({ 6: "consumes", 7: "produces", 9: "responses", 10: "schemes", 12: "security", 13: "extensions" }),
+  ...ignored({ 14: "parameters" }),
   1: ["tags", readTags],
   2: ["summary", readText("summary")],
   3: ["description", readText("description")],
@@ -134,20 +137,20 @@ const operation: Fields = {
 };
 
 const tag: Fields = {
-  ...unread({ 4: "extensions" }),
+  ...ignored({ 4: "extensions" }),
   1: ["name", readText("name")],
   2: ["description", readText("description")],
   3: ["external_docs", readDocs],
 };
 
 const schema: Fields = {
-  ...unread({ 2: "discriminator", 3: "read_only", 6: "example" }),
+  ...ignored({ 2: "discriminator", 3: "read_only", 6: "example" }),
   1: ["json_schema", readJsonSchema],
   5: ["external_docs", readDocs],
 };
 
 const enumSchema: Fields = {
-  ...unread({ 2: "default", 3: "title", 4: "required", 5: "read_only", 7: "example", 8: "ref", 9: "extensions" }),
+  ...ignored({ 2: "default", 3: "title", 4: "required", 5: "read_only", 7: "example", 8: "ref", 9: "extensions" }),
   1: ["description", readText("description")],
   6: ["external_docs", readDocs],
 };
@@ -156,8 +159,8 @@ const skip: ReadField = (reader) => void reader.bytes();
 
 // swagger-options.ts reads the fields that describe a document.
 const swagger: Fields = {
-  ...unread({ 1: "swagger", 6: "consumes", 7: "produces", 10: "responses", 13: "tags", 14: "external_docs" }),
-  ...unread({ 15: "extensions" }),
+  ...ignored({ 1: "swagger", 6: "consumes", 7: "produces", 10: "responses", 13: "tags", 14: "external_docs" }),
+  ...ignored({ 15: "extensions" }),
   2: ["info", skip],
   3: ["host", skip],
   4: ["base_path", skip],
@@ -176,11 +179,11 @@ const optionOfKind: Readonly<Record<DescWithOptions["kind"], { readonly option: 
 };
 
 /** Returns the unsupported `openapiv2_*` fields of services and their types, each with the descriptors that set it. */
-export function unreadOpenApiOptions(services: readonly DescService[]): ReadonlyMap<string, readonly string[]> {
+export function unsupportedOpenApiOptions(services: readonly DescService[]): ReadonlyMap<string, readonly string[]> {
   const byField = new Map<string, string[]>();
   for (const desc of descriptorsOf(services)) {
     const owner = desc.kind === "file" ? desc.proto.name : nameOf(desc);
-    for (const name of openApiOptionsOf(desc).unread) byField.set(name, [...(byField.get(name) ?? []), owner]);
+    for (const name of openApiOptionsOf(desc).unsupported) byField.set(name, [...(byField.get(name) ?? []), owner]);
   }
   return byField;
 }

@@ -25,14 +25,14 @@ export interface DescribedServices {
 }
 
 /** Thrown for bytes that are not a FileDescriptorSet. */
-export class NotADescriptorSet extends Error {}
+export class InvalidDescriptorSetError extends Error {}
 
 /**
  * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files from google/protobuf and
  * google/api are added. If another file or type is missing, only the services that need it are omitted. An invalid file
  * is omitted if no service needs the file.
  *
- * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error if the definition is invalid
+ * @throws InvalidDescriptorSetError if the bytes are not a FileDescriptorSet; Error if the definition is invalid
  */
 export function readDescriptorSet(bytes: Uint8Array, visibility?: VisibilityOptions): DescribedServices {
   return runSteps(readInSteps(bytes, visibility));
@@ -75,7 +75,7 @@ function* parse(bytes: Uint8Array): Generator<number, readonly FileDescriptorPro
   } catch (error) {
     // Older protobuf-es releases have no depth limit and overflow the stack instead.
     const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
-    if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
+    if (!isTooDeep) throw new InvalidDescriptorSetError(messageOf(error), { cause: error });
     throw new Error("messages must not be nested more than 100 levels deep in a descriptor set", { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { unreadOpenApiOptions } from "@plantstore/protobuf";
+import { unsupportedOpenApiOptions } from "@plantstore/protobuf";
 import { messageOf } from "@plantstore/http";
 import { type RestBinding, type RestOptions, checkRestRoutes } from "@plantstore/protocols";
 import { checkTools, type CheckedTools } from "./check-tools.ts";
@@ -12,7 +12,7 @@ export interface CheckResult {
   /** The problems for which `createGateway` would throw. Empty if the gateway would start. */
   readonly problems: readonly string[];
   /** The `openapiv2_*` fields that OpenAPI documents do not use, each with the descriptors that set the field. */
-  readonly unreadOptions: ReadonlyMap<string, readonly string[]>;
+  readonly unsupportedOptions: ReadonlyMap<string, readonly string[]>;
   /** The tools that the selectors select, or `undefined` without tool selectors. */
   readonly tools: CheckedTools | undefined;
 }
@@ -25,9 +25,9 @@ export async function checkServices(
 ): Promise<CheckResult> {
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = checkRestRoutes(methods, rest).routes;
-  const unreadOptions = unreadOpenApiOptions(services);
+  const unsupportedOptions = unsupportedOpenApiOptions(services);
   const tools = selectors.length === 0 ? undefined : await checkTools(selectors, methods);
-  return { services, bindings, problems: await problemsOf(services, rest), unreadOptions, tools };
+  return { services, bindings, problems: await problemsOf(services, rest), unsupportedOptions, tools };
 }
 
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {

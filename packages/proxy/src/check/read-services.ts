@@ -4,7 +4,7 @@ import {
   declaredNames,
   type DescribedServices,
   describeUnusedLabels,
-  NotADescriptorSet,
+  InvalidDescriptorSetError,
   readDescriptorSet,
 } from "@plantstore/protobuf";
 import { messageOf } from "@plantstore/http";
@@ -76,7 +76,7 @@ function describe(path: string, bytes: Uint8Array, labels: readonly string[] | u
   try {
     return readDescriptorSet(bytes, labels && { allow: labels });
   } catch (error) {
-    if (!(error instanceof NotADescriptorSet))
+    if (!(error instanceof InvalidDescriptorSetError))
       throw new InputError(`${path} is not a valid definition: ${messageOf(error)}`);
     throw notADescriptorSet(isText(bytes) ? "is text" : `is truncated or not protobuf (${messageOf(error)})`);
   }

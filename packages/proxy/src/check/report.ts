@@ -2,7 +2,10 @@ import type { CheckedTools } from "./check-tools.ts";
 import type { CheckResult } from "./check-services.ts";
 
 /** Formats the result of a check. */
-export function writeReport(file: string, { services, bindings, problems, unreadOptions, tools }: CheckResult): string {
+export function writeReport(
+  file: string,
+  { services, bindings, problems, unsupportedOptions, tools }: CheckResult,
+): string {
   const rpcs = services.flatMap((service) => service.methods);
   const lines = [`${file}: ${count(services.length, "service")}, ${count(rpcs.length, "RPC")}`, ""];
   if (problems.length > 0) {
@@ -18,9 +21,9 @@ export function writeReport(file: string, { services, bindings, problems, unread
   if (unbound > 0) {
     lines.push(`${count(unbound, "RPC")} without a rule: callable as JSON with POST /package.Service/Method.`);
   }
-  if (unreadOptions.size > 0) {
+  if (unsupportedOptions.size > 0) {
     lines.push("", "OpenAPI documents of the gateway do not use these options of grpc-gateway:", "");
-    for (const [name, [first = "", ...others]] of unreadOptions)
+    for (const [name, [first = "", ...others]] of unsupportedOptions)
       lines.push(`  ${name} of ${first}${others.length > 0 ? ` and ${others.length} more` : ""}`);
   }
   if (tools !== undefined) lines.push("", ...describeTools(tools));

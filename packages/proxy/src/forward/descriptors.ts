@@ -1,6 +1,6 @@
 import {
   type DescribedServices,
-  NotADescriptorSet,
+  InvalidDescriptorSetError,
   readDescriptorSetInTurns,
   type VisibilityOptions,
 } from "@plantstore/protobuf";
@@ -58,7 +58,8 @@ async function describe(bytes: Uint8Array, visibility: VisibilityOptions | undef
   try {
     return await readDescriptorSetInTurns(bytes, visibility);
   } catch (error) {
-    if (error instanceof NotADescriptorSet) throw problem("they are not a binary google.protobuf.FileDescriptorSet");
+    if (error instanceof InvalidDescriptorSetError)
+      throw problem("they are not a binary google.protobuf.FileDescriptorSet");
     throw problem(`they are not a valid definition: ${messageOf(error)}`);
   }
 }

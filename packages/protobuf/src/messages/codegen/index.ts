@@ -4,4 +4,4 @@ export { isInherited, type MessageClass, messageClass } from "./message-class.ts
 export { memoize } from "./memoize.ts";
 export { switchSource } from "./switch-source.ts";
 export { literal, TypeScope } from "./type-scope.ts";
-export { throwBailOut as bail, bailOut } from "./bail-out.ts";
+export { bailOut, throwBailOut } from "./bail-out.ts";

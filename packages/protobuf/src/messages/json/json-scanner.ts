@@ -81,7 +81,7 @@ export class JsonScanner {
 
   /** Skips a string, which must be the next value. Returns whether the string has escapes. */
   skipString(): boolean {
-    if (this.#skipSpace() !== 0x22) throw this.#unexpected("a string");
+    if (this.#skipSpace() !== 0x22) throw this.#unexpectedProblem("a string");
     const text = this.#text;
     let escaped = false;
     for (let at = this.#at + 1; at < text.length; at++) {
@@ -104,7 +104,7 @@ export class JsonScanner {
     this.#skipSpace();
     numberToken.lastIndex = this.#at;
     const token = numberToken.exec(this.#text)?.[0];
-    if (token === undefined) throw this.#unexpected("a value");
+    if (token === undefined) throw this.#unexpectedProblem("a value");
     this.#at += token.length;
     return token;
   }
@@ -112,7 +112,7 @@ export class JsonScanner {
   /** Reads the literal, which must be the next value. */
   readLiteral(literal: "true" | "false" | "null"): void {
     this.#skipSpace();
-    if (!this.#text.startsWith(literal, this.#at)) throw this.#unexpected("a value");
+    if (!this.#text.startsWith(literal, this.#at)) throw this.#unexpectedProblem("a value");
     this.#at += literal.length;
   }
 
@@ -139,7 +139,7 @@ export class JsonScanner {
   nextKey(): string | undefined {
     const unit = this.#skipSpace();
     if (unit === 0x7d) return this.#close();
-    if (unit !== 0x2c) throw this.#unexpected('"," or "}"');
+    if (unit !== 0x2c) throw this.#unexpectedProblem('"," or "}"');
     this.#at++;
     return this.#readKey();
   }
@@ -163,7 +163,7 @@ export class JsonScanner {
       readItem();
       const unit = this.#skipSpace();
       if (unit === 0x5d) return this.#close();
-      if (unit !== 0x2c) throw this.#unexpected('"," or "]"');
+      if (unit !== 0x2c) throw this.#unexpectedProblem('"," or "]"');
       this.#at++;
     }
   }
@@ -189,12 +189,12 @@ export class JsonScanner {
     if (this.#skipSpace() === 0x7d) return this.#close();
     for (;;) {
       this.skipString();
-      if (this.#skipSpace() !== 0x3a) throw this.#unexpected('":"');
+      if (this.#skipSpace() !== 0x3a) throw this.#unexpectedProblem('":"');
       this.#at++;
       this.skipSyntax();
       const unit = this.#skipSpace();
       if (unit === 0x7d) return this.#close();
-      if (unit !== 0x2c) throw this.#unexpected('"," or "}"');
+      if (unit !== 0x2c) throw this.#unexpectedProblem('"," or "}"');
       this.#at++;
     }
   }
@@ -218,7 +218,7 @@ export class JsonScanner {
   /** Checks that only white space follows the current position. */
   finish(): void {
     this.#skipSpace();
-    if (this.#at < this.#text.length) throw this.#unexpected("the end of the text");
+    if (this.#at < this.#text.length) throw this.#unexpectedProblem("the end of the text");
   }
 
   /** Returns a substring of the text. Copies the substring if it would keep a much longer text alive. */
@@ -231,13 +231,13 @@ export class JsonScanner {
 
   #readKey(): string {
     const key = this.readString();
-    if (this.#skipSpace() !== 0x3a) throw this.#unexpected('":"');
+    if (this.#skipSpace() !== 0x3a) throw this.#unexpectedProblem('":"');
     this.#at++;
     return key;
   }
 
   #open(unit: number, what: string): void {
-    if (this.#skipSpace() !== unit) throw this.#notA(what);
+    if (this.#skipSpace() !== unit) throw this.#typeProblem(what);
     if (++this.#depth > jsonDepthMax) throw new FieldProblem(`nested deeper than ${jsonDepthMax} levels`);
     this.#at++;
   }
@@ -264,13 +264,13 @@ export class JsonScanner {
     }
   }
 
-  #notA(type: string): FieldProblem {
+  #typeProblem(type: string): FieldProblem {
     const found = this.#text.charAt(this.#at);
-    if (!startOfValue.test(found)) return this.#unexpected(type);
+    if (!startOfValue.test(found)) return this.#unexpectedProblem(type);
     return new FieldProblem(`must be ${type}, got ${quote(found)} at character ${this.#at + 1}`);
   }
 
-  #unexpected(expected: string): FieldProblem {
+  #unexpectedProblem(expected: string): FieldProblem {
     const found = this.#at < this.#text.length ? quote(this.#text.charAt(this.#at)) : "the end of the text";
     return this.#problemAt(this.#at, `expected ${expected}, got ${found}`);
   }

@@ -91,12 +91,12 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
     refuseOtherValue(field, secondMessage, fields);
     return;
   }
-  if (context.rejectUnknown) throw setByPath(context);
+  if (context.rejectUnknown) throw setByPathProblem(context);
   unknown.addField(field.name, path.slice(0, -1));
   scanner.skipValue();
 }
 
-function setByPath({ sameAsBound }: ReadContext): FieldProblem {
+function setByPathProblem({ sameAsBound }: ReadContext): FieldProblem {
   const option = sameAsBound === undefined ? "lenient" : "sameValueAsPath or lenient";
   return new FieldProblem("is already set by the path", option);
 }

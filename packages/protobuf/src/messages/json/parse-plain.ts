@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { jsonDepthMax } from "./json-scanner.ts";
 
 /** The value that `JSON.parse` returned for a JSON text, with facts about the text. */
-export interface PlainText {
+export interface ParsedJson {
   readonly value: JsonValue;
   /** Number of strings in the text, including names. The value has fewer strings if an object has a duplicate name. */
   readonly strings: number;
@@ -25,7 +25,7 @@ export interface ReadState {
  * @returns `undefined` if the text is not JSON. Also returns `undefined` if the exact reader must read the text because
  * of a name with an escape, a number that is rounded to an integer, or more than 100 levels
  */
-export function parsePlain(text: string, canonical: boolean): PlainText | undefined {
+export function parsePlain(text: string, canonical: boolean): ParsedJson | undefined {
   const scan = scanText(text, canonical);
   if (scan === undefined) return undefined;
   try {

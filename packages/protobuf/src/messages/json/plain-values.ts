@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc, type WktWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { bail } from "../codegen/index.ts";
+import { throwBailOut } from "../codegen/index.ts";
 import { createFieldSetter } from "./field-values.ts";
 import { enumValuesByName } from "./names.ts";
 import { type IntegerRange, int32, integerRangeOf } from "./numbers.ts";
@@ -38,7 +38,7 @@ export function createValueReader(field: DescField, canonical: boolean): PlainRe
 
 const structReader: PlainReader = {
   read(json, state) {
-    if (!isObject(json)) return bail();
+    if (!isObject(json)) return throwBailOut();
     state.strings += countStrings(json, state.mayHaveLoneSurrogates);
     return json;
   },
@@ -48,9 +48,10 @@ function createEnumReader(desc: DescEnum): PlainReader {
   const values = enumValuesByName(desc);
   return {
     read(json, state) {
-      if (typeof json !== "string") return json === null ? 0 : (enumNumber(desc, toInteger(json, int32)) ?? bail());
+      if (typeof json !== "string")
+        return json === null ? 0 : (enumNumber(desc, toInteger(json, int32)) ?? throwBailOut());
       state.strings++;
-      return values.get(json)?.number ?? bail();
+      return values.get(json)?.number ?? throwBailOut();
     },
   };
 }
@@ -62,9 +63,9 @@ function createWrappedReader({ fields: [inner] }: WktWrapperDesc, canonical: boo
 function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical: boolean): PlainReader {
   const form = scalarForm(scalar, longAsString);
   const readText = (json: JsonValue, state: ReadState): unknown => {
-    if (typeof json !== "string" || (state.mayHaveLoneSurrogates && !json.isWellFormed())) return bail();
+    if (typeof json !== "string" || (state.mayHaveLoneSurrogates && !json.isWellFormed())) return throwBailOut();
     state.strings++;
-    return form.parse(json, canonical) ?? bail();
+    return form.parse(json, canonical) ?? throwBailOut();
   };
   const range = integerRangeOf(scalar);
   if (range !== undefined) {
@@ -73,7 +74,7 @@ function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical
   }
   switch (scalar) {
     case ScalarType.BOOL:
-      return { read: (json) => (typeof json === "boolean" ? json : bail()) };
+      return { read: (json) => (typeof json === "boolean" ? json : throwBailOut()) };
     case ScalarType.FLOAT:
       return {
         read: (json, state) => (typeof json === "number" ? toFinite(Math.fround(json)) : readText(json, state)),
@@ -86,7 +87,7 @@ function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical
 }
 
 function toFinite(value: number): number {
-  return Number.isFinite(value) ? value : bail();
+  return Number.isFinite(value) ? value : throwBailOut();
 }
 
 function createIntegerReader(
@@ -96,7 +97,7 @@ function createIntegerReader(
 ): (json: number) => unknown {
   return (json) => {
     const value = canonical && Object.is(json, -0) ? undefined : toInteger(json, range);
-    if (value === undefined) return bail();
+    if (value === undefined) return throwBailOut();
     if (!range.isBigInt) return value;
     return longAsString ? String(value) : BigInt(value);
   };
@@ -112,13 +113,13 @@ export function createWellKnownReader(desc: DescMessage, canonical: boolean): Pl
   switch (desc.typeName) {
     case "google.protobuf.Any":
       // The exact reader reads an Any, because the fields may come before `@type`.
-      return { read: bail };
+      return { read: throwBailOut };
     case "google.protobuf.Struct":
-      return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : bail()) };
+      return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : throwBailOut()) };
     case "google.protobuf.Value":
       return { read: toValueMessage };
     case "google.protobuf.ListValue":
-      return { read: (json, state) => (Array.isArray(json) ? toListMessage(json, state) : bail()) };
+      return { read: (json, state) => (Array.isArray(json) ? toListMessage(json, state) : throwBailOut()) };
     default:
       return isWrapperDesc(desc) ? createWrapperReader(desc, canonical) : createFormReader(desc, canonical);
   }
@@ -143,9 +144,9 @@ function createFormReader(desc: DescMessage, canonical: boolean): PlainReader | 
   return (
     form && {
       read(json, state) {
-        if (typeof json !== "string") return bail();
+        if (typeof json !== "string") return throwBailOut();
         state.strings++;
-        return form.parse(json, canonical) ?? bail();
+        return form.parse(json, canonical) ?? throwBailOut();
       },
     }
   );

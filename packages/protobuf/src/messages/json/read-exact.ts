@@ -46,7 +46,7 @@ export function readExactText<Value>(
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
     const location = path.length === 0 ? "" : `${printPath(path)}: `;
-    throw invalidMessage(location + error.message, error.option);
+    throw invalidMessageError(location + error.message, error.option);
   }
 }
 
@@ -100,7 +100,7 @@ const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 export function toText(json: Uint8Array | string): string {
   if (typeof json === "string") {
     if (json.isWellFormed()) return json;
-    throw invalidMessage("not valid JSON: lone surrogate in the text");
+    throw invalidMessageError("not valid JSON: lone surrogate in the text");
   }
   try {
     if (NodeBuffer !== undefined && json instanceof NodeBuffer) {
@@ -110,10 +110,10 @@ export function toText(json: Uint8Array | string): string {
     }
     return utf8.decode(json);
   } catch {
-    throw invalidMessage("not valid JSON: the bytes are not UTF-8");
+    throw invalidMessageError("not valid JSON: the bytes are not UTF-8");
   }
 }
 
-function invalidMessage(message: string, option?: NamedOption): Error {
+function invalidMessageError(message: string, option?: NamedOption): Error {
   return problem("ERR_MESSAGE_INVALID", message, { option });
 }

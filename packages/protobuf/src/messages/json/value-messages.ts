@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type ListValue, NullValue, type Struct, type Value } from "@bufbuild/protobuf/wkt";
-import { bail } from "../codegen/index.ts";
+import { throwBailOut } from "../codegen/index.ts";
 import { setOwn } from "./field-values.ts";
 import type { ReadState } from "./parse-plain.ts";
 
@@ -18,11 +18,11 @@ export function toValueMessage(json: JsonValue, state: ReadState): Value {
 function toKind(json: JsonValue, state: ReadState): Value["kind"] {
   switch (typeof json) {
     case "string":
-      if (state.mayHaveLoneSurrogates && !json.isWellFormed()) return bail();
+      if (state.mayHaveLoneSurrogates && !json.isWellFormed()) return throwBailOut();
       state.strings++;
       return { case: "stringValue", value: json };
     case "number":
-      return Number.isFinite(json) ? { case: "numberValue", value: json } : bail();
+      return Number.isFinite(json) ? { case: "numberValue", value: json } : throwBailOut();
     case "boolean":
       return { case: "boolValue", value: json };
     default:
