@@ -123,7 +123,7 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
 /**
  * Creates an OpenAPI document for the REST API of services.
  *
- * Nested messages are expanded in query parameters and examples, up to the limits in `expansion.ts`. If fields are
+ * Nested messages are expanded in query parameters and examples, up to the limits in `field-budget.ts`. If fields are
  * omitted, the operation's description or the schema's `$comment` states the omission.
  *
  * @throws Error that lists every problem in the HTTP rules, as the gateway does; TypeError for unknown options

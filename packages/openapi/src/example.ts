@@ -2,7 +2,7 @@ import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@b
 import { ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type BoundFields, integerRangeOf } from "@plantstore/protobuf";
-import { Expansion, exampleFieldsMax } from "./expansion.ts";
+import { FieldBudget, exampleFieldsMax } from "./field-budget.ts";
 import { isRequired } from "./field-behavior.ts";
 import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
@@ -19,7 +19,7 @@ export interface ExampleOptions {
   /** The fields that the path sets, which the example omits. */
   readonly boundByPath?: BoundFields | undefined;
   /** The document's budget, toward which the fields of nested messages count. */
-  readonly total: Expansion;
+  readonly total: FieldBudget;
   /** The rules that the values must satisfy. */
   readonly rules?: FieldRules | undefined;
 }
@@ -48,18 +48,18 @@ function exampleOfDepth(
   depth: number,
   { nameOf, boundByPath, total, rules }: ExampleOptions,
 ): JsonObject | "too large" | undefined {
-  const nested = new Expansion(exampleFieldsMax);
+  const nested = new FieldBudget(exampleFieldsMax);
   const example = exampleOfFields(
     desc,
     { nameOf, nested, depth, enclosingMessages: new Set([desc]), rules },
     boundByPath,
   );
-  return nested.isCut || !total.reserve(nested.usedFields) ? "too large" : example;
+  return nested.isExceeded || !total.reserve(nested.usedFields) ? "too large" : example;
 }
 
-interface ExamplePlace {
+interface ExampleContext {
   readonly nameOf: NameOf;
-  readonly nested: Expansion;
+  readonly nested: FieldBudget;
   /** Maximum number of nested message levels that are shown. */
   readonly depth: number;
   /** The message types from the outermost message to this message, both included. */
@@ -69,19 +69,19 @@ interface ExamplePlace {
 
 function exampleOfFields(
   desc: DescMessage,
-  place: ExamplePlace,
+  context: ExampleContext,
   boundByPath: BoundFields = new Map(),
 ): JsonObject | undefined {
-  const { nameOf, nested, enclosingMessages, rules } = place;
+  const { nameOf, nested, enclosingMessages, rules } = context;
   const example: [string, JsonValue][] = [];
   for (const field of desc.fields) {
     const nestedBound = boundByPath.get(field);
     if (nestedBound === "whole" || isLaterMember(field)) continue;
     const name = nameOf(field);
     if (enclosingMessages.size > 1 && !nested.takeField(name)) return undefined;
-    const value = exampleOfField(field, place, nestedBound);
+    const value = exampleOfField(field, context, nestedBound);
     if (value !== undefined) example.push([name, value]);
-    else if (isRequired(field) || rules?.isRequired(field) === true || nested.isCut) return undefined;
+    else if (isRequired(field) || rules?.isRequired(field) === true || nested.isExceeded) return undefined;
   }
   return Object.fromEntries(example);
 }
@@ -92,10 +92,10 @@ function isLaterMember(field: DescField): boolean {
 
 function exampleOfField(
   field: DescField,
-  place: ExamplePlace,
+  context: ExampleContext,
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
-  const element = exampleOfElement(field, place, boundByPath);
+  const element = exampleOfElement(field, context, boundByPath);
   if (element === undefined) return undefined;
   if (field.fieldKind === "list") return [element];
   return field.fieldKind === "map" ? { [String(exampleOfScalar(field.mapKey))]: element } : element;
@@ -103,11 +103,11 @@ function exampleOfField(
 
 function exampleOfElement(
   field: DescField,
-  place: ExamplePlace,
+  context: ExampleContext,
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
   const { message } = field;
-  const ofRules = place.rules?.exampleOf(field);
+  const ofRules = context.rules?.exampleOf(field);
   if (ofRules !== undefined) return ofRules[0];
   const format = fieldFormatOf(field);
   if (format !== undefined) return format.example;
@@ -115,10 +115,10 @@ function exampleOfElement(
   if (message === undefined) return exampleOfScalar(field.scalar);
   if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
   if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
-  const { enclosingMessages, depth } = place;
+  const { enclosingMessages, depth } = context;
   if (enclosingMessages.has(message) || (enclosingMessages.size > depth && !isRequired(field))) return undefined;
   enclosingMessages.add(message);
-  const example = exampleOfFields(message, place, boundByPath);
+  const example = exampleOfFields(message, context, boundByPath);
   enclosingMessages.delete(message);
   return example;
 }

@@ -2,7 +2,7 @@ import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isJsonObject } from "@plantstore/protobuf";
 import { cleanText } from "./clean-text.ts";
 import type { Comments } from "./comments.ts";
-import { Expansion } from "./expansion.ts";
+import { FieldBudget } from "./field-budget.ts";
 import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { Schemas } from "./schemas.ts";
@@ -45,7 +45,7 @@ export function createMessageSchema(
   desc: DescMessage,
   { direction, isClosed = false, isStream = false, ...options }: MessageSchemaOptions,
 ): JsonObject {
-  const total = new Expansion(fieldsMax);
+  const total = new FieldBudget(fieldsMax);
   const closed = { has: () => isClosed };
   const fixed = {
     int64Numbers: false,
@@ -61,7 +61,7 @@ export function createMessageSchema(
   const steps = schemas.components();
   for (let count = 0; ; count += 1) {
     const { done, value: definitions } = steps.next();
-    if (count > definitionsMax || total.isCut) return omittedSchema;
+    if (count > definitionsMax || total.isExceeded) return omittedSchema;
     if (done !== true) continue;
     // The root is described inline, because a reference has no type.
     const reference = whole["$ref"];

@@ -9,7 +9,7 @@ import {
   type StreamForm,
 } from "@plantstore/protocols";
 import { trimComment } from "./comments.ts";
-import { fieldsOmittedNote, Expansion, operationFieldsMax } from "./expansion.ts";
+import { fieldsOmittedNote, FieldBudget, operationFieldsMax } from "./field-budget.ts";
 import type {
   OpenApiContent,
   OpenApiMediaType,
@@ -51,10 +51,10 @@ export function describeOperation(
   const { method, boundByPathOrBody } = binding;
   const { input } = method;
   const { schemas } = options;
-  const expansion = new Expansion(operationFieldsMax, schemas.expansion);
+  const budget = new FieldBudget(operationFieldsMax, schemas.budget);
   const query = describeQuery(input, boundByPathOrBody, schemas, {
     acceptsMaps: binding.acceptsMapsInQuery,
-    expansion,
+    budget,
   });
   const parameters: readonly OpenApiParameter[] = [
     ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
@@ -63,13 +63,13 @@ export function describeOperation(
   ];
   const { externalDocs, deprecated } = openApiOptionsOf(method);
   const { summary, description } = summarize(method, schemas.commentOf(method));
-  const isQueryCut = expansion.isCut;
+  const isQueryIncomplete = budget.isExceeded;
   const security = options.securityOf(method);
-  const requestBody = describeBody(binding, options, expansion);
+  const requestBody = describeBody(binding, options, budget);
   return {
     operationId,
     summary,
-    description: isQueryCut ? `${description}\n\n${fieldsOmittedNote}` : description,
+    description: isQueryIncomplete ? `${description}\n\n${fieldsOmittedNote}` : description,
     ...(externalDocs !== undefined && { externalDocs }),
     tags,
     ...((method.deprecated || method.parent.deprecated || deprecated === true) && { deprecated: true }),
@@ -103,11 +103,11 @@ function escapeName(name: string): string {
 function describeBody(
   binding: RestBinding,
   options: OperationOptions,
-  expansion: Expansion,
+  budget: FieldBudget,
 ): OpenApiOperation["requestBody"] {
   const { method, pattern, boundByPath, bodyFormat } = binding;
   const field = findProtoField(method.input, pattern.body);
-  const content = bodyContent(binding, options, expansion);
+  const content = bodyContent(binding, options, budget);
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
   // A stream without messages has an empty body, so the body is not required.
@@ -121,10 +121,10 @@ function describeBody(
 function bodyContent(
   { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
   { openapi, schemas }: OperationOptions,
-  expansion: Expansion,
+  budget: FieldBudget,
 ): OpenApiContent | undefined {
   if (bodyFormat.kind === "bytes") return anyContent;
-  const bound = { byPath: boundByPath, expansion, mayRepeat: acceptsPathInBody };
+  const bound = { byPath: boundByPath, budget, mayRepeat: acceptsPathInBody };
   const schema = schemaOfBody(method.input, pattern.body, bound, schemas);
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "@plantstore/protobuf";
 import { type FieldPath, leafOf, parameterNameOf, parameterNamesMax, resolveProtoPath } from "@plantstore/protocols";
-import type { Expansion } from "./expansion.ts";
+import type { FieldBudget } from "./field-budget.ts";
 import { isOutputOnly } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
@@ -43,7 +43,7 @@ export interface QueryOptions {
   /** Whether the query may set map fields. */
   readonly acceptsMaps?: boolean;
   /** The budget for fields. The most deeply nested fields are omitted if the budget is exceeded. */
-  readonly expansion: Expansion;
+  readonly budget: FieldBudget;
 }
 
 /**
@@ -57,7 +57,7 @@ export function describeQuery(
   schemas: Schemas,
   options: QueryOptions,
 ): readonly OpenApiParameter[] {
-  const first: QueryPlace = {
+  const first: QueryMessage = {
     message: input,
     bound,
     path: [],
@@ -66,20 +66,20 @@ export function describeQuery(
     parameters: [],
   };
   // The search is breadth-first, so that the deepest fields are omitted if the budget is exceeded.
-  const places = [first];
-  for (const place of places) {
-    for (const field of place.message.fields) {
-      const described = describeInQuery(field, place, schemas, options);
-      if (options.expansion.isCut) return flatten(first);
-      if (described !== undefined) place.parameters.push(described);
-      if (described !== undefined && "parameters" in described) places.push(described);
+  const messages = [first];
+  for (const current of messages) {
+    for (const field of current.message.fields) {
+      const described = describeInQuery(field, current, schemas, options);
+      if (options.budget.isExceeded) return flatten(first);
+      if (described !== undefined) current.parameters.push(described);
+      if (described !== undefined && "parameters" in described) messages.push(described);
     }
   }
   return flatten(first);
 }
 
 /** A message with fields that are query parameters, and the message's place in the request message. */
-interface QueryPlace {
+interface QueryMessage {
   readonly message: DescMessage;
   readonly bound: BoundFields;
   /** The fields from the request message to this message. */
@@ -89,26 +89,26 @@ interface QueryPlace {
   /** Whether all fields in `path` must be set. */
   readonly isRequired: boolean;
   /** The parameters and nested messages, in field order. */
-  readonly parameters: (OpenApiParameter | QueryPlace)[];
+  readonly parameters: (OpenApiParameter | QueryMessage)[];
 }
 
-function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
+function flatten({ parameters }: QueryMessage): readonly OpenApiParameter[] {
   return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
 }
 
 /** Returns a field's parameter, or its message's place. Returns `undefined` if the query cannot set the field. */
 function describeInQuery(
   field: DescField,
-  { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryPlace,
+  { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryMessage,
   schemas: Schemas,
   options: QueryOptions,
-): OpenApiParameter | QueryPlace | undefined {
+): OpenApiParameter | QueryMessage | undefined {
   const nestedBound = bound.get(field);
   if (nestedBound === "whole" || isOutputOnly(field)) return undefined;
   const [first, ...inner] = [...outer, field];
   const path: FieldPath = [first, ...inner];
   const names = path.map((each) => schemas.nameOf(each));
-  if (!options.expansion.takeField(names.join("."), schemas.commentOf(field))) return undefined;
+  if (!options.budget.takeField(names.join("."), schemas.commentOf(field))) return undefined;
   const required = isInRequired && schemas.isRequired(field);
   const described = describeQueryValue(field, required, schemas, options);
   if (described !== undefined) {
@@ -137,7 +137,7 @@ function isSplitInto(name: string, names: readonly string[]): boolean {
 /** Describes a field's values in the query. Returns `undefined` if no query parameter can set the field. */
 function describeQueryValue(
   field: DescField,
-  must: boolean,
+  required: boolean,
   schemas: Schemas,
   { acceptsMaps = false }: QueryOptions,
 ): Omit<OpenApiParameter, "name"> | undefined {
@@ -146,7 +146,7 @@ function describeQueryValue(
   const description = schemas.commentOf(field);
   return {
     in: "query",
-    ...(must && { required: true }),
+    ...(required && { required: true }),
     ...(field.deprecated && { deprecated: true }),
     ...(description !== undefined && { description }),
     // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).

@@ -3,7 +3,13 @@ import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { openApiOptionsOf, type BoundFields, jsonNameOf } from "@plantstore/protobuf";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
-import { componentFieldsMax, fieldsOmittedNote, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
+import {
+  componentFieldsMax,
+  fieldsOmittedNote,
+  documentFieldsMax,
+  exampleFieldsMax,
+  FieldBudget,
+} from "./field-budget.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
 import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
@@ -26,7 +32,7 @@ export interface SchemaOptions {
   /** The field rules that the server checks. */
   readonly rules?: FieldRules | undefined;
   /** The budget for fields in messages and values in enums. By default, each component has a separate budget. */
-  readonly total?: Expansion;
+  readonly total?: FieldBudget;
   /** Whether messages have examples. Default true. */
   readonly hasExamples?: boolean;
   /** Returns whether a field with this name is described. By default, all fields are described. */
@@ -44,7 +50,7 @@ export class Schemas {
   /** The queue of components that have references, each with the function that describes the component. */
   readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
   /** The document's budget for fields that parameters and examples repeat. */
-  readonly expansion: Expansion = new Expansion(documentFieldsMax);
+  readonly budget: FieldBudget = new FieldBudget(documentFieldsMax);
 
   constructor(options: SchemaOptions) {
     this.#options = options;
@@ -86,16 +92,16 @@ export class Schemas {
   /** Returns a message's object schema, without the fields in `bound` that the path sets. */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const { total, hasExamples = true, isNameShown } = this.#options;
-    const expansion = bound?.expansion ?? new Expansion(componentFieldsMax, total);
+    const budget = bound?.budget ?? new FieldBudget(componentFieldsMax, total);
     const bodyFields = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
     const fields = bodyFields.filter(
       (field) =>
-        !expansion.isCut &&
+        !budget.isExceeded &&
         isNameShown?.(this.nameOf(field)) !== false &&
-        expansion.takeField(this.nameOf(field), this.commentOf(field)),
+        budget.takeField(this.nameOf(field), this.commentOf(field)),
     );
-    const isCut = fields.length < bodyFields.length;
-    const closingKeywords = isCut ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
+    const omitsFields = fields.length < bodyFields.length;
+    const closingKeywords = omitsFields ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
     if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...closingKeywords };
     return {
       type: "object",
@@ -104,7 +110,7 @@ export class Schemas {
       ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
       ...this.#exclude(desc, fields),
       ...closingKeywords,
-      ...(!isCut && hasExamples && this.#exemplify(desc, bound?.byPath)),
+      ...(!omitsFields && hasExamples && this.#exemplify(desc, bound?.byPath)),
     };
   }
 
@@ -117,7 +123,7 @@ export class Schemas {
   #exemplify(desc: DescMessage, boundByPath: BoundFields | undefined): OpenApiSchema {
     const nameOf = (field: DescField): string => this.nameOf(field);
     const { rules } = this.#options;
-    const example = createExample(desc, { nameOf, boundByPath, total: this.expansion, rules });
+    const example = createExample(desc, { nameOf, boundByPath, total: this.budget, rules });
     if (example === "too large") return { $comment: noExample };
     if (example === undefined) return {};
     if (rules === undefined || boundByPath !== undefined || rules.accepts(desc, example))
@@ -293,7 +299,7 @@ function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema
 /** The fields in a body that the path sets, and the budget for the other fields. */
 export interface BoundObject {
   readonly byPath: BoundFields;
-  readonly expansion: Expansion;
+  readonly budget: FieldBudget;
   /** Whether the body may repeat the fields that the path sets. */
   readonly mayRepeat: boolean;
 }

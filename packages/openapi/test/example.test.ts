@@ -10,7 +10,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../gateway/src/index.ts";
 import { field_behavior, FieldBehavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
 import { createExample } from "../src/example.ts";
-import { documentFieldsMax, Expansion } from "../src/expansion.ts";
+import { documentFieldsMax, FieldBudget } from "../src/field-budget.ts";
 import { Schemas } from "../src/schemas.ts";
 import type { OpenApiParameter } from "../src/open-api-document.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -88,7 +88,7 @@ test("more than twelve request bodies have an example", () => {
 function exampleOfMessage(desc: DescMessage): JsonObject | undefined {
   const example = createExample(desc, {
     nameOf: ({ jsonName, name }) => jsonName || name,
-    total: new Expansion(documentFieldsMax),
+    total: new FieldBudget(documentFieldsMax),
   });
   return example === "too large" ? undefined : example;
 }
@@ -169,6 +169,6 @@ test.each([
   });
   const thing = createFileRegistry(file, () => undefined).getMessage("kinds.Thing");
   if (thing === undefined) throw new Error("the file has no message");
-  const total = new Expansion(documentFieldsMax);
+  const total = new FieldBudget(documentFieldsMax);
   expect(createExample(thing, { nameOf: ({ name }) => name, total })).toEqual(want);
 });

@@ -12,7 +12,7 @@ import {
   documentFieldsMax,
   exampleFieldsMax,
   operationFieldsMax,
-} from "../../../src/expansion.ts";
+} from "../../../src/field-budget.ts";
 import { type FieldInit, type FileInit, stringField } from "../../../../testing/src/gateway/file-init.ts";
 
 // What a document omits from definitions that would be too large, and where it notes that.

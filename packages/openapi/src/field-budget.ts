@@ -22,21 +22,21 @@ export const fieldsOmittedNote = "Not all fields are listed here; the others can
 const charactersPerField = 100;
 
 /** A budget for the fields that a document may expand. */
-export class Expansion {
+export class FieldBudget {
   #remaining: number;
   #usedFields = 0;
-  readonly #total: Expansion | undefined;
-  #isCut = false;
+  readonly #total: FieldBudget | undefined;
+  #isExceeded = false;
 
   /** @param total - the document's budget, toward which the fields also count */
-  constructor(fieldsMax: number, total?: Expansion) {
+  constructor(fieldsMax: number, total?: FieldBudget) {
     this.#remaining = fieldsMax;
     this.#total = total;
   }
 
   /** Whether a field was omitted because of the budget. */
-  get isCut(): boolean {
-    return this.#isCut;
+  get isExceeded(): boolean {
+    return this.#isExceeded;
   }
 
   /** Number of fields counted so far. */
@@ -53,7 +53,7 @@ export class Expansion {
   /** Counts fields if all fields fit in the budget. Returns whether the fields may be expanded. */
   reserve(fields: number): boolean {
     if (fields > this.#remaining || this.#total?.reserve(fields) === false) {
-      this.#isCut = true;
+      this.#isExceeded = true;
       return false;
     }
     this.#remaining -= fields;
