@@ -10,7 +10,7 @@ import {
   type StaticToken,
   type TokenSources,
 } from "@plantstore/auth";
-import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { parseFailure, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { alternatives, oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
 /** The credential configuration. */
@@ -113,7 +113,7 @@ export const credentialSettings: {
     help: "introspection endpoint for all other tokens (RFC 7662)",
     read: (text) => {
       const url = providerUrl(text);
-      return url === undefined ? notParsed(safeUrl) : parsed(url);
+      return url === undefined ? parseFailure(safeUrl) : parsed(url);
     },
   },
   introspectionClientId: {
@@ -249,14 +249,14 @@ function readTokens(text: string): ParseResult<readonly StaticToken[]> {
   const tokens = parsePlainTokens(text);
   return tokens.kind === "value"
     ? parsed(tokens.value)
-    : notParsed(`be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
+    : parseFailure(`be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
 }
 
 function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => ParseResult<readonly T[]> {
   return (text) => {
     const items = text.split(",").map((item) => read(item.trim()));
     const valid = items.filter((item) => item !== undefined);
-    return valid.length === items.length ? parsed(valid) : notParsed(must);
+    return valid.length === items.length ? parsed(valid) : parseFailure(must);
   };
 }
 

@@ -1,4 +1,4 @@
-import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { parseFailure, parsed, type ParseResult } from "@plantstore/auth/inputs";
 
 /**
  * Returns a text, or a problem ("PORT must …") if it begins with a byte order mark, begins or ends with white space, or
@@ -6,7 +6,7 @@ import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
  */
 export function refuseQuotesAndSpaces(text: string): ParseResult<string> {
   // Checks the byte order mark first, because `trim` also removes a byte order mark.
-  if (text.startsWith("\uFEFF")) return notParsed("not begin with a byte order mark");
-  if (text !== text.trim()) return notParsed("not begin or end with white space");
-  return /^(["'`]).*\1$/s.test(text) ? notParsed("not be enclosed in quotes") : parsed(text);
+  if (text.startsWith("\uFEFF")) return parseFailure("not begin with a byte order mark");
+  if (text !== text.trim()) return parseFailure("not begin or end with white space");
+  return /^(["'`]).*\1$/s.test(text) ? parseFailure("not be enclosed in quotes") : parsed(text);
 }

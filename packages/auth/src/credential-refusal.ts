@@ -58,7 +58,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
   ): (cause: CredentialRefusal) => ConnectError {
     const field = formatChallenge({ realm, error, errorDescription: error && message, resourceMetadata });
     const header = { "www-authenticate": field };
-    return (cause) => refusal(errorCode, message, Code.Unauthenticated, header, cause);
+    return (cause) => refusalError(errorCode, message, Code.Unauthenticated, header, cause);
   }
   // A request without any bearer credential gets no error code (RFC 6750 §3.1).
   const missingCredential = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
@@ -77,7 +77,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
         : missingCredential(new CredentialRefusal(kind, "the request has no bearer token"));
     },
     token(problem) {
-      if (problem.kind === "unavailable") return verificationUnavailable(problem);
+      if (problem.kind === "unavailable") return verificationUnavailableError(problem);
       return problem.kind === "expired"
         ? expired(new CredentialRefusal("expired", problem.reason))
         : invalid(new CredentialRefusal("invalid", problem.reason));
@@ -88,16 +88,16 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
       const field = formatChallenge({ realm, error: "insufficient_scope", errorDescription, scope, resourceMetadata });
       const cause = new CredentialRefusal("insufficient-scope", errorDescription);
       const header = { "www-authenticate": field };
-      return refusal("ERR_SCOPE_INSUFFICIENT", errorDescription, Code.PermissionDenied, header, cause);
+      return refusalError("ERR_SCOPE_INSUFFICIENT", errorDescription, Code.PermissionDenied, header, cause);
     },
   };
 }
 
-function verificationUnavailable(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
+function verificationUnavailableError(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
   const cause = new CredentialRefusal("unavailable", problem.reason);
   // In seconds (RFC 9110 §10.2.3).
   const header = { "retry-after": String(problem.retryAfterS) };
-  return refusal(
+  return refusalError(
     "ERR_VERIFICATION_UNAVAILABLE",
     "the token cannot be verified right now",
     Code.Unavailable,
@@ -106,7 +106,7 @@ function verificationUnavailable(problem: TokenProblem & { readonly kind: "unava
   );
 }
 
-function refusal(
+function refusalError(
   errorCode: AuthErrorCode,
   message: string,
   code: Code,

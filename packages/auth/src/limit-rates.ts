@@ -33,11 +33,11 @@ export function limitRates(admit: Admit, rates: CallRates): Admit {
     const admitted = admit(request);
     if (principalLimit === undefined) return admitted;
     if (admitted === undefined || typeof admitted === "function") {
-      takeOfPrincipal(principalLimit, request);
+      takeForPrincipal(principalLimit, request);
       return admitted;
     }
     return admitted.then((check) => {
-      takeOfPrincipal(principalLimit, request);
+      takeForPrincipal(principalLimit, request);
       return check;
     });
   };
@@ -47,7 +47,7 @@ function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | 
   return callsPerSecond === undefined ? undefined : createRateLimit({ name, callsPerSecond });
 }
 
-function takeOfPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
+function takeForPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
   const principal = contextValues.get(principalKey);
   // Two issuers may have the same subject. Neither issuers nor subjects contain a line break.
   if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);

@@ -64,7 +64,7 @@ export function createRequirements(options: RequirementOptions): Requirements {
     isOpen: (procedure) => requirementOf(procedure).isOpen,
     scopesOf: (procedure) => {
       const { scopes } = requirementOf(procedure);
-      if (scopes === undefined) throw notDefined(procedure);
+      if (scopes === undefined) throw missingDescriptorError(procedure);
       return scopes;
     },
     requireDefined: (method) => {
@@ -72,12 +72,12 @@ export function createRequirements(options: RequirementOptions): Requirements {
       const scopes = requiredScopesOf(method);
       const isRestricted = method.parent.methods.some((each) => requiredScopesOf(each) !== undefined);
       if (!isRestricted || (scopes !== undefined && isDeepStrictEqual(scopes, defined.get(procedure)))) return;
-      throw notDefined(procedure);
+      throw missingDescriptorError(procedure);
     },
   };
 }
 
-function notDefined(procedure: string): TypeError {
+function missingDescriptorError(procedure: string): TypeError {
   const name = procedure.slice(1).replace("/", ".");
   return servicesProblem(`the served descriptor of ${name} is missing; list all services of the server`);
 }

@@ -17,7 +17,7 @@ interface Entry {
   readonly expiresAtMs: number;
 }
 
-const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
+const unknownOutcome: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
 
 // The kind is `invalid`, not `unknown`, so that a mistyped static token is not sent to an introspection endpoint.
 const mistypedOutcome: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
@@ -44,7 +44,7 @@ export function createStaticTokenVerifier(
     verify({ digest, text }) {
       const entry = entries.get(digest);
       if (entry === undefined)
-        return tokenPrefix !== undefined && isMistyped(text, tokenPrefix) ? mistypedOutcome : unknown;
+        return tokenPrefix !== undefined && isMistyped(text, tokenPrefix) ? mistypedOutcome : unknownOutcome;
       if (Date.now() < entry.expiresAtMs) return entry.principal;
       return { kind: "expired", reason: `the token ${entry.principal.subject} has expired` };
     },

@@ -31,17 +31,17 @@ export function evaluateIntrospection(
 ): ExpiringOutcome | undefined {
   const { active, sub, iss, exp, scope } = response;
   if (active === false)
-    return { outcome: invalid("the token is not active"), untilMs: performance.now() + inactiveTtlMs };
+    return { outcome: invalidOutcome("the token is not active"), untilMs: performance.now() + inactiveTtlMs };
   if (active !== true) return undefined;
   const problem = problemOf(response, requirements);
   if (problem !== undefined) return { outcome: problem, untilMs: 0 };
   const { subjectClaim } = requirements;
   if (sub === undefined && subjectClaim === undefined)
-    return { outcome: invalid('the response has no "sub", and no other claim is configured'), untilMs: 0 };
+    return { outcome: invalidOutcome('the response has no "sub", and no other claim is configured'), untilMs: 0 };
   const claim = sub === undefined && subjectClaim !== undefined ? subjectClaim : "sub";
   const subject = response[claim];
   if (!isSubject(subject))
-    return { outcome: invalid(`"${claim}" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
+    return { outcome: invalidOutcome(`"${claim}" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
   const outcome: TokenOutcome = {
     kind: "principal",
     subject,
@@ -56,19 +56,20 @@ function problemOf(response: JsonObject, { audiences }: IntrospectionRequirement
   const { exp, nbf, aud, cnf, token_type: type } = response;
   const nowS = Date.now() / 1000;
   if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp)))
-    return invalid('"exp" must be a NumericDate');
+    return invalidOutcome('"exp" must be a NumericDate');
   if (exp !== undefined && exp + clockSkewS <= nowS) return { kind: "expired", reason: '"exp" is in the past' };
   if (nbf !== undefined && !(typeof nbf === "number" && nbf - clockSkewS <= nowS))
-    return invalid('"nbf" must be a NumericDate in the past');
+    return invalidOutcome('"nbf" must be a NumericDate in the past');
   // The token is valid only with a proof of possession, which is not supported (RFC 7800 §3.1 and RFC 9449).
-  if (cnf !== undefined) return invalid('the token is bound to a key ("cnf"), which is not supported');
-  if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is not a bearer token");
+  if (cnf !== undefined) return invalidOutcome('the token is bound to a key ("cnf"), which is not supported');
+  if (typeof type === "string" && type.toLowerCase() === "dpop")
+    return invalidOutcome("the token is not a bearer token");
   const tokenAudiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (audiences !== undefined && !audiences.some((audience) => tokenAudiences.includes(audience)))
-    return invalid('"aud" contains no accepted audience');
+    return invalidOutcome('"aud" contains no accepted audience');
   return undefined;
 }
 
-function invalid(reason: string): TokenOutcome {
+function invalidOutcome(reason: string): TokenOutcome {
   return { kind: "invalid", reason };
 }

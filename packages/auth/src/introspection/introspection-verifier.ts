@@ -1,4 +1,4 @@
-import { type OperatorLog, notParsed, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
+import { type OperatorLog, parseFailure, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
 import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
 import { OutcomeCache, type ExpiringOutcome } from "../outcome-cache.ts";
@@ -55,8 +55,9 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
   }
 
   async function introspectWithinLimit(token: PresentedToken): Promise<TokenOutcome> {
-    if (health.isPaused) return unavailable(`the introspection endpoint failed recently: ${health.lastFailure}`);
-    if (inFlight >= inFlightMax) return unavailable(`${inFlightMax} introspection requests are already in flight`);
+    if (health.isPaused) return unavailableOutcome(`the introspection endpoint failed recently: ${health.lastFailure}`);
+    if (inFlight >= inFlightMax)
+      return unavailableOutcome(`${inFlightMax} introspection requests are already in flight`);
     inFlight += 1;
     try {
       return await introspect(token);
@@ -76,7 +77,7 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
 
   function fail({ problem, endpointFailed }: Failure, digest: string): TokenOutcome {
     if (endpointFailed) health.recordFailure(problem, digest);
-    const outcome = unavailable(problem);
+    const outcome = unavailableOutcome(problem);
     failures.set(digest, { outcome, untilMs: performance.now() + pauseMs });
     return outcome;
   }
@@ -151,7 +152,7 @@ function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<Ex
   const response = parseJsonObject(text, responseName);
   if (response.kind === "problems") return response;
   const outcome = evaluateIntrospection(response.value, endpoint.url.origin, endpoint);
-  return outcome === undefined ? notParsed(`${responseName} has no boolean "active"`) : parsed(outcome);
+  return outcome === undefined ? parseFailure(`${responseName} has no boolean "active"`) : parsed(outcome);
 }
 
 // The endpoint failed if there is no response, or if the status means refused client credentials (RFC 7662 §2.3), too
@@ -166,6 +167,6 @@ function toBasicCredentials(clientId: string, clientSecret: string): string {
   return Buffer.from(`${id}:${secret}`).toString("base64");
 }
 
-function unavailable(reason: string): TokenOutcome {
+function unavailableOutcome(reason: string): TokenOutcome {
   return { kind: "unavailable", reason, retryAfterS: pauseMs / 1000 };
 }

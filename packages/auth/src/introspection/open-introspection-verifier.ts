@@ -1,4 +1,11 @@
-import { type OperatorLog, notParsed, parsed, type ParseResult, watchFile, withoutLineEnd } from "../inputs/index.ts";
+import {
+  type OperatorLog,
+  parseFailure,
+  parsed,
+  type ParseResult,
+  watchFile,
+  withoutLineEnd,
+} from "../inputs/index.ts";
 import { withoutQuery } from "../fetch-text.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
@@ -38,7 +45,8 @@ export async function openIntrospectionVerifier(
   const { audiences, subjectClaim, clientId, clientSecretFile } = source;
   const url = parseProviderUrl(source.url);
   if (url.kind === "problems") return url;
-  if (clientId === "") return notParsed(`the introspection endpoint ${withoutQuery(url.value)} requires a client id`);
+  if (clientId === "")
+    return parseFailure(`the introspection endpoint ${withoutQuery(url.value)} requires a client id`);
   let clientSecret = "";
   const file = await watchFile({
     paths: [clientSecretFile],
@@ -47,7 +55,7 @@ export async function openIntrospectionVerifier(
     log,
     apply(text) {
       const secret = withoutLineEnd(text);
-      if (secret === "") return notParsed("the secret is empty");
+      if (secret === "") return parseFailure("the secret is empty");
       clientSecret = secret;
       return parsed({});
     },

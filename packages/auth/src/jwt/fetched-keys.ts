@@ -2,7 +2,7 @@ import { createRemoteJWKSet, customFetch, type JSONWebKeySet, jwksCache, type Re
 
 import { type OperatorLog, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
 import { digestOf } from "../token-verifier.ts";
-import { type IssuerKeys, KeysUnavailable } from "./issuer-keys.ts";
+import { type IssuerKeys, KeysUnavailableError } from "./issuer-keys.ts";
 import type { FetchKeyDocument } from "./key-document.ts";
 import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
@@ -119,15 +119,15 @@ class FetchedKeys implements IssuerKeys {
 
   async #fetch(timeout: AbortSignal): Promise<Response> {
     // jose also fetches for tokens with an unknown key. A fetch for an unknown key must not bypass the back-off.
-    if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
+    if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailableError();
     clearTimeout(this.#timer);
     const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));
     const keySet = text.kind === "value" ? await this.#read(text.value) : text;
-    if (this.#closed.signal.aborted) throw new KeysUnavailable();
+    if (this.#closed.signal.aborted) throw new KeysUnavailableError();
     if (keySet.kind === "value") this.#succeed();
     else this.#fail(keySet.problems.join("; "));
     this.#schedule();
-    if (keySet.kind === "problems") throw new KeysUnavailable();
+    if (keySet.kind === "problems") throw new KeysUnavailableError();
     return Object.assign(new Response(), { json: () => Promise.resolve(keySet.value) });
   }
 

@@ -6,8 +6,8 @@ export interface IssuerKeys {
   /**
    * Finds a signature's key for jose. May wait for a newer set if the key is unknown. Concurrent calls share one fetch.
    *
-   * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys`, {@link KeysUnavailable}, or `JOSENotSupported` if
-   * `alg` is not asymmetric. Never rejects because a key cannot be imported.
+   * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys`, {@link KeysUnavailableError}, or `JOSENotSupported`
+   * if `alg` is not asymmetric. Never rejects because a key cannot be imported.
    */
   readonly find: JWTVerifyGetKey;
 
@@ -33,4 +33,4 @@ export interface IssuerKeys {
 }
 
 /** Thrown when the keys are needed but cannot be fetched. The reason is logged, and is in `IssuerKeys.problem`. */
-export class KeysUnavailable extends Error {}
+export class KeysUnavailableError extends Error {}

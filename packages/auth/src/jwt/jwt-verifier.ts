@@ -10,7 +10,7 @@ interface KeySetOutcome extends ExpiringOutcome {
   readonly keySet: object;
 }
 
-const notTrusted: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
+const untrustedOutcome: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
 
 /**
  * Creates a verifier for JSON Web Tokens from trusted issuers. Tokens from other issuers are `unknown`. Outcomes are
@@ -25,7 +25,9 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
     const cached = cache.get(token.digest, Date.now());
     if (cached !== undefined && cached.trusted.keys.current === cached.keySet) return cached.outcome;
     const trusted = trustedBy.get(issuerOf(token.text));
-    return trusted === undefined ? notTrusted : cache.verifyOnce(token.digest, () => verifyUncached(token, trusted));
+    return trusted === undefined
+      ? untrustedOutcome
+      : cache.verifyOnce(token.digest, () => verifyUncached(token, trusted));
   }
 
   async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {

@@ -4,7 +4,7 @@ import type { ExpiringOutcome } from "../outcome-cache.ts";
 import { hasNameWithBackslash } from "../json-object.ts";
 import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-claims.ts";
 import type { TokenOutcome } from "../token-verifier.ts";
-import { type IssuerKeys, KeysUnavailable } from "./issuer-keys.ts";
+import { type IssuerKeys, KeysUnavailableError } from "./issuer-keys.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** An issuer whose tokens are accepted, and the requirements on its tokens. */
@@ -99,7 +99,7 @@ function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   if (error instanceof errors.JWTExpired) return rejectedOutcome(reason, "expired");
   if (error instanceof errors.JWKSMultipleMatchingKeys)
     return rejectedOutcome("several keys match the token, which has no kid");
-  if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailable)
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailableError)
     return uncachedOutcome(missingKeyOutcome(keys));
   const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
   return isEarly ? uncachedOutcome({ kind: "invalid", reason }) : rejectedOutcome(reason);
