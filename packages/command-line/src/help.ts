@@ -10,7 +10,7 @@ export function overview<Terminal>({ name, about, commands, exitCodes }: Program
     `${name}: ${about}`,
     "",
     "Commands:",
-    ...inColumns(commands.map((command) => [command.name, command.summary])),
+    ...formatColumns(commands.map((command) => [command.name, command.summary])),
     "",
     `"${name} help COMMAND" and "${name} COMMAND -h" show the flags of a command, "${name} -v" the version.`,
     `Exit codes: ${codes.join(", ")}.`,
@@ -26,7 +26,7 @@ export function helpOf<Terminal>(program: string, command: CommandOf<Terminal>):
   ];
   return [
     usageOf(program, command),
-    ...paragraph(inColumns(rows)),
+    ...paragraph(formatColumns(rows)),
     ...paragraph(notes),
     ...paragraph(settings?.help ?? []),
   ];
@@ -54,7 +54,7 @@ export function formatFlag(name: string, { value }: Flag): string {
 export type Row = readonly [left: string, right: string];
 
 /** Aligns rows in two columns. Text that is too long for its line continues below, in the same column. */
-export function inColumns(rows: readonly Row[]): string[] {
+export function formatColumns(rows: readonly Row[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length)) + 4;
   return rows.flatMap(([left, right]) => {
     const [first = "", ...others] = wrap(right, lineLengthMax - width);

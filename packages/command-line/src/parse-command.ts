@@ -14,7 +14,7 @@ export function parseCommand<Terminal>(
   const options = optionsOf(flagsOf(command));
   const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
   for (const token of tokens) {
-    if (token.kind === "option" && !Object.hasOwn(options, token.name)) throw unknownFlag(token, command);
+    if (token.kind === "option" && !Object.hasOwn(options, token.name)) throw unknownFlagError(token, command);
   }
   try {
     const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
@@ -33,7 +33,7 @@ function optionsOf(flags: Readonly<Record<string, Flag>>): ParseArgsOptionsConfi
   return { ...Object.fromEntries(options), help: { type: "boolean", short: "h" } };
 }
 
-function unknownFlag<Terminal>(
+function unknownFlagError<Terminal>(
   { name, rawName }: { readonly name: string; readonly rawName: string },
   command: CommandOf<Terminal>,
 ): Error {

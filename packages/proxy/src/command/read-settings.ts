@@ -1,7 +1,7 @@
 import {
   type Flag,
   formatFlag,
-  inColumns,
+  formatColumns,
   type ParsedFlags,
   type SettingFlags,
   textOf,
@@ -37,7 +37,7 @@ export const settingFlags: SettingFlags = {
   help: [
     "Settings, which a configuration file can also contain (docs/reference/proxy-configuration.md):",
     "",
-    ...inColumns(Object.entries(flagTexts).map(([name, flag]) => [formatFlag(name, flag), flag.about])),
+    ...formatColumns(Object.entries(flagTexts).map(([name, flag]) => [formatFlag(name, flag), flag.about])),
   ],
 };
 
