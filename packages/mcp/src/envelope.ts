@@ -28,7 +28,7 @@ export function readEnvelope(text: string): MessageMembers {
   const scanner = new JsonScanner(text);
   let argumentsLength = 0;
   const checkLength = (): void => {
-    if (scanner.at - argumentsLength > envelopeLengthMax) throw tooLong();
+    if (scanner.at - argumentsLength > envelopeLengthMax) throw tooLongError();
   };
   const readLevel = (level: number): void =>
     scanner.readObject((name) => {
@@ -53,7 +53,7 @@ export function readEnvelope(text: string): MessageMembers {
   return { message, params, meta };
 }
 
-function tooLong(): Error {
+function tooLongError(): Error {
   const message = `a message must have at most ${envelopeLengthMax} characters in addition to "arguments"`;
   return jsonRpcError("invalidRequest", message, 413);
 }

@@ -37,12 +37,12 @@ function readText(text: string): McpMessage {
   const version = stringOf(message.get("jsonrpc"));
   const isKey = key === undefined || idempotencyKeys.test(stringOf(key) ?? "");
   const error =
-    check(version === "2.0", "invalidRequest", 'the message must be one object with "jsonrpc": "2.0"') ??
-    check(isId(id ?? "0"), "invalidRequest", '"id" must be a string or an integer of at most 256 characters') ??
-    check((method ?? '"').startsWith('"'), "invalidRequest", '"method" must be a string') ??
-    check(args.startsWith("{"), "invalidParams", '"arguments" must be an object') ??
-    check((params.get("_meta") ?? "{").startsWith("{"), "invalidParams", '"_meta" must be an object') ??
-    check(isKey, "invalidParams", '"idempotencyKey" must be a string of 1 to 256 ASCII characters');
+    problemUnless(version === "2.0", "invalidRequest", 'the message must be one object with "jsonrpc": "2.0"') ??
+    problemUnless(isId(id ?? "0"), "invalidRequest", '"id" must be a string or an integer of at most 256 characters') ??
+    problemUnless((method ?? '"').startsWith('"'), "invalidRequest", '"method" must be a string') ??
+    problemUnless(args.startsWith("{"), "invalidParams", '"arguments" must be an object') ??
+    problemUnless((params.get("_meta") ?? "{").startsWith("{"), "invalidParams", '"_meta" must be an object') ??
+    problemUnless(isKey, "invalidParams", '"idempotencyKey" must be a string of 1 to 256 ASCII characters');
   return {
     id: id !== undefined && isId(id) ? id : undefined,
     method: stringOf(method),
@@ -54,6 +54,6 @@ function readText(text: string): McpMessage {
   };
 }
 
-function check(isValid: boolean, name: ErrorName, reason: string): ConnectError | undefined {
+function problemUnless(isValid: boolean, name: ErrorName, reason: string): ConnectError | undefined {
   return isValid ? undefined : jsonRpcError(name, reason, 400);
 }

@@ -120,8 +120,8 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     const text = this.#structure(message);
     const { messagesMax, bytesMax } = this.#call.server.options.stream;
     const bytes = this.#bytes + toUtf8(text).byteLength;
-    if (this.#messages.length >= messagesMax) this.earlyEnd = tooLong(`${messagesMax} messages`);
-    else if (bytes > bytesMax) this.earlyEnd = tooLong(`${bytesMax} bytes`);
+    if (this.#messages.length >= messagesMax) this.earlyEnd = streamLimitError(`${messagesMax} messages`);
+    else if (bytes > bytesMax) this.earlyEnd = streamLimitError(`${bytesMax} bytes`);
     if (this.earlyEnd !== undefined) return noBytes;
     this.#bytes = bytes;
     this.#messages.push(text);
@@ -185,7 +185,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   }
 }
 
-function tooLong(limit: string): ConnectError {
+function streamLimitError(limit: string): ConnectError {
   const message = `the stream was ended after ${limit}; a result cannot contain more`;
   return problem("ERR_PROTOCOL", message, { code: Code.ResourceExhausted });
 }

@@ -2,7 +2,7 @@ import { type Exchange, type HeaderFields, startInterval } from "@plantstore/htt
 import { progressEvent } from "./events.ts";
 
 /** Seconds between progress notifications, which prevent timeouts in clients that restart their timer. */
-const everyS = 5;
+const intervalS = 5;
 
 /** Sends progress notifications while a unary call runs. The first one begins a Server-Sent Events response. */
 export class UnaryProgress {
@@ -18,7 +18,7 @@ export class UnaryProgress {
     this.#exchange = exchange;
     this.#token = token;
     this.#fieldsOf = fieldsOf;
-    this.#interval = startInterval(everyS * 1000, () => this.#notify());
+    this.#interval = startInterval(intervalS * 1000, () => this.#notify());
   }
 
   /** Stops the notifications. Returns whether the response has begun. */
@@ -28,7 +28,7 @@ export class UnaryProgress {
   }
 
   #notify(): void {
-    this.#seconds += everyS;
+    this.#seconds += intervalS;
     try {
       if (!this.#hasBegun) this.#exchange.begin(200, this.#fieldsOf());
     } catch {
