@@ -4,15 +4,15 @@ import { messageOf } from "@plantstore/http";
  * Thrown if a request message cannot be sent with a rule. The error's text is the reason. Unless another
  * rule can send the request message, the error becomes a `ConnectError` with `InvalidArgument`.
  */
-export class Refusal extends Error {}
+export class RefusalError extends Error {}
 
-/** Runs the writer for a field. @throws Refusal that names the field if the writer throws */
+/** Runs the writer for a field. @throws RefusalError that names the field if the writer throws */
 export function refuseUnwritable<Value>(name: string, write: () => Value): Value {
   try {
     return write();
   } catch (error) {
-    if (error instanceof Refusal) throw error;
+    if (error instanceof RefusalError) throw error;
     const problem = messageOf(error);
-    throw new Refusal(name === "" ? problem : `${name}: ${problem}`);
+    throw new RefusalError(name === "" ? problem : `${name}: ${problem}`);
   }
 }

@@ -10,7 +10,7 @@ import {
   loadField,
 } from "@plantstore/protobuf";
 import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@plantstore/protocols";
-import { Refusal, refuseUnwritable } from "./refusal.ts";
+import { RefusalError, refuseUnwritable } from "./refusal.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /** A request body. */
@@ -23,7 +23,7 @@ export interface EncodedBody {
 /**
  * Returns the request body for a message, or `undefined` if the request has no body.
  *
- * @throws Refusal if the message cannot be written as JSON, or if an HttpBody has an invalid content type
+ * @throws RefusalError if the message cannot be written as JSON, or if an HttpBody has an invalid content type
  */
 export type BodyWriter = (message: Message) => EncodedBody | undefined;
 
@@ -65,18 +65,18 @@ function toJsonBody(value: JsonValue): EncodedBody {
   const json = JSON.stringify(value);
   // JSON.stringify writes `\ud` only for lone surrogates, which other parsers would decode as U+FFFD.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
-    throw new Refusal("a string has a lone surrogate, which UTF-8 cannot encode");
+    throw new RefusalError("a string has a lone surrogate, which UTF-8 cannot encode");
   return { contentType: "application/json", bytes: toUtf8(json) };
 }
 
 function toRawBody(name: string, body: unknown): EncodedBody {
-  if (!isMessage(body)) throw new Refusal(`${name}: must be set, because it is the raw body of the request`);
+  if (!isMessage(body)) throw new RefusalError(`${name}: must be set, because it is the raw body of the request`);
   const { contentType, data, extensions } = asFieldValues(body);
-  if (!(data instanceof Uint8Array)) throw new Refusal(`${name}.data: must be a Uint8Array`);
+  if (!(data instanceof Uint8Array)) throw new RefusalError(`${name}.data: must be a Uint8Array`);
   if (Array.isArray(extensions) && extensions.length > 0)
-    throw new Refusal(`${name}.extensions: must be empty, because a raw body cannot contain extensions`);
+    throw new RefusalError(`${name}.extensions: must be empty, because a raw body cannot contain extensions`);
   const type = typeof contentType === "string" ? contentType : "";
   if (type !== "" && !isMediaType(type))
-    throw new Refusal(`${name}.content_type: must be a media type such as image/png`);
+    throw new RefusalError(`${name}.content_type: must be a media type such as image/png`);
   return { contentType: type === "" ? undefined : type, bytes: data };
 }

@@ -8,11 +8,15 @@
 import type { Message } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, loadField } from "@plantstore/protobuf";
 import { leafOf, printTemplateLiteral, type TemplateSegment } from "@plantstore/protocols";
-import { Refusal } from "./refusal.ts";
+import { RefusalError } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
-/** Returns the escaped path for a message. @throws Refusal that names a variable if its value cannot be in a path */
+/**
+ * Returns the escaped path for a message.
+ *
+ * @throws RefusalError that names a variable if its value cannot be in a path
+ */
 export function writePath(rule: RestRule, message: Message, texts: UrlValues): string {
   const { segments, verb } = rule.template;
   const values = rule.variables.map((variable) => variableText(variable, message, texts));
@@ -42,7 +46,7 @@ export function findVariableText({ path }: RuleVariable, message: Message, texts
 
 function variableText(variable: RuleVariable, message: Message, texts: UrlValues): string {
   const text = findVariableText(variable, message, texts);
-  if (text === undefined || text === "") throw new Refusal(`${variable.name}: must be set and not empty`);
+  if (text === undefined || text === "") throw new RefusalError(`${variable.name}: must be set and not empty`);
   return text;
 }
 
@@ -50,7 +54,7 @@ function variableText(variable: RuleVariable, message: Message, texts: UrlValues
 function printFree(segment: TemplateSegment): readonly string[] {
   if (segment.kind === "literal") return [printTemplateLiteral(segment.text)];
   if (segment.kind === "**") return [];
-  throw new Refusal('the path has a "*" that no field sets');
+  throw new RefusalError('the path has a "*" that no field sets');
 }
 
 function expandVariable(
@@ -62,9 +66,11 @@ function expandVariable(
   const pieces = text.split("/");
   // Some servers treat a backslash as a slash.
   const invalidPiece = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
-  if (invalidPiece !== undefined) throw new Refusal(`${name}: must not contain the path segment "${invalidPiece}"`);
+  if (invalidPiece !== undefined)
+    throw new RefusalError(`${name}: must not contain the path segment "${invalidPiece}"`);
   const segments = isMultiSegment ? pieces : [text];
-  if (!fits(segments, template)) throw new Refusal(`${name}: does not match "${template.map(printSegment).join("/")}"`);
+  if (!fits(segments, template))
+    throw new RefusalError(`${name}: does not match "${template.map(printSegment).join("/")}"`);
   const literals = literalsAt(segments.length, template);
   return segments.map((segment, at) =>
     literals.has(at) ? printTemplateLiteral(segment) : escapeUrlValue(name, segment),
@@ -103,11 +109,11 @@ function requireUnambiguous(rule: RestRule, path: string, values: readonly strin
     const match = rule.routes.match(rule.httpMethod, reading);
     if (match.kind !== "binding") {
       if (reading !== path) continue;
-      throw new Refusal(`the path ${path} matches no rule`);
+      throw new RefusalError(`the path ${path} matches no rule`);
     }
     const isSameRule = match.binding === rule.pattern;
     if (isSameRule && match.captures.every((capture, index) => capture === values[index])) continue;
     const otherRule = `${match.binding.httpMethod} ${match.binding.pathTemplate}`;
-    throw new Refusal(`${rule.variables[0]?.name ?? path}: the path ${path} could also match ${otherRule}`);
+    throw new RefusalError(`${rule.variables[0]?.name ?? path}: the path ${path} could also match ${otherRule}`);
   }
 }

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, Message, Registry } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
 import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField, memoize } from "@plantstore/protobuf";
-import { Refusal } from "./refusal.ts";
+import { RefusalError } from "./refusal.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
 /** Options for writing the parameters of a query. */
@@ -16,7 +16,7 @@ export interface QueryStyle {
 /**
  * Returns the query for a message, such as `a.b=1&c=x&c=y`, with all fields except those in path or body.
  *
- * @throws Refusal that names a field if a query cannot represent the field
+ * @throws RefusalError that names a field if a query cannot represent the field
  */
 export function writeQuery(desc: DescMessage, message: Message, bound: BoundFields, style: QueryStyle): string {
   return parametersOf(desc, message, bound, "", style).join("&");
@@ -30,7 +30,8 @@ function parametersOf(
   style: QueryStyle,
 ): string[] {
   const extension = message.$unknown?.find(({ no }) => style.registry?.getExtensionFor(desc, no) !== undefined);
-  if (extension !== undefined) throw new Refusal(`${prefix}${desc.typeName}: extensions cannot be sent in a query`);
+  if (extension !== undefined)
+    throw new RefusalError(`${prefix}${desc.typeName}: extensions cannot be sent in a query`);
   const parameters: string[] = [];
   for (const field of desc.fields) {
     const nestedBound = bound?.get(field);
@@ -50,12 +51,12 @@ function parametersOf(
   return parameters;
 }
 
-/** Returns the parameter name for a field. @throws Refusal if all names of the field are ambiguous */
+/** Returns the parameter name for a field. @throws RefusalError if all names of the field are ambiguous */
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
   const { json, proto } = namesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
   if (name === undefined)
-    throw new Refusal(`${prefix}${field.name}: each of its names is ambiguous with another field`);
+    throw new RefusalError(`${prefix}${field.name}: each of its names is ambiguous with another field`);
   return prefix + name;
 }
 
@@ -80,11 +81,11 @@ function messageParameters(
 ): readonly string[] {
   const child = loadField(asFieldValues(message), field);
   if (field.fieldKind !== "message" || hasCustomJsonRepresentation(field.message) || !isMessage(child)) {
-    throw new Refusal(`${name}: ${kindOf(field)} cannot be sent in a query`);
+    throw new RefusalError(`${name}: ${kindOf(field)} cannot be sent in a query`);
   }
   const parameters = parametersOf(field.message, child, below, `${name}.`, style);
   if (parameters.length === 0 && below === undefined)
-    throw new Refusal(`${name}: empty messages cannot be sent in a query`);
+    throw new RefusalError(`${name}: empty messages cannot be sent in a query`);
   return parameters;
 }
 

@@ -60,7 +60,7 @@ export function isJsonType(header: Headers): boolean {
 }
 
 /** Returns the error for an unexpected content type. The error does not contain the body. */
-export function wrongType(header: Headers, expected: string): ConnectError {
+export function contentTypeError(header: Headers, expected: string): ConnectError {
   const type = header.get("content-type") ?? "no content type";
   return new ConnectError(`the response must be ${expected}, got ${type}`, Code.Unknown);
 }

@@ -4,7 +4,7 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { readJsonExactly, type ReadJsonOptions } from "@plantstore/protobuf";
 import { createRawReader, findProtoField } from "@plantstore/protocols";
-import { isJsonType, wrongType } from "./response-body.ts";
+import { isJsonType, contentTypeError } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /** Reads the messages in responses to requests with one rule. */
@@ -56,7 +56,7 @@ export function createResponseReader(
     readBody(bytes, { headers, status }) {
       if (readRaw !== undefined) return readRaw(bytes, headers.get("content-type") ?? "");
       if (bytes.byteLength > 0) {
-        if (!isJsonType(headers)) throw wrongType(headers, "application/json");
+        if (!isJsonType(headers)) throw contentTypeError(headers, "application/json");
         return readJson(bytes);
       }
       // A response to HEAD has no body (RFC 9110 §9.3.2). For other methods, an empty body is an empty message, which

@@ -6,7 +6,7 @@ import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findField } from "@plantstore/protobuf";
 import { JsonValueReader, readMessages, findProtoField } from "@plantstore/protocols";
-import { readPieces, wrongType } from "./response-body.ts";
+import { readPieces, contentTypeError } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";
 import type { ResponseReader } from "./response-reader.ts";
 import { EventSplitter } from "./event-splitter.ts";
@@ -32,7 +32,7 @@ export function readResponseStream(response: Response, reading: StreamReading): 
   if (reader.readRaw !== undefined) return readBytes(response, reader.readRaw, type);
   if (/^text\/event-stream[\t ]*(?:;|$)/i.test(type)) return readEvents(response, reading);
   if (/^text\/(?!plain|json)|^application\/xhtml/i.test(type)) {
-    throw wrongType(response.headers, "a stream of JSON or events");
+    throw contentTypeError(response.headers, "a stream of JSON or events");
   }
   return readValues(response, type, reading);
 }

@@ -59,7 +59,7 @@ export class RestCalls {
   async stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamResult> {
     try {
       const { header, messages } = await this.#stream(call, input);
-      return { header, messages: untilAborted(call.signal, messages) };
+      return { header, messages: withAbortReason(call.signal, messages) };
     } catch (error) {
       throw reasonOf(call.signal, error);
     }
@@ -86,7 +86,10 @@ export class RestCalls {
     }
     const { errors, readMaxBytes } = this.settings;
     const messages = readResponseStream(response, { rule, reader, errors, messageBytesMax: readMaxBytes });
-    return { header: response.headers, messages: failure === undefined ? messages : orFailure(messages, failure) };
+    return {
+      header: response.headers,
+      messages: failure === undefined ? messages : withFailureReason(messages, failure),
+    };
   }
 
   async #requestStream(call: RestCall, input: AsyncIterable<Message>): Promise<SentRequest> {
@@ -99,7 +102,7 @@ export class RestCalls {
   async #sendStream(call: RestCall, input: AsyncIterable<Message>): Promise<SentRequest> {
     const { method } = call;
     const opened = await openInput(input);
-    const request = opened.first === undefined ? emptyStream(method) : method.write(opened.first);
+    const request = opened.first === undefined ? requestWithoutMessages(method) : method.write(opened.first);
     const { rule } = request;
     const first =
       opened.first === undefined ? undefined : (request.body ?? method.writeFirstMessage(rule, opened.first));
@@ -159,7 +162,7 @@ interface StreamResult {
   readonly messages: AsyncIterable<Message>;
 }
 
-async function* untilAborted(signal: AbortSignal, messages: AsyncIterable<Message>): AsyncGenerator<Message, void> {
+async function* withAbortReason(signal: AbortSignal, messages: AsyncIterable<Message>): AsyncGenerator<Message, void> {
   try {
     yield* messages;
   } catch (error) {
@@ -182,7 +185,7 @@ interface SentRequest {
 }
 
 // Throws if the path has variables, because only a message can set variables.
-function emptyStream(method: RestMethod): RestRequest {
+function requestWithoutMessages(method: RestMethod): RestRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
   if (rule === undefined || variable !== undefined) {
@@ -202,7 +205,10 @@ function isOfOtherOrigin(baseUrl: string): boolean {
 }
 
 /** Yields the messages in a response. If the request body was aborted, the reason for the abort is thrown. */
-async function* orFailure(messages: AsyncIterable<Message>, failure: () => unknown): AsyncGenerator<Message, void> {
+async function* withFailureReason(
+  messages: AsyncIterable<Message>,
+  failure: () => unknown,
+): AsyncGenerator<Message, void> {
   try {
     yield* messages;
   } catch (error) {

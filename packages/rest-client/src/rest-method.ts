@@ -5,7 +5,7 @@ import { findProtoField, isHttpBodyType, selectorOf } from "@plantstore/protocol
 import { type BodyWriter, createBodyWriter, type EncodedBody } from "./request-body.ts";
 import { findVariableText, writePath } from "./request-path.ts";
 import { type QueryStyle, writeQuery } from "./request-query.ts";
-import { Refusal } from "./refusal.ts";
+import { RefusalError } from "./refusal.ts";
 import { compileRestRules, type RestRule } from "./rest-rule.ts";
 import { createUrlValues, type UrlValues } from "./url-values.ts";
 
@@ -90,10 +90,10 @@ export class RestMethod {
         (variable) => findVariableText(variable, message, this.#urlValues) !== undefined,
       );
       if (setVariable !== undefined)
-        throw new Refusal(`${setVariable.name}: may be set only in the first message of a stream`);
+        throw new RefusalError(`${setVariable.name}: may be set only in the first message of a stream`);
       const query = writeQuery(this.desc.input, message, bodyOf(rule), this.#query);
       if (query !== "")
-        throw new Refusal(`${query.split("=", 1)[0]}: may be set only in the first message of a stream`);
+        throw new RefusalError(`${query.split("=", 1)[0]}: may be set only in the first message of a stream`);
       return this.#writePiece(rule, message);
     });
     if (body === undefined) throw this.#refusal(problems);
@@ -119,7 +119,7 @@ export class RestMethod {
     const writtenBody = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
     const field = findProtoField(this.desc.input, rule.pattern.body);
     if (writtenBody === undefined && field?.message?.typeName === "google.protobuf.Value") {
-      throw new Refusal(`${field.name}: must be set in a stream`);
+      throw new RefusalError(`${field.name}: must be set in a stream`);
     }
     return writtenBody ?? { contentType: "application/json", bytes: new TextEncoder().encode("null") };
   }
@@ -128,7 +128,7 @@ export class RestMethod {
     try {
       return write();
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof RefusalError)) throw error;
       problems.push(error.message);
       return undefined;
     }

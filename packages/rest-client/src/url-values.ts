@@ -7,12 +7,12 @@ import {
   type FieldValues,
   type JsonStyle,
 } from "@plantstore/protobuf";
-import { Refusal, refuseUnwritable } from "./refusal.ts";
+import { RefusalError, refuseUnwritable } from "./refusal.ts";
 
 /**
  * Returns a field's values as strings for a URL: one for each element of a repeated field, none for an unset field.
  *
- * @throws Refusal if a value is not valid for the field
+ * @throws RefusalError if a value is not valid for the field
  */
 export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
@@ -61,7 +61,7 @@ function toUrlText(value: JsonValue): string {
 /**
  * Escapes all characters except the unreserved ones (RFC 3986 §2.3), as google/api/http.proto requires.
  *
- * @throws Refusal for a lone surrogate, which UTF-8 cannot encode
+ * @throws RefusalError for a lone surrogate, which UTF-8 cannot encode
  */
 export function escapeUrlValue(name: string, text: string): string {
   try {
@@ -70,6 +70,6 @@ export function escapeUrlValue(name: string, text: string): string {
       (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
     );
   } catch {
-    throw new Refusal(`${name}: has a lone surrogate, which UTF-8 cannot encode`);
+    throw new RefusalError(`${name}: has a lone surrogate, which UTF-8 cannot encode`);
   }
 }
