@@ -22,12 +22,12 @@ const dynamicValues = /null_type|google\.protobuf\./;
  */
 export function findTypeErrors(
   validator: Pick<Validator, "validate">,
-  rulesOfInputs: Iterable<Pick<Rules, "ruledTypes">>,
+  rulesOfInputs: Iterable<Pick<Rules, "typesWithRules">>,
   expressions: ReadonlyMap<string, string>,
 ): readonly string[] {
   const owners = new Map<string, string>();
   // The innermost types come first, because the error of a nested message also occurs in the enclosing message.
-  const types = [...rulesOfInputs].flatMap(({ ruledTypes }) => [...ruledTypes].toReversed());
+  const types = [...rulesOfInputs].flatMap(({ typesWithRules }) => [...typesWithRules].toReversed());
   for (const type of new Set(types)) {
     for (const message of sampleMessages(type, expressions.keys())) {
       const { kind, error } = validator.validate(type, message);

@@ -63,13 +63,13 @@ export function prepareLimited(
   prepare: () => (type: DescMessage) => MessageCheck | undefined,
 ): (type: DescMessage) => MessageCheck | undefined {
   const [owner] = rules.expressions.values();
-  if (owner !== undefined) throw refused(`${owner} has a rule in CEL`);
-  if (rules.owners > ownersMax) throw refused(`more than ${ownersMax} fields and messages have rules`);
+  if (owner !== undefined) throw refusalError(`${owner} has a rule in CEL`);
+  if (rules.owners > ownersMax) throw refusalError(`more than ${ownersMax} fields and messages have rules`);
   if (rules.patternCharacters > patternCharactersMax)
-    throw refused(`their patterns have more than ${patternCharactersMax} characters`);
+    throw refusalError(`their patterns have more than ${patternCharactersMax} characters`);
   let checkOf: ReturnType<typeof prepare> | undefined;
   const isPrepared = limit(() => void (checkOf = prepare()), prepareMsMax);
-  if (!isPrepared) throw refused(`compiling them takes longer than ${prepareMsMax} ms`);
+  if (!isPrepared) throw refusalError(`compiling them takes longer than ${prepareMsMax} ms`);
   return (type) => {
     const check = checkOf?.(type);
     return (
@@ -78,17 +78,17 @@ export function prepareLimited(
         const before = process.threadCpuUsage();
         for (let attempts = 1; !limit(() => check(message, context), checkMsMax); attempts++) {
           const { user, system } = process.threadCpuUsage(before);
-          if (attempts === attemptsMax || user + system > (checkMsMax * 1000) / 2) throw tooSlow();
+          if (attempts === attemptsMax || user + system > (checkMsMax * 1000) / 2) throw timeLimitError();
         }
       })
     );
   };
 }
 
-function refused(reason: string): Error {
+function refusalError(reason: string): Error {
   return withCode(new Error(`the validation rules are not accepted from a server: ${reason}`), "ERR_DESCRIPTORS");
 }
 
-function tooSlow(): Error {
+function timeLimitError(): Error {
   return problem("ERR_RULES_VIOLATED", `a validation rule cannot be evaluated: it takes longer than ${checkMsMax} ms`);
 }

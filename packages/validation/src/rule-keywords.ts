@@ -119,7 +119,7 @@ function givenRules(value: Message, kind: string, rulesType: DescMessage): Given
   const given = reflect(type, value);
   const set = given.fields.filter((field) => given.isSet(field));
   // A 32-bit float is written as in JSON, with the fewest digits that are read back as the same float.
-  const read = kind === "float" ? (rule: unknown): unknown => (hasDigits(rule) ? shortestFloat(rule) : rule) : same;
+  const read = kind === "float" ? (rule: unknown): unknown => (hasDigits(rule) ? shortestFloat(rule) : rule) : identity;
   return new Map(
     set.map((field) => [
       field.name,
@@ -128,7 +128,7 @@ function givenRules(value: Message, kind: string, rulesType: DescMessage): Given
   );
 }
 
-function same(rule: unknown): unknown {
+function identity(rule: unknown): unknown {
   return rule;
 }
 

@@ -9,7 +9,7 @@ export interface Rules {
   /** Number of characters in all regular expressions. */
   readonly patternCharacters: number;
   /** The types with rules. A type comes before the types that only its messages contain. */
-  readonly ruledTypes: ReadonlySet<DescMessage>;
+  readonly typesWithRules: ReadonlySet<DescMessage>;
   /** The CEL expressions, each with the name of the type, field or extension that declares the expression. */
   readonly expressions: ReadonlyMap<string, string>;
 }
@@ -17,7 +17,7 @@ export interface Rules {
 /** Finds the rules for message types. */
 export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): Rules {
   const expressions = new Map<string, string>();
-  const ruledTypes = new Set<DescMessage>();
+  const typesWithRules = new Set<DescMessage>();
   let owners = 0;
   let patternCharacters = 0;
   const types = new Set(inputs);
@@ -39,9 +39,9 @@ export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): 
         patternCharacters += patternOf(rules).length;
       }
     }
-    if (owners > ownersBefore) ruledTypes.add(reached);
+    if (owners > ownersBefore) typesWithRules.add(reached);
   }
-  return { owners, patternCharacters, ruledTypes, expressions };
+  return { owners, patternCharacters, typesWithRules, expressions };
 }
 
 /** Returns the CEL expressions in predefined rules, each with the extension's name. */

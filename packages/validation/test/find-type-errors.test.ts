@@ -16,7 +16,7 @@ test("findTypeErrors evaluates a type in several input types only once", () => {
     return validator.validate(type, message);
   };
   const inputs = [GetBookRequestSchema, ListBooksRequestSchema].map((input) => ({
-    ruledTypes: new Set<DescMessage>([input, BookSchema]),
+    typesWithRules: new Set<DescMessage>([input, BookSchema]),
   }));
   expect(findTypeErrors({ validate }, inputs, new Map())).toEqual([]);
   // An empty message, and one with all fields.

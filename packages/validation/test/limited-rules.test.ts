@@ -6,7 +6,7 @@ import { openTimeLimit, prepareLimited } from "../src/limited-rules.ts";
 const rules = {
   owners: 1,
   patternCharacters: 0,
-  ruledTypes: new Set<DescMessage>(),
+  typesWithRules: new Set<DescMessage>(),
   expressions: new Map<string, string>(),
 };
 

@@ -76,6 +76,6 @@ test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
   const [note = expect.unreachable("no message")] = file.messageType;
   for (const field of note.field) delete field.options;
   add(note);
-  const { owners, ruledTypes } = rulesIn(file);
-  expect([owners, [...ruledTypes].map(({ typeName }) => typeName)]).toEqual([1, ["notes.Note"]]);
+  const { owners, typesWithRules } = rulesIn(file);
+  expect([owners, [...typesWithRules].map(({ typeName }) => typeName)]).toEqual([1, ["notes.Note"]]);
 });
