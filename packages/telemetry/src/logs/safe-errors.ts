@@ -38,7 +38,7 @@ export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
   return (thrown, call) => {
     if (thrown instanceof ConnectError && (!isFault(thrown) || reported.has(thrown))) return thrown;
     // The thrown error is ignored, because fetch, timers and drivers reject with their own errors on abort.
-    if (call.signal.aborted) return abortReason(call.signal);
+    if (call.signal.aborted) return abortError(call.signal);
     const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(
       { errorCode, requestId: requestIdOf(call.values), procedure: procedureOf(call), err: thrown },
@@ -50,7 +50,7 @@ export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
   };
 }
 
-function abortReason(signal: AbortSignal): ConnectError {
+function abortError(signal: AbortSignal): ConnectError {
   const reason: unknown = signal.reason;
   if (reason instanceof ConnectError && !isFault(reason)) return reason;
   const errorCode: LogErrorCode = "ERR_CALL_CANCELLED";
