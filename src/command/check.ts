@@ -1,4 +1,4 @@
-import { askServer, checkConfiguration, readConfiguration, trimmedSettings } from "../server/index.ts";
+import { fetchServerReadiness, checkConfiguration, readConfiguration, trimmedSettings } from "../server/index.ts";
 import { exitCode, type Command } from "./command.ts";
 import { acceptedSettings, sourcesOf } from "./setting-flags.ts";
 
@@ -17,14 +17,16 @@ export const checkCommand: Command = {
     const sources = sourcesOf(flags, terminal.environment);
     const configuration = readConfiguration(sources);
     for (const source of trimmedSettings(sources)) terminal.err(`removed the line break at the end of ${source}`);
-    const answer = await askServer(configuration.adminAddress);
-    if (answer.isAsked) terminal.err(answer.text);
+    const readiness = await fetchServerReadiness(configuration.adminAddress);
+    if (readiness.isRequested) terminal.err(readiness.text);
     const { tokensProblem, telemetryProblems, warnings } = await checkConfiguration(configuration);
     for (const warning of warnings) terminal.err(`warning: ${warning}`);
     for (const problem of telemetryProblems) terminal.err(`OpenTelemetry: ${problem}`);
     if (tokensProblem !== undefined) throw new Error(`tokens cannot be verified: ${tokensProblem}`);
-    terminal.err(answer.isAsked ? "the configuration is valid" : `the configuration is valid; ${answer.text}`);
-    if (answer.isNotReady) throw new Error("the running server is not ready");
+    terminal.err(
+      readiness.isRequested ? "the configuration is valid" : `the configuration is valid; ${readiness.text}`,
+    );
+    if (readiness.hasProblems) throw new Error("the running server is not ready");
     return exitCode.ok;
   },
 };

@@ -30,7 +30,7 @@ export function readConfiguration(sources: ConfigurationSources): Configuration 
   // If `DATABASE_URL` is not set, the URL in `DATABASE_URL_FILE` is used.
   const configuration: Configuration = { ...read, database: read.database ?? read.databaseUrlFile };
   const unknown = unknownVariables(sources.environment, settingVariables);
-  const allProblems = [...problems, ...contradictions(configuration, sources), ...unknown];
+  const allProblems = [...problems, ...settingConflicts(configuration, sources), ...unknown];
   if (allProblems.length > 0) throw new ConfigurationError(allProblems);
   return configuration;
 }
@@ -120,7 +120,7 @@ function sharesSocket({ host, adminAddress }: Partial<Configuration>): boolean {
 }
 
 // An invalid setting is undefined in `configuration`, so rules check whether a setting is set, and not its value.
-function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
+function settingConflicts(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isSet = (setting: Setting<unknown>): boolean => effectiveText(setting, sources).source !== "default";
   const hasSetting = (key: keyof Configuration): boolean => isSet(settings[key]);
   const { host, database, workers = 1, proxyProtocol } = configuration;

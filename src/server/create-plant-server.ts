@@ -152,14 +152,14 @@ function createHooks(
   const { corsOrigins } = options;
   const requestIds = createRequestIds(options.requestIdResponses ?? "requested");
   const writeCall = createPlantCallLog(options, log);
-  const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
+  const onResponse = writeCall === undefined ? options.onResponse : callBoth(writeCall, options.onResponse);
   // Stores plant ids only with a log, because only the log uses plant ids.
   const logInterceptors = writeCall === undefined ? [] : [rememberPlantId];
   const allowedHeaders = [idempotencyKeyField, ...(options.tools === undefined ? [] : toolFields)];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
   return {
     interceptors: [...logInterceptors, ...(options.interceptors ?? [])],
-    onRequest: bothOf(requestIds.onRequest, options.onRequest),
+    onRequest: callBoth(requestIds.onRequest, options.onRequest),
     onError: requestIds.onError,
     ...(onResponse && { onResponse }),
     ...(corsOrigins && { cors: { origins: corsOrigins, allowedHeaders, exposedHeaders } }),
@@ -259,7 +259,7 @@ function requireLoopback(host: string | undefined): void {
 }
 
 /** Returns a callback that calls two callbacks. If both callbacks fail, throws the first error. */
-function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
+function callBoth<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
   if (second === undefined) return first;
   return (value) => {
     try {

@@ -252,11 +252,14 @@ function readTokens(text: string): ParseResult<readonly StaticToken[]> {
     : parseFailure(`be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
 }
 
-function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => ParseResult<readonly T[]> {
+function listOf<T>(
+  requirement: string,
+  read: (text: string) => T | undefined,
+): (text: string) => ParseResult<readonly T[]> {
   return (text) => {
     const items = text.split(",").map((item) => read(item.trim()));
     const valid = items.filter((item) => item !== undefined);
-    return valid.length === items.length ? parsed(valid) : parseFailure(must);
+    return valid.length === items.length ? parsed(valid) : parseFailure(requirement);
   };
 }
 

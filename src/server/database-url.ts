@@ -211,12 +211,12 @@ function readUnquotedText<Value>(text: string, read: (text: string) => ParseResu
   return unquoted.kind === "problems" ? unquoted : read(text);
 }
 
-function toResult<Value>(must: string, read: () => Value): ParseResult<Value> {
+function toResult<Value>(requirement: string, read: () => Value): ParseResult<Value> {
   try {
     return parsed(read());
   } catch (error) {
     if (!(error instanceof StoreOpenError)) throw error;
-    return parseFailure(`${must} (${error.message})`);
+    return parseFailure(`${requirement} (${error.message})`);
   }
 }
 

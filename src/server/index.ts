@@ -33,7 +33,7 @@ export type { PlantServerOptions } from "./plant-server-options.ts";
 export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveAdmin, type ServerProblems } from "./admin-server.ts";
-export { askServer } from "./ask-server.ts";
+export { fetchServerReadiness } from "./server-readiness.ts";
 export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
 export { type BindOptions, shareConnections, type SharedPort } from "@plantstore/gateway";
 export type { MetricFamily } from "@plantstore/telemetry/metrics";

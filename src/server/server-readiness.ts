@@ -5,25 +5,25 @@ import { problemsPath } from "./admin-server.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
 /** A running server's readiness. */
-export interface ServerAnswer {
+export interface ServerReadiness {
   /** The server's response for an operator, or the reason why there is no response. */
   readonly text: string;
   /** Whether a request was sent. A request requires an admin address with a fixed port or a socket path. */
-  readonly isAsked: boolean;
+  readonly isRequested: boolean;
   /** Whether the server responded that it is not ready. */
-  readonly isNotReady: boolean;
+  readonly hasProblems: boolean;
 }
 
 // Timeout for a response, in milliseconds. A supervisor waits for the responses of all workers at the same time.
 const responseTimeoutMs = 3_000;
 
 /** Requests the problems from the server at an admin address. Never rejects. */
-export async function askServer(at: AdminAddress | undefined): Promise<ServerAnswer> {
+export async function fetchServerReadiness(at: AdminAddress | undefined): Promise<ServerReadiness> {
   const socketPath = at && socketPathOf(at.host);
   if (at === undefined || (at.port === 0 && socketPath === undefined)) {
     const reason = at === undefined ? "is not set" : "has no fixed port";
     const text = `no running server was asked, because PLANTSTORE_ADMIN_ADDRESS ${reason}`;
-    return { text, isAsked: false, isNotReady: false };
+    return { text, isRequested: false, hasProblems: false };
   }
   const address = socketPath ?? toConnectAddress(at);
   const signal = AbortSignal.timeout(responseTimeoutMs);
@@ -37,12 +37,12 @@ export async function askServer(at: AdminAddress | undefined): Promise<ServerAns
     );
     if (typeof problems !== "object" || problems === null) throw new Error("it is another program");
     const texts = Object.entries(problems).map(([part, problem]) => `${part}: ${String(problem)}`);
-    const isNotReady = texts.length > 0;
-    const state = isNotReady ? `is not ready: ${texts.join("; ")}` : "reports no problem";
-    return { text: `the server at ${address} ${state}`, isAsked: true, isNotReady };
+    const hasProblems = texts.length > 0;
+    const state = hasProblems ? `is not ready: ${texts.join("; ")}` : "reports no problem";
+    return { text: `the server at ${address} ${state}`, isRequested: true, hasProblems };
   } catch (reason) {
     const message = signal.aborted ? "the response timed out" : explainSystemError(reason);
-    return { text: `no running server responds at ${address}: ${message}`, isAsked: true, isNotReady: false };
+    return { text: `no running server responds at ${address}: ${message}`, isRequested: true, hasProblems: false };
   }
 }
 
