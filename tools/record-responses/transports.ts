@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { Gateway } from "../../packages/gateway/src/index.ts";
 import type { HttpRequest } from "../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch, isSayable } from "../../packages/testing/src/http/fetch.ts";
+import { exchangeFetch, canFetchSend } from "../../packages/testing/src/http/fetch.ts";
 import { startOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
 import { Http1Recorder } from "./http1.ts";
 import { Http2Recorder } from "./http2.ts";
@@ -47,7 +47,7 @@ function withHost(request: HttpRequest): HttpRequest {
 }
 
 async function recordFetch(gateway: Gateway, request: HttpRequest): Promise<string | undefined> {
-  if (!isSayable(request)) return undefined;
+  if (!canFetchSend(request)) return undefined;
   const { httpStatus, header, body } = await exchangeFetch(gateway.fetch, request);
   return `${httpStatus}\n${renderFields(header)}\n${renderBytes(body)}\n`;
 }

@@ -16,7 +16,7 @@ import { createBearerAuth } from "../src/bearer-auth.ts";
 import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
-import { isSince } from "../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
 
 // The RPC option plantstore.auth.v1.required_scopes. A token's text is its scopes, separated by "+".
 
@@ -269,7 +269,7 @@ describe("createBearerAuth", () => {
       data: new BinaryWriter().string("(1").finish(),
     },
     // Older protobuf-es versions replace bytes that are not UTF-8.
-    ...(isSince("@bufbuild/protobuf", "2.16") ? [notUtf8] : []),
+    ...(isPeerAtLeast("@bufbuild/protobuf", "2.16") ? [notUtf8] : []),
     {
       name: "a truncated scope",
       wireType: WireType.LengthDelimited,

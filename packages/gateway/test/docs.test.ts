@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { defaultLimits, defaultReadMaxBytes } from "../../http/src/exchange/limits.ts";
-import { isSince } from "../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
 import { sourceFiles } from "../../testing/src/source-files.ts";
 
 // The tables in docs/reference/gateway-options.md list every option, and no others.
@@ -63,7 +63,7 @@ test("docs/reference/rest-options.md lists exactly the options for a service", (
 });
 
 test("gateway-options.md has no row for an unknown option", () => {
-  const newer = isSince("@connectrpc/connect", "2.2") ? [] : ["requestGate"];
+  const newer = isPeerAtLeast("@connectrpc/connect", "2.2") ? [] : ["requestGate"];
   expect([...rows.keys()].filter((name) => !options.includes(name))).toEqual(newer);
 });
 

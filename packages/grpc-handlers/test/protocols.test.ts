@@ -19,7 +19,7 @@ import {
 } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { someTurns } from "../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../testing/src/wait-some-turns.ts";
 import { loadGarden, startGarden, type TestGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
 
@@ -297,7 +297,7 @@ describe("the gateway in front of grpc-js handlers", () => {
     const onStart = (cancel: () => void): void => void arrived.promise.then(cancel);
     await callGarden(server.address.port, { method: "ListTrees", onStart });
     await passedOn.promise;
-    await someTurns();
+    await waitSomeTurns();
     expect(called).toEqual([]);
   });
 

@@ -20,7 +20,7 @@ import {
   openFrames,
 } from "../../testing/src/http/http2-frames.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
-import { heldBytes } from "../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../testing/src/least-of.ts";
 
 const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
@@ -106,14 +106,14 @@ test("a long call does not keep its message's chunk in memory", async () => {
   const calls = 40;
   let streamId = -1;
   const callAll = async (): Promise<number> => {
-    const before = await heldBytes();
+    const before = await retainedBytes();
     for (let call = 0; call < calls; call++) {
       streamId += 2;
       const body = dataFrame(streamId, withBytes, frameFlag.endStream);
       connection.send(headersFrame(streamId, header), body, nobodyKnows, nobodyKnows, nobodyKnows, ping);
       await connection.readUntil(({ type }) => type === frameType.ping);
     }
-    return (await heldBytes()) - before;
+    return (await retainedBytes()) - before;
   };
   const limitBytes = (calls * 3 * 16_384) / 2;
   expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);

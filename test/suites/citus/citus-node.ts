@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
-import { killFamily, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
+import { killProcessTree, signalProcessTree } from "../../../packages/testing/src/process/kill-process-tree.ts";
 
 /** A cluster server, on a port of 127.0.0.1. */
 export interface CitusNode {
@@ -50,13 +50,13 @@ export async function startNode(programs: string, folder: string, name: string):
     await isReady(server);
   };
   const signal = (signalName: NodeJS.Signals): void => {
-    if (server.pid !== undefined) signalFamily(server.pid, signalName);
+    if (server.pid !== undefined) signalProcessTree(server.pid, signalName);
   };
   const kill = async (): Promise<void> => {
     const { pid, exitCode, signalCode } = server;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
     const ended = once(server, "exit");
-    await killFamily(pid);
+    await killProcessTree(pid);
     await ended;
   };
   const configure = async (setting: string): Promise<void> => {

@@ -3,7 +3,7 @@ import { type Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { json } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { heldBytes } from "../../../packages/testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../packages/testing/src/http/retained-bytes.ts";
 import { type HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
 import { openHttp2 } from "../../../packages/testing/src/http/http2-connection.ts";
 import { startFiles, type TestFiles } from "../../../packages/testing/src/gateway/files.ts";
@@ -29,14 +29,14 @@ class Gauge {
   }
 
   static async open(): Promise<Gauge> {
-    return new Gauge(await heldBytes());
+    return new Gauge(await retainedBytes());
   }
 
   async count(bytes: number): Promise<void> {
     const before = this.bytes;
     this.bytes += bytes;
     const isSample = Math.trunc((before * samples) / fileBytes) < Math.trunc((this.bytes * samples) / fileBytes);
-    if (isSample) this.mostBytes = Math.max(this.mostBytes, (await heldBytes()) - this.#beforeBytes);
+    if (isSample) this.mostBytes = Math.max(this.mostBytes, (await retainedBytes()) - this.#beforeBytes);
   }
 }
 

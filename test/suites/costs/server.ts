@@ -6,7 +6,7 @@ import { GreenhouseService, type Reading } from "../../../examples/gen/greenhous
 import type { AdmitRequest, Gateway } from "../../../packages/gateway/src/index.ts";
 import { createMcp } from "../../../packages/mcp/src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { collectGarbage } from "../../../packages/testing/src/http/held-bytes.ts";
+import { collectGarbage } from "../../../packages/testing/src/http/retained-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
 import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";

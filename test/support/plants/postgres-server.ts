@@ -16,7 +16,7 @@ import { createInterface } from "node:readline";
 import { Client, type ClientConfig } from "pg";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import type { Certificate } from "../../../packages/testing/src/http/certificate.ts";
-import { killFamily, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
+import { killProcessTree, signalProcessTree } from "../../../packages/testing/src/process/kill-process-tree.ts";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
 import { closeConnection, giveBackConnection, keepConnection, takeConnection } from "./sql-connection.ts";
@@ -280,13 +280,13 @@ async function runServer(
     const child = server;
     if (child?.pid === undefined || !isRunning()) return;
     const exit = once(child, "exit");
-    if (mode === "kill") await killFamily(child.pid);
+    if (mode === "kill") await killProcessTree(child.pid);
     else child.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
     await Promise.all([exit, closeConnection(folder)]);
   };
 
   const signal = (name: NodeJS.Signals): void => {
-    if (server?.pid !== undefined && isRunning()) signalFamily(server.pid, name);
+    if (server?.pid !== undefined && isRunning()) signalProcessTree(server.pid, name);
   };
 
   const createSchemaWith = async (contentSql: string): Promise<string> => {

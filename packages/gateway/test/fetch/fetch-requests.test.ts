@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { CompletedRequest } from "../../src/fetch/entry.ts";
 import { type Field, type HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
-import { collectGarbage, heldBytes } from "../../../testing/src/http/held-bytes.ts";
+import { collectGarbage, retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
@@ -124,12 +124,12 @@ describe("a request over Fetch", () => {
     });
     const headers = { "content-type": "application/grpc-web-text+proto" };
     const url = `http://fetch.example${service}/WaterBed`;
-    const before = await heldBytes();
+    const before = await retainedBytes();
     const answer = serveByFetch({})(
       new Request(url, { method: "POST", headers, body, duplex: "half", signal: client.signal }),
     );
     await within(arrived.promise, "the body");
-    const takenBytes = (await heldBytes()) - before;
+    const takenBytes = (await retainedBytes()) - before;
     client.abort();
     await answer;
     expect(takenBytes).toBeLessThan(3 * sentBytes);

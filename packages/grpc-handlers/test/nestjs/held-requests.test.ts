@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { holdRequests } from "../../src/nestjs/held-requests.ts";
-import { someTurns } from "../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 
 // Nest's request stream and the call are objects with their interfaces. The suite frameworks tests streams in Nest.
 
@@ -13,6 +13,6 @@ test("a call resumes after Nest has passed on its buffered requests", async () =
   const requests = { drainBuffer: () => void setImmediate(() => order.push("buffered requests")) };
   const call = { pause: () => order.push("pause"), resume: () => order.push("resume") };
   holdRequests(subscribe)(requests, {}, call);
-  await someTurns();
+  await waitSomeTurns();
   expect(order).toEqual(["pause", "buffered requests", "resume"]);
 });

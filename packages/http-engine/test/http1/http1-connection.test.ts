@@ -10,10 +10,10 @@ import {
   RequestBody,
 } from "../../../http/src/exchange/index.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../src/http1/index.ts";
-import { collectGarbage } from "../../../testing/src/http/held-bytes.ts";
+import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { someTurns } from "../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 
 const receiver: RequestReceiver = {
   body: undefined,
@@ -252,7 +252,7 @@ test("a pipelined request waits until the client reads the previous response", a
   });
   ends.client.write(["/a", "/b"].map((target) => `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).join(""));
   await expect.poll(() => targets).toContain("/a");
-  await someTurns();
+  await waitSomeTurns();
   expect(targets).toEqual(["/a"]);
   ends.client.resume();
   await expect.poll(() => targets).toEqual(["/a", "/b"]);

@@ -14,7 +14,7 @@ import {
   headersFrame,
   readFrames,
 } from "../../../testing/src/http/http2-frames.ts";
-import { someTurns } from "../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 
 // Tests when a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s.
 
@@ -76,10 +76,10 @@ class SilentServer implements Disposable {
   /** Lets this many seconds pass. */
   async pass(seconds: number): Promise<void> {
     for (let at = 0; at < seconds; at += 5) {
-      await someTurns();
+      await waitSomeTurns();
       vi.advanceTimersByTime(5_000);
     }
-    await someTurns();
+    await waitSomeTurns();
   }
 
   close(): void {
@@ -179,6 +179,6 @@ test("a closed connection fails the call with connectionLost", async () => {
   using server = new SilentServer(20_000);
   await server.pass(5);
   server.close();
-  await someTurns();
+  await waitSomeTurns();
   expect(server.resets).toEqual([connectionLost]);
 });

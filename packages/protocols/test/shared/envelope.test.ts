@@ -9,7 +9,7 @@ import {
   writeEnvelope,
 } from "../../src/shared/envelope.ts";
 import { readMessages } from "../../src/shared/message-splitter.ts";
-import { collectGarbage } from "../../../testing/src/http/held-bytes.ts";
+import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 import { collect } from "../../../testing/src/collect.ts";
 import { costRatio } from "../../../testing/src/cost-ratio.ts";
 

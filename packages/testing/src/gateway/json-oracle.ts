@@ -38,11 +38,11 @@ function messageToJson(desc: DescMessage, message: Message, options: WriteJsonOp
     const value = maskedFieldToJson(field, message, options);
     if (value !== undefined) setOwn(json, jsonNameOf(field, options), value);
   }
-  return inOrder(json, desc, options);
+  return sortMembers(json, desc, options);
 }
 
 // Sorts fields by their numbers, and extensions after all fields.
-function inOrder(json: JsonObject, desc: DescMessage, options: WriteJsonOptions): JsonObject {
+function sortMembers(json: JsonObject, desc: DescMessage, options: WriteJsonOptions): JsonObject {
   const fields = desc.fields.toSorted((one, other) => one.number - other.number);
   const names = new Set([...fields.map((field) => jsonNameOf(field, options)), ...Object.keys(json)]);
   const ordered: JsonObject = {};

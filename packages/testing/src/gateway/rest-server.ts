@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** A request that a REST server received. */
-export interface SeenRequest {
+export interface ReceivedRequest {
   /** The request's method and target, such as `GET /v1/things?a=b`. */
   readonly line: string;
   readonly header: IncomingMessage["headers"];
@@ -13,16 +13,16 @@ export interface SeenRequest {
 /** A server whose responses the test defines. Dispose of the server with `await using`. */
 export interface RestServer extends AsyncDisposable {
   readonly baseUrl: string;
-  readonly seen: readonly SeenRequest[];
+  readonly seen: readonly ReceivedRequest[];
   /** Returns the number of open requests. */
   open(): number;
 }
 
 /** Starts a server on a free loopback port. */
 export async function startRestServer(
-  respond: (response: ServerResponse, request: SeenRequest) => void,
+  respond: (response: ServerResponse, request: ReceivedRequest) => void,
 ): Promise<RestServer> {
-  const seen: SeenRequest[] = [];
+  const seen: ReceivedRequest[] = [];
   let open = 0;
   const server = createServer((request, response) => {
     open += 1;
@@ -45,7 +45,7 @@ export async function startRestServer(
 }
 
 /** Responds with JSON, or with any other body. */
-export function answerWith(
+export function respondWith(
   response: ServerResponse,
   status: number,
   body: unknown,

@@ -84,7 +84,7 @@ function tuples(header: readonly Field[]): [string, string][] {
 }
 
 /** Returns whether Fetch can express a request. Fetch's URL parser rewrites some targets, and a GET has no body. */
-export function isSayable({ httpMethod, path, body }: HttpRequest): boolean {
+export function canFetchSend({ httpMethod, path, body }: HttpRequest): boolean {
   if (body !== undefined && (httpMethod === "GET" || httpMethod === "HEAD")) return false;
   try {
     const { method, url } = new Request(origin + path, { method: httpMethod });

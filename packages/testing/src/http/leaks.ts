@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { within } from "../deadline.ts";
-import { collectGarbage } from "./held-bytes.ts";
+import { collectGarbage } from "./retained-bytes.ts";
 
 /** Maximum number of rounds. A single round without growth proves that the work leaks nothing. */
 const rounds = 4;

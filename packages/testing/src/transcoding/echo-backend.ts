@@ -42,7 +42,7 @@ function echoRoutes(router: ConnectRouter): void {
     return: (message) => message,
     remove: () => ({}),
     fail: ({ code }) => {
-      throw asked(code);
+      throw requestedError(code);
     },
   });
   router.service(BodyFieldService, { setField: echo });
@@ -51,7 +51,7 @@ function echoRoutes(router: ConnectRouter): void {
   router.service(StreamService, {
     async *count({ count, failWith }) {
       for (let index = 1; index <= count; index++) yield { index, text: "item" };
-      if (failWith !== 0) throw asked(failWith);
+      if (failWith !== 0) throw requestedError(failWith);
     },
     async collect(stream) {
       const items: Item[] = [];
@@ -84,6 +84,6 @@ const codeByNumber = new Map<number, Code>(
   Object.values(Code).flatMap((code) => (typeof code === "number" ? [[code, code]] : [])),
 );
 
-function asked(code: number): ConnectError {
+function requestedError(code: number): ConnectError {
   return new ConnectError("as asked", codeByNumber.get(code) ?? Code.Unknown);
 }

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { type Case, type Exchange, type Result, run } from "../../../conformance/runner/index.ts";
 import { waitLimitMs } from "../deadline.ts";
-import { isSince } from "../peer-version.ts";
+import { isPeerAtLeast } from "../peer-version.ts";
 
 // Cases in which this gateway uses an alternative that the standard allows. The gateway rejects duplicates, accepts
 // streams only with its own content types, and accepts enum numbers in URLs.
@@ -23,7 +23,7 @@ const byAlternative = new Set([
 ]);
 
 // Older versions of protobuf-es drop the map key `__proto__`.
-const failingHere: readonly string[] = isSince("@bufbuild/protobuf", "2.16") ? [] : ["body.map.proto-key"];
+const failingHere: readonly string[] = isPeerAtLeast("@bufbuild/protobuf", "2.16") ? [] : ["body.map.proto-key"];
 
 /**
  * Returns a line for each case that fails, or that passes by an alternative that this gateway does not use. Without

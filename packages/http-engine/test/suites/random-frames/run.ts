@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { heldBytes } from "../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../testing/src/http/retained-bytes.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { clientProblem } from "./response-sequence.ts";
 import { serverProblem } from "./sequence.ts";
@@ -42,9 +42,9 @@ while (done < most && performance.now() < untilMs && problems.length === 0) {
   for (const [i, problem] of found.entries())
     if (problem !== undefined) problems.push(`seed ${String(seeds[i])}: ${problem}`);
   done += seeds.length;
-  if (done > warmSequences) warmBytes ??= await heldBytes();
+  if (done > warmSequences) warmBytes ??= await retainedBytes();
 }
-const grownBytes = warmBytes === undefined ? 0 : (await heldBytes()) - warmBytes;
+const grownBytes = warmBytes === undefined ? 0 : (await retainedBytes()) - warmBytes;
 const memory =
   warmBytes === undefined
     ? "too few to measure memory"

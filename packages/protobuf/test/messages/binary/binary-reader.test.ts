@@ -5,7 +5,7 @@ import { createBinaryReader } from "../../../src/messages/binary/index.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { readBothWays, type Way } from "../../../../testing/src/gateway/binary-oracle.ts";
-import { isSince } from "../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../testing/src/peer-version.ts";
 import { everyField } from "../../../../testing/src/gateway/every-field.ts";
 
 const { field } = SinkSchema;
@@ -137,7 +137,7 @@ describe("createBinaryReader()", () => {
   });
 
   // The struct's value is four levels deep: message, struct, entry, value.
-  test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
+  test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16")).each([
     [2, "fallback"],
     [3, "fast"],
   ])("reads a struct with recursionLimit %i on the %s path", (depth, way) => {

@@ -7,7 +7,7 @@ import { messageWriter } from "../../../src/messages/binary/message-writer.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { type Way, writeBothWays } from "../../../../testing/src/gateway/binary-oracle.ts";
-import { isSince } from "../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../testing/src/peer-version.ts";
 import { everyField } from "../../../../testing/src/gateway/every-field.ts";
 
 type Init = Readonly<Record<string, unknown>>;
@@ -73,7 +73,9 @@ test.each([
 
 // Before 2.16, protobuf-es drops a double of -0, and a map key `__proto__`.
 const droppedBefore: readonly string[] = ["a double of -0", "a map with the key __proto__"];
-const comparable = rows.filter(({ name }) => !droppedBefore.includes(name) || isSince("@bufbuild/protobuf", "2.16"));
+const comparable = rows.filter(
+  ({ name }) => !droppedBefore.includes(name) || isPeerAtLeast("@bufbuild/protobuf", "2.16"),
+);
 
 test.each(comparable)(
   "the binary writer writes $name like protobuf-es, on the $way path",

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseFieldMask, printFieldMask } from "../../../src/messages/json/field-mask.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
-import { isSince } from "../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../testing/src/peer-version.ts";
 
 describe("parseFieldMask()", () => {
   test.each([
@@ -86,7 +86,7 @@ describe("printFieldMask()", () => {
   });
 
   // Before 2.11, protobuf-es accepted paths that JSON cannot spell.
-  test.runIf(isSince("@bufbuild/protobuf", "2.11"))("prints and refuses the same paths as protobuf-es", () => {
+  test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.11"))("prints and refuses the same paths as protobuf-es", () => {
     fc.assert(
       fc.property(path, (each) => {
         let want: unknown;

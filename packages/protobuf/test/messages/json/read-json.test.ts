@@ -17,7 +17,7 @@ import { DeleteOrderRequestSchema } from "../../../../testing/src/gen/orders/v1/
 import { Color, NestedSchema, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
-import { isSince } from "../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../testing/src/peer-version.ts";
 
 const registry = createRegistry(NestedSchema, DurationSchema, EmptySchema, StringValueSchema, AnySchema, ValueSchema);
 
@@ -55,8 +55,8 @@ function problemOf(desc: DescMessage, json: string | Uint8Array, options?: ReadJ
 
 // Excludes JSON that older protobuf-es versions refuse or read incorrectly.
 const isReadByProtobuf = (json: string): boolean =>
-  (isSince("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
-  (isSince("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
+  (isPeerAtLeast("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
+  (isPeerAtLeast("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
 
 describe("readJson() compared with fromJson()", () => {
   test.each<string>(

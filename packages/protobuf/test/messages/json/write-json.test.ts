@@ -31,7 +31,7 @@ import { Dice } from "../../../../testing/src/dice.ts";
 import { writeByProtobufEs } from "../../../../testing/src/gateway/json-oracle.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
-import { isSince } from "../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../testing/src/peer-version.ts";
 
 const messagesPerType = numRunsOf(4);
 
@@ -49,7 +49,7 @@ function outcomeOf(write: () => string): string {
 
 // Older protobuf-es versions write some messages incorrectly, such as a negative Duration or a key `__proto__`.
 test
-  .runIf(isSince("@bufbuild/protobuf", "2.16"))
+  .runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16"))
   .each<WriteJsonOptions>([
     {},
     { registry: randomTypes },

@@ -16,7 +16,7 @@ import { expect, test } from "vitest";
 import { createRestTransport } from "../../../src/index.ts";
 import { file_google_api_annotations, http } from "../../../../protobuf/src/gen/google/api/annotations_pb.ts";
 import { file_google_api_http, HttpRuleSchema } from "../../../../protobuf/src/gen/google/api/http_pb.ts";
-import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 // What the compliance suite in Google's gapic-showcase requires from a client's paths, with the fields that it uses.
 
@@ -122,7 +122,7 @@ test.each([
     want: "/first/hello/second/greetings/bool/false:childfirstpathresource",
   },
 ])('a compliance suite request with $name has the path and query "$want"', async ({ rpc, request, want }) => {
-  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const method = methodOf(rpc);
   const transport = createRestTransport({ baseUrl: server.baseUrl });
   await transport.unary(method, undefined, undefined, undefined, fromJson(method.input, request));

@@ -2,7 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { answerWith } from "../../../../testing/src/gateway/rest-server.ts";
+import { respondWith } from "../../../../testing/src/gateway/rest-server.ts";
 import type { RestTransportOptions } from "../../../src/index.ts";
 import { ask, asError } from "../../../../testing/src/gateway/ask-rest.ts";
 
@@ -165,7 +165,7 @@ describe("an error record", () => {
       want: { code: Code.Unauthenticated, rawMessage: "HTTP status 401" },
     },
   ])("is read from a response with $name in the body", async ({ status, body, type, want }) => {
-    const error = await ask((response) => answerWith(response, status, body, type));
+    const error = await ask((response) => respondWith(response, status, body, type));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(
       want.details === undefined
@@ -221,9 +221,9 @@ describe("an error record", () => {
   });
 
   test("is read from a custom record with the option readErrorBody", async () => {
-    const own = await ask((response) => answerWith(response, 418, { fault: "tea" }), { readErrorBody });
+    const own = await ask((response) => respondWith(response, 418, { fault: "tea" }), { readErrorBody });
     expect(own).toMatchObject({ code: Code.DataLoss, rawMessage: '"tea" 418' });
-    const other = await ask((response) => answerWith(response, 404, { code: 5, message: "gone" }), { readErrorBody });
+    const other = await ask((response) => respondWith(response, 404, { code: 5, message: "gone" }), { readErrorBody });
     expect(other).toMatchObject({ code: Code.NotFound, rawMessage: "gone" });
   });
 

@@ -9,7 +9,7 @@ import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_
 import { Shelves } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { kitchenSinkRegistry } from "../../../../testing/src/gateway/kitchen-sink.ts";
-import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 // Tests the request for a message, and messages that cannot be sent.
 
@@ -17,7 +17,7 @@ type Sink = MessageInitShape<typeof SinkSchema>;
 
 /** Calls an RPC on a server that responds with `{}`. Returns the requests, and the error. */
 async function requestOf(method: DescMethodUnary, input: Message, path = "", jsonOptions = {}) {
-  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl + path, jsonOptions });
   const error: unknown = await transport.unary(method, undefined, undefined, undefined, input).then(
     () => undefined,
@@ -277,7 +277,7 @@ function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promi
 }
 
 test("onUnbound determines whether an RPC without a rule fails or uses Connect", async () => {
-  await using server = await startRestServer((response) => answerWith(response, 200, { choice: {} }));
+  await using server = await startRestServer((response) => respondWith(response, 200, { choice: {} }));
   const { baseUrl } = server;
   const call = (onUnbound: "fail" | "connect") =>
     createClient(Shelves, createRestTransport({ baseUrl, onUnbound, fetch: windowFetch })).chooseShelf({
@@ -299,7 +299,7 @@ const namesProgram: Interceptor = (next) => async (request) => {
 test("a Connect call uses the options of the REST transport", async () => {
   await using server = await startRestServer((response, { body }) => {
     if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
-    else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
+    else if (!body.includes("late")) respondWith(response, 200, { choice: {}, more: "x".repeat(1000) });
   });
   const options = { baseUrl: server.baseUrl, onUnbound: "connect", interceptors: [namesProgram] } as const;
   const errorOf = (theme: string, more: Partial<RestTransportOptions> = {}) =>
@@ -315,7 +315,7 @@ test("a Connect call uses the options of the REST transport", async () => {
 });
 
 test("the caller's Accept is sent, but not its Content-Type without a body", async () => {
-  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });
   expect(server.seen).toMatchObject([{ header: { accept: "application/x" } }]);
@@ -333,7 +333,7 @@ test.each([
   "transfer-encoding",
   "upgrade",
 ])("the caller cannot set the header field %s of a request", async (name) => {
-  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.create({ fBool: true }, { headers: { [name]: "7", "x-a": "1" } });
   expect(server.seen).toMatchObject([{ body: '{"fBool":true}', header: { "x-a": "1" } }]);

@@ -22,7 +22,7 @@ import {
 import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink, NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import { ask } from "../../../../testing/src/gateway/ask-rest.ts";
 
@@ -31,7 +31,7 @@ import { ask } from "../../../../testing/src/gateway/ask-rest.ts";
 const registry = createRegistry(NestedSchema);
 
 function answerNewer(response: ServerResponse): void {
-  answerWith(response, 200, { rpc: "x", newer: [1] });
+  respondWith(response, 200, { rpc: "x", newer: [1] });
 }
 
 const nested = create(NestedSchema, { text: "t" });
@@ -57,17 +57,17 @@ describe("createRestTransport", () => {
   test.each([
     {
       name: "HTML",
-      answer: (response: ServerResponse) => answerWith(response, 200, "<p>hello", "text/html"),
+      answer: (response: ServerResponse) => respondWith(response, 200, "<p>hello", "text/html"),
       want: { code: Code.Unknown, rawMessage: "the response must be application/json, got text/html" },
     },
     {
       name: "truncated JSON",
-      answer: (response: ServerResponse) => answerWith(response, 200, '{"rpc":"x"'),
+      answer: (response: ServerResponse) => respondWith(response, 200, '{"rpc":"x"'),
       want: { code: Code.Internal, rawMessage: expect.stringContaining("not a valid kitchensink.v1.Echo") },
     },
     {
       name: "JSON of another type",
-      answer: (response: ServerResponse) => answerWith(response, 200, { rpc: 7 }),
+      answer: (response: ServerResponse) => respondWith(response, 200, { rpc: 7 }),
       want: { code: Code.Internal, rawMessage: expect.stringContaining("rpc: ") },
     },
     {
@@ -139,7 +139,7 @@ describe("createRestTransport", () => {
   });
 
   test("an int64 above 2^53 is read exactly, even as a JSON number", async () => {
-    const answer = await ask((response) => answerWith(response, 200, '{"sink":{"fInt64":9007199254740993}}'));
+    const answer = await ask((response) => respondWith(response, 200, '{"sink":{"fInt64":9007199254740993}}'));
     expect(answer).toMatchObject({ sink: { fInt64: 9_007_199_254_740_993n } });
   });
 
@@ -169,20 +169,20 @@ describe.each([200, 201, 204])("a %i response without a body", (status) => {
 });
 
 test("an HTML response is an error, even for google.protobuf.Empty", async () => {
-  await using server = await startRestServer((response) => answerWith(response, 200, "<p>Log in", "text/html"));
+  await using server = await startRestServer((response) => respondWith(response, 200, "<p>Log in", "text/html"));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await expect(client.remove({ fInt64: 1n })).rejects.toMatchObject({ code: Code.Unknown });
 });
 
 test("a response is read into the rule's response_body field", async () => {
-  await using server = await startRestServer((response) => answerWith(response, 200, { text: "t", number: "5" }));
+  await using server = await startRestServer((response) => respondWith(response, 200, { text: "t", number: "5" }));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect(await client.responseNested({})).toMatchObject({ nested: { text: "t", number: 5n }, fString: "" });
 });
 
 test("an Any is read with the types in jsonOptions.registry", async () => {
   await using server = await startRestServer((response, { body }) =>
-    answerWith(response, 200, { sink: JSON.parse(body) }),
+    respondWith(response, 200, { sink: JSON.parse(body) }),
   );
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, jsonOptions: { registry } }));
   const { sink } = await client.create({ any: anyPack(NestedSchema, nested) });
@@ -192,7 +192,7 @@ test("an Any is read with the types in jsonOptions.registry", async () => {
 test("an interceptor receives the path template and context values of a call", async () => {
   await using server = await startRestServer((response, { header }) => {
     response.setHeader("x-answer", String(header["x-request"]));
-    answerWith(response, 200, {});
+    respondWith(response, 200, {});
   });
   const intercepted: string[] = [];
   const note = createContextKey("nothing");
@@ -265,7 +265,7 @@ test.each(
 });
 
 test("a deadline with Connect's protocol is limited to the longest timer delay", async () => {
-  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
   await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });
   expect(server.seen).toMatchObject([{ header: { "connect-timeout-ms": "2147483647" } }]);
@@ -274,7 +274,7 @@ test("a deadline with Connect's protocol is limited to the longest timer delay",
 test("a stream with Connect's protocol has no deadline with defaultTimeoutMs: 0", async () => {
   // A Connect EndStreamResponse.
   const end = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from("{}")]);
-  await using server = await startRestServer((response) => answerWith(response, 200, end, "application/connect+json"));
+  await using server = await startRestServer((response) => respondWith(response, 200, end, "application/connect+json"));
   const options = { baseUrl: server.baseUrl, onUnbound: "connect", defaultTimeoutMs: 0 } as const;
   const messages = createClient(Health, createRestTransport(options)).watch({})[Symbol.asyncIterator]();
   expect(await messages.next()).toMatchObject({ done: true });
@@ -325,7 +325,7 @@ test("an aborted signal cancels the call and its HTTP request", async () => {
 
 describe("google.api.HttpBody", () => {
   test("is sent as the raw body, with its content type", async () => {
-    await using server = await startRestServer((response, { body }) => answerWith(response, 200, body, "image/x"));
+    await using server = await startRestServer((response, { body }) => respondWith(response, 200, body, "image/x"));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
     expect([file.contentType, Buffer.from(file.data).toString()]).toEqual(["image/x", "a,b"]);
@@ -350,7 +350,7 @@ describe("google.api.HttpBody", () => {
       want: "file.extensions: must be empty, because a raw body cannot contain extensions",
     },
   ])("is refused if it $name in the message", async ({ file, want }) => {
-    await using server = await startRestServer((response) => answerWith(response, 200, {}));
+    await using server = await startRestServer((response) => respondWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const call = client.putFile({ name: "n", ...(file && { file }) });
     await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(want) });

@@ -18,7 +18,7 @@ import { within } from "../../../../testing/src/deadline.ts";
 import { startCatalog } from "../../../../testing/src/gateway/catalog.ts";
 import { startFiles } from "../../../../testing/src/gateway/files.ts";
 import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
-import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 /** Reads a book stream, and returns the titles, and the error at the end. */
 async function watch(answer: (response: ServerResponse) => void): Promise<readonly unknown[]> {
@@ -127,7 +127,7 @@ describe("a server stream", () => {
   });
 
   test("rejects with its error if it fails before its first message", async () => {
-    expect(await watch((response) => answerWith(response, 404, { code: 5, message: "no shelf" }))).toEqual([
+    expect(await watch((response) => respondWith(response, 404, { code: 5, message: "no shelf" }))).toEqual([
       "NotFound: no shelf",
     ]);
   });
@@ -317,7 +317,7 @@ describe("a client stream", () => {
   });
 
   test('sends "Accept: application/json" for a single response message', async () => {
-    await using server = await startRestServer((response) => answerWith(response, 200, { count: 1 }));
+    await using server = await startRestServer((response) => respondWith(response, 200, { count: 1 }));
     const client = createClient(greenhouse, createRestTransport({ baseUrl: server.baseUrl }));
     expect((await client.recordReadings(each({ sensor: "a" }))).count).toBe(1);
     expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);

@@ -4,7 +4,7 @@ import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
-import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
 // Tests the transport without node, and without code generation at run time.
@@ -72,7 +72,7 @@ test("the client runs with only web globals and without code generation", async 
 });
 
 test("a web page sends no grpc-timeout field to another origin", async () => {
-  await using server = await startRestServer((response) => answerWith(response, 200, { rpc: "x", length: "7" }));
+  await using server = await startRestServer((response) => respondWith(response, 200, { rpc: "x", length: "7" }));
   const { baseUrl, seen } = server;
   const elsewhere = await openPage({
     document: {},

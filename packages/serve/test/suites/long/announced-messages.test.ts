@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { grpcHeader } from "../../../../testing/src/http/grpc-frames.ts";
-import { heldBytes } from "../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../testing/src/http/retained-bytes.ts";
 import { dataFrame, headersFrame, openFrames } from "../../../../testing/src/http/http2-frames.ts";
 import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
@@ -23,7 +23,7 @@ test.each(http2Servers)("over HTTP/2 (%s), announced messages take no memory bef
     { http2 },
   );
   using connection = await openFrames(greenhouse.address);
-  const beforeBytes = await heldBytes();
+  const beforeBytes = await retainedBytes();
   for (let at = 0; at < streams; at++) {
     const id = 2 * at + 1;
     const announced = encodeEnvelope(0, Buffer.of(), 4 * 1024 * 1024);
@@ -34,5 +34,5 @@ test.each(http2Servers)("over HTTP/2 (%s), announced messages take no memory bef
   }
   await expect.poll(() => waiting).toBe(streams);
   for (let turn = 0; turn < 5; turn++) await nextTurn();
-  expect((await heldBytes()) - beforeBytes).toBeLessThan(16 * 1024 * 1024);
+  expect((await retainedBytes()) - beforeBytes).toBeLessThan(16 * 1024 * 1024);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
 import type { Gateway, GatewayOptions } from "../../../../src/index.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
-import { isSayable } from "../../../../../testing/src/http/fetch.ts";
+import { canFetchSend } from "../../../../../testing/src/http/fetch.ts";
 import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { allCases, byHand } from "../../../../../testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
@@ -41,7 +41,7 @@ test("a gateway mounted in node:http passes the transcoding suite, except escape
 test("the gateway passes the whole transcoding suite over Fetch", async () => {
   const sayable = allCases.filter(({ request: { method, target, json, text, base64 } }) => {
     const body = json ?? text ?? base64;
-    return isSayable({
+    return canFetchSend({
       httpMethod: method,
       path: target,
       header: [],

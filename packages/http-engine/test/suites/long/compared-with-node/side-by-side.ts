@@ -18,7 +18,7 @@ import {
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import type { Address, HttpVersion } from "../../../../../testing/src/http/exchange.ts";
-import { isSince } from "../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 
 /** One service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {
@@ -122,7 +122,7 @@ export async function perform(text: string, context: HandlerContext): Promise<vo
 function failure(code: Code, message: string): ConnectError {
   const metadata = new Headers();
   // Before 2.0.2, connect-node forgets metadata over gRPC.
-  if (isSince("@connectrpc/connect", "2.0.2")) {
+  if (isPeerAtLeast("@connectrpc/connect", "2.0.2")) {
     for (const value of ["one", "two"]) metadata.append("x-failure", value);
     metadata.append("x-failure-bin", "AAECAw==");
   }

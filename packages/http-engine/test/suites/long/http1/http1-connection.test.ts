@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../../../../gateway/src/index.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
-import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../../../testing/src/least-of.ts";
 import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { acceptedSocket, startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
@@ -37,7 +37,7 @@ test("all connections together buffer no more than the limit", async () => {
   let [buffered, retained] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   /** Measures both, and returns the value that is closer to its bound, as a share of the bound. */
   const measure = async (): Promise<number> => {
-    const beforeBytes = await heldBytes();
+    const beforeBytes = await retainedBytes();
     const connections = await Promise.all(Array.from({ length: 8 }, () => openHttp1(greenhouse.address)));
     for (const connection of connections) {
       connection.socket.pause();
@@ -45,12 +45,12 @@ test("all connections together buffer no more than the limit", async () => {
     }
     await expect.poll(() => accepted === 8 && closed, { interval: 50 }).toBeGreaterThan(3);
     expect(closed).toBeLessThan(8);
-    const busyBytes = await heldBytes();
+    const busyBytes = await retainedBytes();
     for (const connection of connections) connection[Symbol.dispose]();
     await expect.poll(() => closed).toBe(8);
     accepted = closed = 0;
     buffered = Math.min(buffered, busyBytes - beforeBytes);
-    retained = Math.min(retained, (await heldBytes()) - beforeBytes);
+    retained = Math.min(retained, (await retainedBytes()) - beforeBytes);
     return Math.max(buffered / bufferedBytesMax, retained / retainedBytesMax);
   };
   await leastOf(measure, 1);
@@ -68,7 +68,7 @@ test("a connection buffers at most 512 KiB of requests and unread responses", as
   const ahead = Buffer.from(shortest.repeat(20_000));
   await using greenhouse = await startGreenhouse({}, { admit: refuseAtLength, onResponse: () => {} });
   const crowd = async (): Promise<number> => {
-    const beforeBytes = await heldBytes();
+    const beforeBytes = await retainedBytes();
     const connections = await Promise.all(
       Array.from({ length: connectionsCount }, () => openHttp1(greenhouse.address)),
     );
@@ -80,7 +80,7 @@ test("a connection buffers at most 512 KiB of requests and unread responses", as
     using other = await openHttp1(greenhouse.address);
     other.write(shortest);
     await other.readResponse();
-    const crowdedBytes = await heldBytes();
+    const crowdedBytes = await retainedBytes();
     for (const connection of connections) connection[Symbol.dispose]();
     return crowdedBytes - beforeBytes;
   };

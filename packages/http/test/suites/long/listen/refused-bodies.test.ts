@@ -7,7 +7,7 @@ import type { Admit } from "../../../../../gateway/src/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import type { Address, Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
-import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import {
@@ -170,9 +170,9 @@ async function untilAlone(greenhouse: TestGreenhouse): Promise<void> {
 /** How much memory remains in use after requests, while their connection is still open. */
 async function heldAfter(opened: Promise<Transport>, ask: (transport: Transport) => Promise<void>): Promise<number> {
   using transport = await opened;
-  const beforeBytes = await heldBytes();
+  const beforeBytes = await retainedBytes();
   await ask(transport);
-  return (await heldBytes()) - beforeBytes;
+  return (await retainedBytes()) - beforeBytes;
 }
 
 const refuse: Admit = () => {

@@ -30,7 +30,7 @@ import {
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { someTurns } from "../../../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Retried and cancelled calls lose no messages, and do not affect other calls or the process's exit.
 
@@ -128,12 +128,12 @@ test("the request stream is not read while the window is full", async () => {
   };
   const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => ({ next }) });
   const respond = await within(responder.promise, "a full window");
-  await someTurns();
+  await waitSomeTurns();
   // Four messages fit, and the fifth waits.
   expect(reads).toBe(5);
   respond();
   await within(call, "the response");
-  await someTurns();
+  await waitSomeTurns();
   expect(reads).toBe(5);
 });
 
@@ -422,7 +422,7 @@ test.each([
   const call = createClient(GreenhouseService, transport).recordReadings(input);
   await within(call, "the response");
   responded.resolve();
-  await someTurns();
+  await waitSomeTurns();
   expect([reads, count]).toEqual([2, testCase.count]);
 });
 

@@ -15,13 +15,13 @@ import { encodeRequestFields, noFields } from "../../../../src/client/request-fi
 import { BlockEncoder, encodeVarying, StableFields } from "../../../../../http-engine/src/http2/index.ts";
 import { HpackDecoder } from "../../../../../http-engine/src/http2/hpack/decoder.ts";
 import { type Frame, frame, frameType, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
-import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { listenOnLoopback, startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
-import { someTurns } from "../../../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Calls by one transport, which respects the server's limits and windows, GOAWAY, header compression, keepalive and
 // retries.
@@ -255,7 +255,7 @@ test("a client without calls sends no PING", async () => {
     // A timer's callback runs in a later turn than the one in which the timer is due.
     for (let passed = 0; passed < 20; passed += 1) {
       vi.advanceTimersByTime(10);
-      await someTurns();
+      await waitSomeTurns();
     }
   }
   // A PING sent before the last call would have arrived before the call.
@@ -365,9 +365,9 @@ test.each([
   { what: "deadlines", encode: (i: number) => encodeRequestFields(noFields, i, 0) },
 ])("the encoder retains no memory for many different $what in requests", async ({ encode }) => {
   const count = 5_000;
-  const before = await heldBytes();
+  const before = await retainedBytes();
   for (let i = 0; i < count; i++) expect(encode(i).byteLength).toBeGreaterThan(0);
-  expect(((await heldBytes()) - before) / count).toBeLessThan(50);
+  expect(((await retainedBytes()) - before) / count).toBeLessThan(50);
 });
 
 test("HPACK encodes credentials as never indexed, and other fields without indexing", () => {

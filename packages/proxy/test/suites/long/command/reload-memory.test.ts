@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
@@ -66,9 +66,9 @@ upstreams:
   for (let reload = 1; reload <= warmUpReloads + 900; reload++) {
     configure(reload);
     await proxy.reload();
-    if (reload === warmUpReloads) bytesBefore = await heldBytes();
+    if (reload === warmUpReloads) bytesBefore = await retainedBytes();
   }
-  expect((await heldBytes()) - bytesBefore).toBeLessThan(addedBytesMax);
+  expect((await retainedBytes()) - bytesBefore).toBeLessThan(addedBytesMax);
   proxy.stop();
   expect(await within(proxy.done, "the end of the command")).toBe(0);
 }, 60_000);

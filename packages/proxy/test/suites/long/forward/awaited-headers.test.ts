@@ -5,7 +5,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { collect } from "../../../../../testing/src/collect.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { someTurns } from "../../../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 const implementation: Parameters<typeof startGreenhouse>[0] = {
   async *watchReadings({ sensor }, { responseHeader }) {
@@ -79,7 +79,7 @@ describe.each([
       await using served = await start((next) => async (request) => {
         const response = await next(request);
         await arrived(response.header);
-        await someTurns();
+        await waitSomeTurns();
         response.header.set("x-interceptor", "late");
         return response;
       });

@@ -23,7 +23,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { someTurns } from "../../../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
 // Callers get the expected result from a proxy whose upstream violates HTTP/2 or gRPC, and each call is sent only once.
@@ -219,7 +219,7 @@ test("a drain waits for calls of an upstream that the application created", asyn
   const respond = await within(responder.promise, "the call");
   let isDrained = false;
   const drained = proxy.drain(waitLimitMs).then(() => (isDrained = true));
-  await someTurns();
+  await waitSomeTurns();
   expect(isDrained).toBe(false);
   respond();
   expect((await call).httpStatus).toBe(501);

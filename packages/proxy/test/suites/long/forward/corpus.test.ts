@@ -5,7 +5,7 @@ import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_p
 import { type Http1Connection, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../../../../testing/src/gateway/kitchen-sink.ts";
-import { isSince } from "../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   describeRequest,
@@ -38,7 +38,7 @@ describe.each(corpusGroups)("the corpus of $name through a proxy", ({ cases: gro
   const shallow = group.filter((row) => row.rule !== "a path of 100 names");
   // Before 2.16, protobuf-es, which the upstream uses, drops the map key `__proto__`.
   const kept = shallow.filter(
-    (row) => isSince("@bufbuild/protobuf", "2.16") || !describeRequest(row).includes('"__proto__":'),
+    (row) => isPeerAtLeast("@bufbuild/protobuf", "2.16") || !describeRequest(row).includes('"__proto__":'),
   );
   const rows = kept.map((row) => ({ ...row, requestLine: describeRequest(row) }));
   let http1: Http1Connection;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { collectGarbage } from "../../../../../testing/src/http/held-bytes.ts";
+import { collectGarbage } from "../../../../../testing/src/http/retained-bytes.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";

@@ -3,7 +3,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";
-import { collectGarbage, heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { collectGarbage, retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
@@ -79,10 +79,10 @@ test("the headers and credentials of a closed connection are released", async ()
 
 test("at most a thousand field names are cached", async () => {
   const rules = compileForwardRules("request");
-  const before = await heldBytes();
+  const before = await retainedBytes();
   // The names are long, so that other changes in memory use are small in comparison.
   for (let at = 0; at < 2_000; at += 1) rules.select([`${at}${"x".repeat(40_000)}`, ""], noAddedFields);
-  const cached = ((await heldBytes()) - before) / 40_000;
+  const cached = ((await retainedBytes()) - before) / 40_000;
   expect(cached).toBeGreaterThan(800);
   expect(cached).toBeLessThan(1_500);
   expect(rules.select(["x-a", "1"], noAddedFields).fields).toEqual(["x-a", "1"]);

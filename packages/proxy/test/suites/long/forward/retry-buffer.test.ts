@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { emptyMessage, grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
-import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
@@ -19,7 +19,7 @@ test("messages buffered for a retry do not retain the received chunks", async ()
   await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
   using connection = await openFrames(proxy.address);
   connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")));
-  const before = await heldBytes();
+  const before = await retainedBytes();
   for (let at = 1; at <= 500; at += 1) {
     received = Promise.withResolvers();
     connection.send(
@@ -29,5 +29,5 @@ test("messages buffered for a retry do not retain the received chunks", async ()
     );
     await received.promise;
   }
-  expect((await heldBytes()) - before).toBeLessThan(2 * kibibyte * kibibyte);
+  expect((await retainedBytes()) - before).toBeLessThan(2 * kibibyte * kibibyte);
 });

@@ -20,7 +20,7 @@ import {
   type Script,
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { someTurns } from "../../../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Tests which server gets a call when a name's addresses change, servers are unreachable, or servers are loaded.
 
@@ -60,7 +60,7 @@ test("calls are distributed over all addresses of a host name", async () => {
   expect(await wateringOf(client)).toBe("ok");
   // One call opens at most two connections, even after some time.
   await expect.poll(() => client.upstream.load.connections).toBe(2);
-  await someTurns();
+  await waitSomeTurns();
   expect(client.upstream.load.connections).toBe(2);
   for (let round = 0; round < 15; round++) {
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => wateringOf(client)));

@@ -29,7 +29,7 @@ import {
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
-import { someTurns } from "../../../../../testing/src/some-turns.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Servers get calls depending on the health that they report with grpc.health.v1.
 
@@ -316,7 +316,7 @@ test("a failed health watch is repeated after a second, not earlier", async () =
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe(unhealthy);
   vi.advanceTimersByTime(750);
-  await someTurns();
+  await waitSomeTurns();
   expect(server.watches).toBe(1);
   vi.advanceTimersByTime(500);
   await expect.poll(() => server.watches).toBe(2);
@@ -329,7 +329,7 @@ test("a failed health watch is repeated only when a stream is available", async 
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe(unhealthy);
   vi.advanceTimersByTime(1_250);
-  await someTurns();
+  await waitSomeTurns();
   expect(server.watches).toBe(1);
   server.send(() => [settingFrame(3, 100)]);
   await expect

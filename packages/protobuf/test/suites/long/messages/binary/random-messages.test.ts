@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { goBothWays } from "../../../../../../testing/src/gateway/binary-oracle.ts";
 import { numRunsOf, testSeed } from "../../../../../../testing/src/test-seed.ts";
-import { isSince } from "../../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../../../testing/src/peer-version.ts";
 
 /** Number of seeds. Each seed creates new types, and several hundred messages for them. */
 const seeds = numRunsOf(10);
 
 // Older protobuf-es versions read and write some messages differently.
-test.runIf(isSince("@bufbuild/protobuf", "2.16"))(
+test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16"))(
   "random messages of random types are read and written as by protobuf-es",
   () => {
     const all = Array.from({ length: seeds }, (_, n) => goBothWays(testSeed + n));

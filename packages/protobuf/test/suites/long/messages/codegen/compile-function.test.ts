@@ -4,12 +4,12 @@ import { expect, test } from "vitest";
 import { compileFunction, messageClass } from "../../../../../src/messages/codegen/index.ts";
 import { ReadingSchema } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { projectFolder } from "../../../../../../testing/src/process/child-program.ts";
-import { isSince } from "../../../../../../testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../../../../../testing/src/peer-version.ts";
 
 const program = join(projectFolder, "packages/testing/src/gateway/messages-without-code.ts");
 
 // Older protobuf-es versions read and write some odd messages differently.
-test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
+test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16")).each([
   { words: ["--disallow-code-generation-from-strings", program], canCompile: false },
   { words: [program, "--no-codegen"], canCompile: false },
   { words: [program], canCompile: true },

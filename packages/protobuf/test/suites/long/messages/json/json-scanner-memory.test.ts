@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { JsonScanner } from "../../../../../src/messages/json/json-scanner.ts";
-import { heldBytes } from "../../../../../../testing/src/http/held-bytes.ts";
+import { retainedBytes } from "../../../../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../../../../testing/src/least-of.ts";
 
 test.each([
@@ -17,12 +17,12 @@ test.each([
   },
 ])("$what does not keep the JSON text in memory", async ({ take, of }) => {
   const keep = async (): Promise<number> => {
-    const before = await heldBytes();
+    const before = await retainedBytes();
     const kept = Array.from({ length: 100 }, (_, at) => {
       const text = of(JSON.stringify(`the order of number ${at}`));
       return take(new JsonScanner(text + " ".repeat(100_000)));
     });
-    const bytes = (await heldBytes()) - before;
+    const bytes = (await retainedBytes()) - before;
     expect(kept).toContain("the order of number 99");
     return bytes;
   };

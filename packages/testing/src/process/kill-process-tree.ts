@@ -9,7 +9,7 @@ const pollIntervalMs = 10;
  * Kills a process and its children with SIGKILL, so that no process can react when another process exits. Resolves once
  * the children have released all resources, such as shared memory.
  */
-export async function killFamily(pid: number): Promise<void> {
+export async function killProcessTree(pid: number): Promise<void> {
   // A stopped process starts no more children.
   process.kill(pid, "SIGSTOP");
   await untilAll([pid], (state) => state === "T");
@@ -20,7 +20,7 @@ export async function killFamily(pid: number): Promise<void> {
 }
 
 /** Sends a signal such as SIGSTOP to a process and its children. */
-export function signalFamily(pid: number, name: NodeJS.Signals): void {
+export function signalProcessTree(pid: number, name: NodeJS.Signals): void {
   for (const one of [...childrenOf(pid), pid]) {
     try {
       process.kill(one, name);

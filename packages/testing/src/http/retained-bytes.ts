@@ -5,7 +5,7 @@ setFlagsFromString("--expose-gc");
 const collect: (options?: { readonly type: "minor" }) => void = runInNewContext("gc");
 
 /** Returns the bytes that the process retains after garbage collection, on the heap and in external buffers. */
-export async function heldBytes(): Promise<number> {
+export async function retainedBytes(): Promise<number> {
   collectGarbage();
   // External memory is released one event loop turn later, at the next garbage collection.
   await new Promise(setImmediate);
