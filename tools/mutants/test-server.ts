@@ -33,7 +33,7 @@ export interface PassedFile {
 }
 
 /** Runs files in the requested order. Vitest would start with the slowest file. */
-class InOrder extends BaseSequencer {
+class RequestedOrderSequencer extends BaseSequencer {
   override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
     return Promise.resolve(specifications);
   }
@@ -49,7 +49,7 @@ const vitest = await createVitest(
     // Failures are repeated, because a test may time out on a busy machine.
     retry: all ? 2 : 0,
     maxWorkers: 1,
-    sequence: { sequencer: InOrder },
+    sequence: { sequencer: RequestedOrderSequencer },
   },
   // Files are isolated, because blocks that run when a source is loaded are otherwise recorded only in the first file
   // that loads it.
