@@ -46,17 +46,17 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
   connect: ({ calls }) => callTable(calls?.["connect"], "DeletePlant as Connect JSON, HTTP/1.1, 64 connections"),
-  tools: ({ calls }) => callTable(calls?.["mcp"], "DeletePlant as a tool, HTTP/1.1, 64 connections") ?? notYet,
+  tools: ({ calls }) => callTable(calls?.["mcp"], "DeletePlant as a tool, HTTP/1.1, 64 connections") ?? benchHint,
   grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
   "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
   books: ({ calls }) => calls && bookTables(calls),
   messages: ({ calls }) => columnsTable(calls, largeMessages),
-  clients: ({ calls }) => columnsTable(calls, clientCalls) ?? notYet,
-  proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? notYet,
-  validation: ({ calls }) => columnsTable(calls, validatedCalls, "CPU µs a call (× without)", String) ?? notYet,
+  clients: ({ calls }) => columnsTable(calls, clientCalls) ?? benchHint,
+  proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? benchHint,
+  validation: ({ calls }) => columnsTable(calls, validatedCalls, "CPU µs a call (× without)", String) ?? benchHint,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
   rates: ({ rates }) => rates && rateTables(rates),
-  starts: ({ starts }) => (starts ? startTable(starts) : notYet),
+  starts: ({ starts }) => (starts ? startTable(starts) : benchHint),
   stalls: ({ stalls }) =>
     stalls?.["rest-list-100-books"] &&
     formatRows(
@@ -199,12 +199,12 @@ function columnsTable(
 }
 
 /** The text that replaces a table without figures. */
-const notYet = "`npm run bench` measures them.";
+const benchHint = "`npm run bench` measures them.";
 
 /** Returns the tables for books, or a text that states how to measure them. */
 function bookTables(calls: NonNullable<Figures["calls"]>): string {
   const tables = [restBooks, grpcBooks].map((columns) => columnsTable(calls, columns));
-  return tables.includes(undefined) ? notYet : tables.join("\n\n");
+  return tables.includes(undefined) ? benchHint : tables.join("\n\n");
 }
 
 function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefined {

@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { Agent as TlsAgent, request as requestOverTls } from "node:https";
 import { connect } from "node:http2";
 import { originOf, percentilesOf, type LoadResult } from "./load.ts";
-import type { OwnClientOrder } from "./own-load.ts";
+import type { OwnClientOptions } from "./own-load.ts";
 
 // A load generator for machines without wrk and h2load. The program reads its options, sends the load, and prints the
 // result as JSON.
@@ -11,8 +11,7 @@ import type { OwnClientOrder } from "./own-load.ts";
 /** Sends one request, and returns whether the response is as expected. */
 type Send = () => Promise<boolean>;
 
-const order: OwnClientOrder = JSON.parse(process.argv[2] ?? "");
-const { shape, port, durationS } = order;
+const { shape, port, durationS }: OwnClientOptions = JSON.parse(process.argv[2] ?? "");
 const body = shape.bodyBase64 === undefined ? undefined : Buffer.from(shape.bodyBase64, "base64");
 const latenciesUs: number[] = [];
 let failures = 0;

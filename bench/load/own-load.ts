@@ -5,7 +5,7 @@ import { runTool } from "./tool.ts";
 const program = fileURLToPath(new URL("own-client.ts", import.meta.url));
 
 /** The options for `own-client.ts`, which are passed as an argument in JSON. */
-export interface OwnClientOrder {
+export interface OwnClientOptions {
   readonly shape: Omit<LoadShape, "body"> & { readonly bodyBase64: string | undefined };
   readonly port: number;
   readonly durationS: number;
@@ -20,8 +20,10 @@ export interface OwnClientOrder {
 export function ownLoad(shape: LoadShape): Load {
   return async (port, durationS) => {
     const { body, ...rest } = shape;
-    const order: OwnClientOrder = { shape: { ...rest, bodyBase64: body?.toString("base64") }, port, durationS };
-    const result: LoadResult = JSON.parse(await runTool([process.execPath, program, JSON.stringify(order)], durationS));
+    const options: OwnClientOptions = { shape: { ...rest, bodyBase64: body?.toString("base64") }, port, durationS };
+    const result: LoadResult = JSON.parse(
+      await runTool([process.execPath, program, JSON.stringify(options)], durationS),
+    );
     return result;
   };
 }

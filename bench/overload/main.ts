@@ -12,7 +12,7 @@ import { migratePlants } from "../../src/stores/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { percentilesOf } from "../load/load.ts";
 import { startServer } from "../storage/subject.ts";
-import type { OpenResponse, OpenOrder, OpenResult } from "./open-calls.ts";
+import type { OpenResponse, OpenLoadOptions, OpenResult } from "./open-calls.ts";
 import { sendOpenLoad } from "./open-load.ts";
 import { probeReadiness } from "./probe-readiness.ts";
 
@@ -55,11 +55,11 @@ for (const protocol of ["rest", "grpc"] as const) {
   for (const connections of numbersOfConnections) await overloadFrom(protocol, connections);
 }
 
-function showColumns(protocol: OpenOrder["protocol"]): void {
+function showColumns(protocol: OpenLoadOptions["protocol"]): void {
   console.log(`${protocol} offered/s  deleted/s  refused/s  other  p50 ms  p99 ms  p99 refused  main CPU µs a call`);
 }
 
-async function overloadFrom(protocol: OpenOrder["protocol"], connections: number): Promise<void> {
+async function overloadFrom(protocol: OpenLoadOptions["protocol"], connections: number): Promise<void> {
   console.log(`${connections} connections`);
   showColumns(protocol);
   const end = new AbortController();
@@ -75,7 +75,7 @@ async function overloadFrom(protocol: OpenOrder["protocol"], connections: number
   console.log(`/readyz: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${failed} of ${latencies.length} failed\n`);
 }
 
-async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
+async function overload(protocol: OpenLoadOptions["protocol"]): Promise<void> {
   showColumns(protocol);
   await measure(protocol, 500, 3, [{ name: "warm-up", fromS: 0 }]);
   const [below] = await measure(protocol, capacityPerS * 0.9, seconds, [{ name: "below", fromS: 0 }]);
@@ -130,7 +130,7 @@ interface Shown {
 
 /** Sends a load and prints each part, with the whole load's mean CPU time. */
 async function measure(
-  protocol: OpenOrder["protocol"],
+  protocol: OpenLoadOptions["protocol"],
   callsPerS: number,
   durationS: number,
   parts: readonly Part[],
@@ -170,12 +170,19 @@ function percentiles(responses: readonly OpenResponse[]): { readonly p50: number
 }
 
 async function load(
-  protocol: OpenOrder["protocol"],
+  protocol: OpenLoadOptions["protocol"],
   callsPerS: number,
   durationS: number,
   connections?: number,
 ): Promise<OpenResult> {
-  const order: OpenOrder = { protocol, port: server.port, callsPerS, durationS, firstPlant: plants + 1, connections };
+  const options: OpenLoadOptions = {
+    protocol,
+    port: server.port,
+    callsPerS,
+    durationS,
+    firstPlant: plants + 1,
+    connections,
+  };
   plants += Math.ceil(callsPerS * durationS * 1.2);
-  return await sendOpenLoad(order);
+  return await sendOpenLoad(options);
 }

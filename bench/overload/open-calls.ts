@@ -1,5 +1,5 @@
 /** The options for open-client.ts, which are passed as an argument in JSON. */
-export interface OpenOrder {
+export interface OpenLoadOptions {
   readonly protocol: "rest" | "grpc";
   readonly port: number;
   /** Number of calls per second. The intervals are random, as between calls from independent callers. */

@@ -1,30 +1,30 @@
 import { openGrpcCalls } from "./grpc-calls.ts";
-import type { OpenResponse, OpenOrder, OpenResult } from "./open-calls.ts";
+import type { OpenResponse, OpenLoadOptions, OpenResult } from "./open-calls.ts";
 import { openRestCalls } from "./rest-calls.ts";
 
 // A client that sends deletions at a fixed rate, like many independent callers, without waiting for responses. The
 // client prints its result as JSON.
 
-const order: OpenOrder = JSON.parse(process.argv[2] ?? "");
+const options: OpenLoadOptions = JSON.parse(process.argv[2] ?? "");
 
 /** Maximum number of open calls. Further calls are queued in the client. */
-const openMax = order.connections ?? 2_000;
+const openMax = options.connections ?? 2_000;
 
-const openCalls = order.protocol === "grpc" ? openGrpcCalls : openRestCalls;
-const calls = await openCalls(order.port, order.connections);
+const openCalls = options.protocol === "grpc" ? openGrpcCalls : openRestCalls;
+const calls = await openCalls(options.port, options.connections);
 const responses: OpenResponse[] = [];
 let open = 0;
-let lastAnswer = (): void => undefined;
+let onLastResponse = (): void => undefined;
 
 const startedMs = performance.now();
-const endMs = startedMs + order.durationS * 1_000;
-let plant = order.firstPlant;
+const endMs = startedMs + options.durationS * 1_000;
+let plant = options.firstPlant;
 for (let dueMs = startedMs; dueMs < endMs; dueMs += gapMs()) {
   while (performance.now() < dueMs || isFull()) await new Promise((resolve) => setTimeout(resolve, 1));
   send(dueMs);
 }
-const allAnswered = new Promise<void>((resolve) => (lastAnswer = resolve));
-if (open > 0) await allAnswered;
+const allResponded = new Promise<void>((resolve) => (onLastResponse = resolve));
+if (open > 0) await allResponded;
 const result: OpenResult = { responses, tookS: (performance.now() - startedMs) / 1_000 };
 process.stdout.write(JSON.stringify(result));
 calls.close();
@@ -35,16 +35,16 @@ function isFull(): boolean {
 
 /** Returns the time to a Poisson process's next call. */
 function gapMs(): number {
-  return (-Math.log(1 - Math.random()) / order.callsPerS) * 1_000;
+  return (-Math.log(1 - Math.random()) / options.callsPerS) * 1_000;
 }
 
 function send(dueMs: number): void {
   open += 1;
-  const startMs = order.connections === undefined ? dueMs : performance.now();
+  const startMs = options.connections === undefined ? dueMs : performance.now();
   calls.send(plant, (kind) => {
     responses.push({ latencyMs: performance.now() - startMs, startMs: startMs - startedMs, kind });
     open -= 1;
-    if (open === 0) lastAnswer();
+    if (open === 0) onLastResponse();
   });
   plant += 1;
 }

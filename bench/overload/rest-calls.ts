@@ -35,7 +35,7 @@ function openConnection(port: number, idle: Connection[]): Connection {
   connection.socket.setNoDelay(true).setEncoding("latin1");
   connection.socket.on("data", (text: string) => {
     connection.received += text;
-    const header = takeAnswer(connection);
+    const header = takeResponse(connection);
     if (header === undefined) return;
     idle.push(connection);
     connection.onOutcome(kindOf(header));
@@ -44,7 +44,7 @@ function openConnection(port: number, idle: Connection[]): Connection {
 }
 
 /** Returns the header of a complete response, and removes the response from the received bytes. */
-function takeAnswer(connection: Connection): string | undefined {
+function takeResponse(connection: Connection): string | undefined {
   const { received } = connection;
   const headerEnd = received.indexOf("\r\n\r\n");
   const header = received.slice(0, Math.max(0, headerEnd));

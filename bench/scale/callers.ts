@@ -24,10 +24,10 @@ export type CallersMessage =
 
 const warmUpMs = 1_000;
 
-const order: CallersOptions = JSON.parse(process.argv[2] ?? "");
+const options: CallersOptions = JSON.parse(process.argv[2] ?? "");
 let [deletions, batches, started] = [0, 0, 0];
 const store = await openPlantStore(
-  { kind: "postgres", url: order.url },
+  { kind: "postgres", url: options.url },
   {
     onBatch: () => {
       batches++;
@@ -35,7 +35,7 @@ const store = await openPlantStore(
     },
   },
 );
-const ids = scattered(order.plants, order.range.first);
+const ids = scattered(options.plants, options.range.first);
 const context = { signal: new AbortController().signal };
 // The prefix gives request ids the same length as a server's request ids.
 const requestIdPrefix = `${"0".repeat(16)}-`;
@@ -45,7 +45,7 @@ sendToParent({ kind: "warm" });
 await once(process, "message");
 [deletions, batches] = [0, 0];
 const cpu = process.cpuUsage();
-await deleteFor(order.seconds * 1_000);
+await deleteFor(options.seconds * 1_000);
 const { user, system } = process.cpuUsage(cpu);
 sendToParent({ kind: "done", deletions, batches, cpuUs: user + system });
 // The store is closed when the parent disconnects.
@@ -53,11 +53,11 @@ await store.close();
 
 async function deleteFor(ms: number): Promise<void> {
   const endMs = performance.now() + ms;
-  await Promise.all(Array.from({ length: order.callers }, () => deleteUntil(endMs)));
+  await Promise.all(Array.from({ length: options.callers }, () => deleteUntil(endMs)));
 }
 
 async function deleteUntil(endMs: number): Promise<void> {
-  while (performance.now() < endMs && order.range.first + started < order.range.end) {
+  while (performance.now() < endMs && options.range.first + started < options.range.end) {
     started++;
     const { value: id } = ids.next();
     if (id === undefined) return;

@@ -89,7 +89,7 @@ export function planFor(costs: Costs, load: Load, machine: Machine = usualMachin
   const alone = sharesOf(1);
   // Data is distributed evenly over the disks.
   let workers = Math.max(1, Math.ceil(bytesOf(costs, load) / (machine.diskTb * 1e12 * busyMax)));
-  while (workers < workersMax && most(sharesOf(workers).limits).times > 1) workers++;
+  while (workers < workersMax && tightestLimit(sharesOf(workers).limits).times > 1) workers++;
   const { batch, latencyMs, workersCores, coordinatorCores, walMbPerS } = sharesOf(workers);
   return {
     processes,
@@ -99,7 +99,7 @@ export function planFor(costs: Costs, load: Load, machine: Machine = usualMachin
     cores: { service: serviceCores, workers: workersCores, coordinator: coordinatorCores },
     diskTb: bytesOf(costs, load) / 1e12,
     walMbPerS,
-    first: most(alone.limits),
+    first: tightestLimit(alone.limits),
     coordinatorTimes:
       workers === 1
         ? 0
@@ -182,7 +182,7 @@ function bytesOf({ plantTableBytes, plantIndexBytes, recordBytes }: Costs, load:
   return load.plants * (plantTableBytes + plantIndexBytes) + load.deletionsPerS * load.days * daySeconds * recordBytes;
 }
 
-function most(limits: Shares["limits"]): Plan["first"] {
+function tightestLimit(limits: Shares["limits"]): Plan["first"] {
   return limits.reduce((one, other) => (other.times > one.times ? other : one));
 }
 

@@ -8,7 +8,7 @@ import { scattered } from "./scattered.ts";
 // status, because its caller counts the remaining plants.
 
 /** This client's options, which are passed as an argument in JSON. */
-export interface GrpcOrder {
+export interface GrpcClientOptions {
   readonly port: number;
   readonly connections: number;
   /** Number of concurrent calls on a connection. */
@@ -49,12 +49,12 @@ const laterHeader = Buffer.concat([
   Buffer.from(Object.keys(fields).map((_, i) => 0x80 | (dynamicTableStart + fieldCount - 1 - i))),
 ]);
 
-const order: GrpcOrder = JSON.parse(process.argv[2] ?? "");
-const ids = scattered(order.plants);
+const options: GrpcClientOptions = JSON.parse(process.argv[2] ?? "");
+const ids = scattered(options.plants);
 const latenciesUs: number[] = [];
 const startedMs = performance.now();
-const endMs = startedMs + order.durationS * 1_000;
-await Promise.all(Array.from({ length: order.connections }, () => run(connect(order.port, "127.0.0.1"))));
+const endMs = startedMs + options.durationS * 1_000;
+await Promise.all(Array.from({ length: options.connections }, () => run(connect(options.port, "127.0.0.1"))));
 const result: GrpcResult = {
   requests: latenciesUs.length,
   durationS: (performance.now() - startedMs) / 1_000,
@@ -86,7 +86,7 @@ async function run(socket: Socket): Promise<void> {
     startMs.delete(id);
     return call();
   };
-  socket.write(Buffer.concat([preface(), ...Array.from({ length: order.streams }, call)]));
+  socket.write(Buffer.concat([preface(), ...Array.from({ length: options.streams }, call)]));
   let rest = none;
   for await (const chunk of socket) {
     rest = Buffer.concat([rest, chunk]);

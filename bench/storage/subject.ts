@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { type Percentiles, percentilesOf } from "../load/load.ts";
 import { runTool } from "../load/tool.ts";
 import { nextMessage } from "../running-server.ts";
-import type { GrpcOrder, GrpcResult } from "./grpc-client.ts";
+import type { GrpcClientOptions, GrpcResult } from "./grpc-client.ts";
 import { deleteRandomPlants, type RestResult } from "./load.ts";
 import type { ServerMessage } from "./server.ts";
 import type { StoreLocation, StoreName } from "./stores.ts";
@@ -38,14 +38,14 @@ export async function measureRest(
 /** Runs a server with this store and deletes each plant once over gRPC, with 256 concurrent calls. */
 export async function measureGrpc(name: StoreName, location: StoreLocation, seconds: number): Promise<GrpcResult> {
   await using server = await startServer(name, location);
-  const order: GrpcOrder = {
+  const options: GrpcClientOptions = {
     port: server.port,
     connections: 8,
     streams: 32,
     durationS: seconds,
     plants: location.plants,
   };
-  return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(order)], seconds));
+  return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(options)], seconds));
 }
 
 /** A store's result without a server. */
