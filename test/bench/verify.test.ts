@@ -60,7 +60,7 @@ describe("differencesOf", () => {
       want: ["a: 1.60 × the floor, published 2.00", "b: 1.60 × the floor, published 3.00"],
     },
     {
-      name: "reports servers that were measured or published only",
+      name: "reports servers that are only measured or only published",
       servers: [
         { name: "a", timesFloor: 2 },
         { name: "c", timesFloor: 3 },

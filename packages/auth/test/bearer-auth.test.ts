@@ -99,49 +99,49 @@ interface Refusal {
 
 const refusals: readonly Refusal[] = [
   {
-    name: "a missing credential gets a challenge without an error",
+    name: "a request without a credential",
     given: {},
     want: missing,
     cause: { kind: "missing" },
   },
   {
-    name: "a credential of another scheme gets a challenge without an error",
+    name: "a credential of another scheme",
     given: { authorization: "Basic dTpw" },
     want: missing,
     cause: { kind: "other-scheme" },
   },
   {
-    name: "a malformed credential gets invalid_request",
+    name: "a malformed credential",
     given: { authorization: "Bearer" },
     want: malformed,
     cause: { kind: "malformed" },
   },
   {
-    name: "two valid tokens in one Authorization field get invalid_request",
+    name: "two valid tokens in one Authorization field",
     given: { authorization: "Bearer good, Bearer good" },
     want: malformed,
     cause: { kind: "malformed" },
   },
   {
-    name: "an unknown token gets invalid_token",
+    name: "an unknown token",
     given: { authorization: "Bearer wrong" },
     want: invalid,
     cause: { kind: "invalid", reason: "no such token" },
   },
   {
-    name: "a rejected token gets invalid_token without the reason",
+    name: "a rejected token",
     given: { authorization: "Bearer tampered" },
     want: invalid,
     cause: { kind: "invalid", reason: "the signature is wrong" },
   },
   {
-    name: "an expired token gets invalid_token and a message about its expiry",
+    name: "an expired token",
     given: { authorization: "Bearer expired" },
     want: challenged("the token has expired", "invalid_token"),
     cause: { kind: "expired", reason: "exp is 17" },
   },
   {
-    name: "a token without the required scope gets insufficient_scope and that scope",
+    name: "a token without the required scope",
     given: { authorization: "Bearer narrow" },
     want: {
       code: Code.PermissionDenied,
@@ -154,19 +154,19 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "insufficient-scope" },
   },
   {
-    name: "a token that cannot be verified right now gets UNAVAILABLE without a challenge",
+    name: "a token that cannot be verified right now",
     given: { authorization: "Bearer early" },
     want: { code: Code.Unavailable, message: "the token cannot be verified right now", header: { "retry-after": "7" } },
     cause: { kind: "unavailable", reason: "no keys yet" },
   },
   {
-    name: "a path that matches no procedure requires a credential",
+    name: "a request without a credential for an unknown path",
     given: { procedure: undefined },
     want: missing,
     cause: { kind: "missing" },
   },
   {
-    name: "a procedure with an open procedure's name as its prefix requires a credential",
+    name: "a request without a credential for a procedure whose prefix is open",
     given: { procedure: "/orders.v1.OrderService/OpenAll" },
     want: missing,
     cause: { kind: "missing" },
@@ -180,7 +180,7 @@ describe.each([
 ])("admit with a verifier that responds $how", ({ verifier }) => {
   const { admit } = createBearerAuth(verifier, options);
 
-  test.each(refusals)("$name", async ({ given, want, cause }) => {
+  test.each(refusals)("refuses $name with the specified error", async ({ given, want, cause }) => {
     const error = await refusedWith(admit, toRequest(given));
     const { code, rawMessage: message, metadata } = error;
     expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);
@@ -209,7 +209,7 @@ describe.each([
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
-  test("adds the principal to the context values even without the required scope", async () => {
+  test("stores the principal even if a required scope is missing", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
     await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
@@ -217,22 +217,22 @@ describe.each([
 });
 
 test.each([
-  { name: "an open service has no requirement", method: Health.method.check, want: [] },
+  { name: "no requirement for an open service", method: Health.method.check, want: [] },
   {
-    name: "an RPC that requires a scope has a requirement with that scope",
+    name: "the required scope of an RPC",
     method: OrderService.method.deleteOrder,
     want: [{ oauth: ["orders:delete"] }],
   },
   {
-    name: "an RPC without a required scope has a requirement without scopes",
+    name: "a requirement without scopes for an RPC that requires none",
     method: LibraryService.method.getBook,
     want: [{ oauth: [] }],
   },
-])("$name in describeSecurity's result", ({ method, want }) => {
+])("describeSecurity returns $name", ({ method, want }) => {
   expect(createBearerAuth(synchronous, options).describeSecurity("oauth")(method)).toEqual(want);
 });
 
-describe("admit", () => {
+describe("createBearerAuth", () => {
   test("passes the token and its SHA-256 to the verifier", async () => {
     const presented: PresentedToken[] = [];
     const { admit } = createBearerAuth({ verify: (token) => (presented.push(token), outcomeOf(token)) }, { realm });
@@ -242,31 +242,28 @@ describe("admit", () => {
 
   // A longer token must not stay in memory while a connection is idle.
   test.each([
-    { chars: 4096, readings: 1 },
-    { chars: 4097, readings: 2 },
-  ])(
-    "a repeated credential with $chars characters is parsed $readings times per connection",
-    async ({ chars, readings }) => {
-      const presented: PresentedToken[] = [];
-      const verify = (token: PresentedToken): TokenOutcome => (
-        presented.push(token),
-        outcomeOf({ ...token, text: "good" })
-      );
-      const { admit } = createBearerAuth({ verify }, { realm });
-      const connection = {};
-      const authorization = `Bearer ${"t".repeat(chars)}`;
-      for (const _ of [1, 2]) await admit({ ...toRequest({ authorization }), connection });
-      expect(presented.map(({ text }) => text.length)).toEqual([chars, chars]);
-      expect(new Set(presented).size).toBe(readings);
-    },
-  );
+    { name: "once", chars: 4096, readings: 1 },
+    { name: "twice", chars: 4097, readings: 2 },
+  ])("a repeated credential of $chars characters is parsed $name per connection", async ({ chars, readings }) => {
+    const presented: PresentedToken[] = [];
+    const verify = (token: PresentedToken): TokenOutcome => (
+      presented.push(token),
+      outcomeOf({ ...token, text: "good" })
+    );
+    const { admit } = createBearerAuth({ verify }, { realm });
+    const connection = {};
+    const authorization = `Bearer ${"t".repeat(chars)}`;
+    for (const _ of [1, 2]) await admit({ ...toRequest({ authorization }), connection });
+    expect(presented.map(({ text }) => text.length)).toEqual([chars, chars]);
+    expect(new Set(presented).size).toBe(readings);
+  });
 
   test.each([
     { name: "another token of the same length", authorization: "Bearer goot" },
     { name: "a longer token", authorization: "Bearer goods" },
     { name: "a malformed credential", authorization: "Bearer good, Bearer good" },
     { name: "a request without a credential", authorization: null },
-  ])("after a valid token on the same connection, $name is refused", async ({ authorization }) => {
+  ])("refuses $name after a valid token on the same connection", async ({ authorization }) => {
     const { admit } = createBearerAuth(synchronous, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
     await admit(request);
@@ -286,12 +283,12 @@ describe("admit", () => {
     expect((await refusedWith(admit, request)).code).toBe(Code.Unauthenticated);
   });
 
-  test("returns no promise if the verifier is synchronous", () => {
+  test("admits a request synchronously if the verifier is synchronous", () => {
     expect(createBearerAuth(synchronous, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });
 
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
-    "$name, and its challenge contains resource_metadata (RFC 9728 §5.1)",
+    "for $name, adds resource_metadata to the challenge (RFC 9728 §5.1)",
     async ({ given, want }) => {
       const { admit } = createBearerAuth(synchronous, { ...options, resourceMetadata: "https://orders.example/meta" });
       const { metadata } = await refusedWith(admit, toRequest(given));
@@ -301,7 +298,7 @@ describe("admit", () => {
     },
   );
 
-  test("requiredScope is called once per procedure", async () => {
+  test("calls requiredScope once per procedure", async () => {
     const procedures: string[] = [];
     const { admit } = createBearerAuth(synchronous, {
       realm,
@@ -313,7 +310,7 @@ describe("admit", () => {
     expect(procedures).toEqual(["/a.B/C", "/a.B/D"]);
   });
 
-  test("admit and describeSecurity require all scopes of an array", async () => {
+  test("requires all scopes of an array", async () => {
     const { admit, describeSecurity } = createBearerAuth(
       { verify: () => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(["a"]) }) },
       { realm, requiredScope: (procedure) => (procedure === deleteOrder ? ["a", "b"] : ["a"]) },
@@ -326,14 +323,14 @@ describe("admit", () => {
     expect(describeSecurity("oauth")(method)).toEqual([{ oauth: ["a", "b"] }]);
   });
 
-  test("admit fails if requiredScope returns a promise", async () => {
+  test("fails calls if requiredScope returns a promise", async () => {
     const given: object = { realm, requiredScope: () => Promise.reject(new Error("no policy")) };
     const { admit } = createBearerAuth(synchronous, Object.assign({ realm }, given));
     const admitted = Promise.resolve(toRequest({ authorization: "Bearer good" })).then(admit);
     await expect(admitted).rejects.toThrow("requiredScope must be synchronous, got a promise");
   });
 
-  test("createBearerAuth rejects a realm that a header field cannot contain", () => {
+  test("rejects a realm with a line break", () => {
     expect(() => createBearerAuth(synchronous, { realm: "a\r\nb" })).toThrow(RangeError);
   });
 });

@@ -18,7 +18,7 @@ describe("readBearerToken", () => {
   });
 
   test.each([
-    { name: "returns missing without the header", given: null, want: "missing" },
+    { name: "returns missing without an Authorization header", given: null, want: "missing" },
     { name: "returns missing for an empty header", given: "", want: "missing" },
     { name: "returns other-scheme for Basic", given: "Basic dTpw", want: "other-scheme" },
     { name: "returns other-scheme for a token without a scheme", given: "abcdefghijklmnop", want: "other-scheme" },
@@ -43,12 +43,12 @@ describe("readBearerToken", () => {
     { name: "rejects a second token", given: "Bearer abc def", want: "malformed" },
     { name: "rejects a header that was sent twice", given: "Bearer abc, Bearer def", want: "malformed" },
     { name: "rejects the same token twice, separated by a comma", given: "Bearer abc,Bearer abc", want: "malformed" },
-    { name: "rejects padding alone", given: "Bearer ==", want: "malformed" },
+    { name: "rejects a token of only padding", given: "Bearer ==", want: "malformed" },
     { name: "rejects padding in the middle", given: "Bearer a=b", want: "malformed" },
     { name: "rejects quotes", given: 'Bearer "abc"', want: "malformed" },
     { name: "rejects a parameter", given: "Bearer token=abc", want: "malformed" },
     { name: "rejects a token over the maximum length", given: `Bearer ${longest}a`, want: "malformed" },
-    { name: "rejects a token of a megabyte", given: `Bearer ${"a".repeat(2 ** 20)}`, want: "malformed" },
+    { name: "rejects a token of one megabyte", given: `Bearer ${"a".repeat(2 ** 20)}`, want: "malformed" },
   ])("$name", ({ given, want }) => {
     expect(readBearerToken(given)).toEqual({ kind: want });
   });

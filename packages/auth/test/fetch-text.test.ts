@@ -33,9 +33,14 @@ describe("fetchText", () => {
   });
 
   test.each([
-    { name: "sends a GET without a form", form: undefined, header: undefined, want: ["GET", "application/json", ""] },
     {
-      name: "sends a POST with a form",
+      name: "sends a GET if no form is given",
+      form: undefined,
+      header: undefined,
+      want: ["GET", "application/json", ""],
+    },
+    {
+      name: "sends a POST if a form is given",
       form: new URLSearchParams({ a: "b c" }),
       header: undefined,
       want: ["POST", "application/json", "a=b+c"],
@@ -90,8 +95,13 @@ describe("fetchText", () => {
       isCompressed: false,
       kind: "problems",
     },
-    { name: "a small compressed body that decodes to more", bytes: 2 ** 24, isCompressed: true, kind: "problems" },
-  ])("returns $kind if $name is received", async ({ bytes, isCompressed, kind }) => {
+    {
+      name: "a compressed body that exceeds the limit when decoded",
+      bytes: 2 ** 24,
+      isCompressed: true,
+      kind: "problems",
+    },
+  ])("returns $kind when $name arrives", async ({ bytes, isCompressed, kind }) => {
     const body = Buffer.alloc(bytes, "x");
     await using provider = await startProvider((_, response) => {
       if (isCompressed) response.setHeader("content-encoding", "gzip").end(gzipSync(body));
@@ -101,7 +111,7 @@ describe("fetchText", () => {
   });
 
   test.each([
-    { name: "bytes that are not UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
+    { name: "invalid UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
     { name: "a truncated character", body: Buffer.from("ä").subarray(0, 1) },
   ])("reports a body with $name as a problem", async ({ body }) => {
     await using provider = await startProvider((_, response) => {
@@ -120,7 +130,7 @@ describe("fetchText", () => {
     });
   });
 
-  test("decodes a character across two chunks, and omits URL queries from problems", async () => {
+  test("decodes a split character, and omits URL queries from problems", async () => {
     await using provider = await startProvider((request, response) => {
       if (request.url === "/closed?key=secret") return request.socket.destroy();
       const bytes = Buffer.from("ä");

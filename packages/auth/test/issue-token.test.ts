@@ -38,8 +38,8 @@ describe("issueToken", () => {
   });
 
   test.each([
-    { name: "whose last line has a line break", text: "# mine\n" },
-    { name: "whose last line has no line break", text: "# mine" },
+    { name: "with a final line break", text: "# mine\n" },
+    { name: "without a final line break", text: "# mine" },
   ])("a file $name keeps its lines", async ({ text }) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
@@ -49,7 +49,7 @@ describe("issueToken", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("adds a token if the file then has exactly the maximum size", async () => {
+  test("fills a file up to exactly the maximum size", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const { line } = valueOf(await issueToken(request));
@@ -58,7 +58,7 @@ describe("issueToken", () => {
     expect(statSync(file).size).toBe(4 * 1024 * 1024);
   });
 
-  test("replaces a symbolic link's target", async () => {
+  test("writes to a symbolic link's target", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("real"), "");
     symlinkSync(folder.file("real"), folder.file("link"));
@@ -66,7 +66,7 @@ describe("issueToken", () => {
     expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
   });
 
-  test("writes every accepted token, and reports the other concurrent additions", async () => {
+  test("loses no accepted token in concurrent calls", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
@@ -98,18 +98,18 @@ describe("issueToken", () => {
 
   test.each([
     {
-      name: "has a token with this name",
+      name: "with a token of this name",
       text: `sha256:${"a".repeat(64)} ci - -\n`,
       want: /^line 2: the name already appears on line 1$/,
     },
-    { name: "has an invalid line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
+    { name: "with an invalid line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
     {
-      name: "would then exceed the size limit",
+      name: "without room for the token",
       text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
       want: /would be larger than the limit of 4194304 bytes$/,
     },
-    { name: "is not UTF-8", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
-  ])("leaves a file that $name unchanged", async ({ text, want }) => {
+    { name: "that is not UTF-8", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
+  ])("leaves a file $name unchanged", async ({ text, want }) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, text);
@@ -119,7 +119,7 @@ describe("issueToken", () => {
     expect(readdirSync(folder.path)).toEqual(["tokens"]);
   });
 
-  test("reports a path to a directory or in a missing directory", async () => {
+  test("rejects a directory or a missing directory as the path", async () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("sub"));
     const inFolder = await issueToken({ ...request, file: folder.file("sub") });

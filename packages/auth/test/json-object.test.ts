@@ -12,7 +12,7 @@ test.each([
   ["an array", "[]", "is not a JSON object"],
   ["invalid JSON", "{", "is not valid JSON"],
   ["a name with a backslash", '{"a\\\\b":1}', "has a member name with a backslash"],
-])("%s is rejected by parseJsonObject", (_, text, problem) => {
+])("parseJsonObject reports %s as a problem", (_, text, problem) => {
   expect(parseJsonObject(text, "it")).toEqual({ kind: "problems", problems: [`it ${problem}`] });
 });
 

@@ -59,12 +59,12 @@ describe("openTokenHashes", () => {
 
   test.concurrent.each([
     {
-      name: "has an invalid line",
+      name: "gets an invalid line",
       spoil: (path: string) => writeFileSync(path, `${line("gamma")}oops\n`),
       want: /^line 2: a line must have 4 columns .*, got 1$/,
     },
-    { name: "was deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
-  ])("warns about a file that $name, and keeps the previous tokens", async ({ spoil, want }) => {
+    { name: "is deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
+  ])("keeps the previous tokens if the file $name later", async ({ spoil, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     writeFileSync(path, line("alpha"));
@@ -101,7 +101,7 @@ describe("openTokenHashes", () => {
       make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
       want: /is larger than 4194304 bytes$/,
     },
-  ])("returns a problem for a file that $name at the start", async ({ make, want }) => {
+  ])("returns a problem if the file $name at the start", async ({ make, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     make(path);

@@ -65,7 +65,7 @@ describe("openTokenVerifier", () => {
   test.each([
     { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a must/, /must use https/] },
     {
-      name: ", prefixed with the sources' names,",
+      name: " with the sources' names",
       names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
       want: [
         /^tokens: .*\/nowhere\/tokens/,
@@ -73,7 +73,7 @@ describe("openTokenVerifier", () => {
         /^endpoint: .* must use https/,
       ],
     },
-  ])("reports all sources' problems$name together", async ({ names, want }) => {
+  ])("reports all sources' problems$name in one list", async ({ names, want }) => {
     const opened = await openTokenVerifier(
       {
         tokenHashesFile: "/nowhere/tokens",
@@ -235,7 +235,7 @@ describe("createVerifierChain", () => {
     });
   });
 
-  test("returns no promise if its verifiers return none", () => {
+  test("responds synchronously if its verifiers do", () => {
     const verifier = createVerifierChain([synchronous(unknown, [], ""), synchronous(good, [], "")]);
     expect(verifier.verify({ text: "", digest: "" })).toEqual(good);
   });
@@ -257,7 +257,7 @@ describe("createVerifierChain", () => {
     expect(calls).toEqual(["first reloaded", "second reloaded", "first closed", "second closed"]);
   });
 
-  test("returns the times at which all verifiers' keys were fetched", () => {
+  test("returns the fetch times of all verifiers' keys", () => {
     const fetched: readonly KeysFetched[] = ["a", "b", "c"].map((issuer, atMs) => ({ issuer, atMs }));
     const members = [{ keysFetched: fetched.slice(0, 1) }, {}, { keysFetched: fetched.slice(1) }];
     const verifier = createVerifierChain(members.map((member) => ({ verify: () => unknown, ...member })));

@@ -39,7 +39,7 @@ describe("OutcomeCache", () => {
       want: undefined,
     },
     {
-      name: "returns a rejected token at the time at which it was rejected",
+      name: "returns a rejected token in the millisecond of its rejection",
       outcome: rejected,
       fromMs: 500,
       untilMs: 1000,
@@ -55,14 +55,14 @@ describe("OutcomeCache", () => {
   test.each([
     { name: "a valid token that was rejected later", first: valid, last: rejected },
     { name: "a rejected token that became valid", first: rejected, last: valid },
-  ])("returns the last outcome for $name, by its digest", ({ first, last }) => {
+  ])("returns the last outcome for $name from the cache", ({ first, last }) => {
     const cache = new OutcomeCache();
     cache.set("digest", { outcome: first, untilMs: 1000 });
     cache.set("digest", { outcome: last, untilMs: 1000 });
     expect(cache.get("digest", 0)?.outcome).toEqual(last);
   });
 
-  test("returns no outcome for an evicted token, not even an older rejection", () => {
+  test("does not return an older rejection of an evicted token", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: rejected, untilMs: 1000 });
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
@@ -113,7 +113,7 @@ describe("OutcomeCache", () => {
     expect(cache.get("0", 0)?.outcome).toEqual(valid);
   });
 
-  test("returns a token's rejection instead of its valid outcome 10,000 tokens earlier", () => {
+  test("returns a rejection instead of an older valid outcome", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
     for (let n = 0; n < 10_000; n += 1) cache.set(String(n), { outcome: valid, untilMs: 1000 });

@@ -34,7 +34,7 @@ describe("parsePlainTokens", () => {
     { name: "a token with 8193 characters", given: "a".repeat(8193), want: ["token 1 is longer than 8192 characters"] },
     { name: "a duplicate token", given: `${first},${first}`, want: ["token 2 is a duplicate"] },
     {
-      name: "two invalid tokens",
+      name: "each of two invalid tokens",
       given: `a,${first},b`,
       want: [1, 3].map((n) => `token ${n} is shorter than 16 characters`),
     },

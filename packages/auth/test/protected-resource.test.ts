@@ -105,7 +105,7 @@ const places = [
 
 describe.each(
   places.flatMap((place) => Object.entries(checks).map(([checked, check]) => ({ ...place, checked, check }))),
-)("the challenge of $checked, at $publicUrl with the prefix '$prefix'", ({ publicUrl, prefix, checked, check }) => {
+)("a challenge by $checked at $publicUrl (requestPathPrefix '$prefix')", ({ publicUrl, prefix, checked, check }) => {
   const call = statelessRequest("tools/call", { name: toolNameOf(waterBedProcedure), arguments: {} });
   const requests: readonly { request: HttpRequest; resource: string }[] = [
     { request: call, resource: `${publicUrl}/mcp` },

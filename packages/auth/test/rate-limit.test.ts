@@ -21,7 +21,7 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
   };
 }
 
-test("a burst may have as many calls as one second allows", () => {
+test("a rate limit admits a burst of one second's calls", () => {
   expect(openLimit().takeCalls("a", 30)).toBe(10);
 });
 
@@ -38,7 +38,7 @@ test.each([
   expect(takeCalls("a", 30)).toBe(calls);
 });
 
-test("a caller at exactly the allowed rate is never refused", () => {
+test("a caller at exactly the rate limit is never refused", () => {
   const { clock, takeCalls } = openLimit();
   takeCalls("a", 9);
   const hourly = Array.from({ length: 36_000 }, () => {
@@ -93,7 +93,7 @@ test.each([
   { callsPerSecond: 1, calls: 1, policy: "q=1;w=1", waitS: 1 },
   { callsPerSecond: 2.5, calls: 2, policy: "q=2;w=1", waitS: 1 },
   { callsPerSecond: 0.1, calls: 1, policy: "q=1;w=10", waitS: 10 },
-])("above $callsPerSecond calls per second, a refusal has Retry-After and RateLimit fields", (row) => {
+])("a call above the limit of $callsPerSecond per second gets Retry-After and RateLimit fields", (row) => {
   const { callsPerSecond, calls, policy, waitS } = row;
   const slow = createRateLimit({ name: "address", callsPerSecond, nowMs: () => 0 });
   for (let call = 0; call < calls; call++) slow.take("a");

@@ -149,21 +149,21 @@ const otherGreenhouse = scopedGreenhouse({
 });
 
 describe.each([
-  { name: "services has only another service", services: [KitchenSink], check: "createBearerAuth's admit" },
-  { name: "services has only another service", services: [KitchenSink], check: "createBearerAuth's interceptor" },
+  { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's admit" },
+  { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's interceptor" },
   { name: "services is missing", check: "createBearerAuth's interceptor" },
   {
-    name: "services is missing and only other RPCs have the scope option",
+    name: "services is missing and only another RPC has the option",
     served: scopedGreenhouse({ WatchReadings: [] }),
     check: "createBearerAuth's interceptor",
   },
   {
-    name: "services has a descriptor with other scopes",
+    name: "services lists a descriptor with other scopes",
     services: [KitchenSink, otherGreenhouse],
     check: "createBearerAuth's interceptor",
   },
-])("$check, when $name", ({ services: listed, served = greenhouse, check }) => {
-  test("calls of RPCs with unknown scopes fail, unless the RPC is open", async () => {
+])("$check, if $name", ({ services: listed, served = greenhouse, check }) => {
+  test("refuses calls to RPCs with unknown scopes", async () => {
     const faults: unknown[] = [];
     const called: bigint[] = [];
     const server = createTestGateway({
@@ -201,7 +201,7 @@ describe.each([
   });
 });
 
-test("describeSecurity refuses a service that the option services lacks", () => {
+test("describeSecurity refuses a service missing from the option services", () => {
   const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink] });
   expect(() => describeSecurity("b")(greenhouse.method.waterBed)).toThrow(
     expect.objectContaining({ code: "ERR_OPTIONS" }),
@@ -217,7 +217,7 @@ const notUtf8 = {
 describe("createBearerAuth", () => {
   test.each([
     {
-      name: "a service in which only some RPCs have the option",
+      name: "a service with the option on only some RPCs",
       scopes: { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
       problem:
         "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
@@ -243,7 +243,7 @@ describe("createBearerAuth", () => {
   test.each([
     { name: "the stricter one first", two: [greenhouse, otherGreenhouse] },
     { name: "the stricter one last", two: [otherGreenhouse, greenhouse] },
-  ])("refuses two descriptors that differ in scopes, $name in the list", ({ two }) => {
+  ])("refuses two descriptors with different scopes, $name in the list", ({ two }) => {
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...two], open })).toThrow(
       expect.objectContaining({
         code: "ERR_OPTIONS",
@@ -254,7 +254,7 @@ describe("createBearerAuth", () => {
     );
   });
 
-  test("accepts two descriptors of a service with the same scopes", () => {
+  test("accepts two descriptors with the same scopes", () => {
     const same = ["a", "b"].map(() => scopedGreenhouse({ ...noScopes, WaterBed: ["a"] }));
     const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...same] });
     expect(describeSecurity("b")(greenhouse.method.waterBed)).toEqual([{ b: ["a"] }]);
@@ -264,7 +264,7 @@ describe("createBearerAuth", () => {
     { name: "a varint", wireType: WireType.Varint, data: new BinaryWriter().uint32(1).finish() },
     { name: "a string", wireType: WireType.LengthDelimited, data: new BinaryWriter().string("hello").finish() },
     {
-      name: "a string that decodes to a message without scopes",
+      name: "a string that decodes to a message",
       wireType: WireType.LengthDelimited,
       data: new BinaryWriter().string("(1").finish(),
     },
@@ -275,7 +275,7 @@ describe("createBearerAuth", () => {
       wireType: WireType.LengthDelimited,
       data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 9, 0x61)).finish(),
     },
-  ])("refuses $name as the value of the option", ({ wireType, data }) => {
+  ])("refuses $name as the option's value", ({ wireType, data }) => {
     const definition = greenhouseWithOptions({ WaterBed: { no: 57386, wireType, data } });
     const refusal = expect.objectContaining({
       code: "ERR_OPTIONS",
@@ -287,7 +287,7 @@ describe("createBearerAuth", () => {
     expect(() => requiredScopesOf(definition.method.waterBed)).toThrow(refusal);
   });
 
-  test("calls requiredScope only for services whose RPCs lack the option", () => {
+  test("calls requiredScope only for services without the option", () => {
     const asked: string[] = [];
     const requiredScope = (procedure: string): string => (asked.push(procedure), "other");
     const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services, open, requiredScope });

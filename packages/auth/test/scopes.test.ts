@@ -147,7 +147,7 @@ describe("admit's scope check", () => {
     expect(() => check(waterBedProcedure)).toThrow("the token lacks the scope beds.water");
   });
 
-  test("is undefined if the call requires no further scope", () => {
+  test("is undefined if there is nothing left to check", () => {
     const { realm } = options;
     const withoutScopes = createBearerAuth(countingVerifier(false), { realm });
     expect(withoutScopes.admit({ ...request, contextValues })).toBe(undefined);
@@ -157,7 +157,7 @@ describe("admit's scope check", () => {
   });
 });
 
-test("rate limits per address and per principal count a tool call once", async () => {
+test("limitRates counts a tool call once", async () => {
   const auth = createBearerAuth(countingVerifier(false), { realm: "greenhouse", requiredScope: () => scope });
   for (const rates of [{ perAddress: 2 }, { perPrincipal: 2 }]) {
     await using gateway = await openEveryTransport({

@@ -8,7 +8,7 @@ import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
 
 const [ci, cd] = ["a", "b"].map((digit, n) => `sha256:${digit.repeat(64)} c${"id"[n]} - -`);
 
-test("revokeToken removes the line with the name, and reports an unknown name", async () => {
+test("revokeToken removes only the line with the name", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `${ci}\n# ours\n${cd}\n`);
@@ -31,7 +31,7 @@ test("appendTokenHash does not replace a file that cannot be read", async () => 
   expect(readdirSync(folder.path)).toEqual(["tokens"]);
 });
 
-test("revokeToken syncs the new file before the rename, and then the directory", async () => {
+test("revokeToken syncs the file before and the directory after the rename", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `${ci}\n${cd}\n`);

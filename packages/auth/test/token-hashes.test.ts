@@ -37,7 +37,7 @@ describe("parseTokenHashes", () => {
       given: `sha256:${hexA} ci - -\n# revoked: cd\nsha256:${hexB} ops@site/1 - -`,
       want: [base, { ...base, digest: hexB, name: "ops@site/1" }],
     },
-  ])("returns the tokens of a file with $name in it", ({ given, want }) => {
+  ])("accepts $name in a file", ({ given, want }) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "value", value: want });
   });
 
@@ -53,7 +53,7 @@ describe("parseTokenHashes", () => {
     ["a hash of another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
     ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
     ["a hash with a prefix", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
-    ["a token instead of a hash (without printing it)", `secret-token ci - -`, [`line 1: ${hash}`]],
+    ["a token instead of a hash", `secret-token ci - -`, [`line 1: ${hash}`]],
     ["a name with a quote", `sha256:${hexA} "ci" - -`, [`line 1: ${name}`]],
     ["a name that is too long", `sha256:${hexA} ${"n".repeat(129)} - -`, [`line 1: ${name}`]],
     [
@@ -79,7 +79,7 @@ describe("parseTokenHashes", () => {
       ["line 2: the name already appears on line 1", "line 2: the hash already appears on line 1"],
     ],
     [
-      "several invalid lines",
+      "each invalid line",
       `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
       [`line 2: ${columns}, got 1`, `line 4: ${hash}; ${name}`],
     ],
@@ -117,7 +117,7 @@ describe("removeToken", () => {
     },
     { name: "a line with tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
     {
-      name: "the token's line, and no comment with the name,",
+      name: "the token's line, not a comment,",
       given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`,
       want: "# not ci\n # ci\n",
     },

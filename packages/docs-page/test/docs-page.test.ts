@@ -83,11 +83,11 @@ test("the page may send requests only to the document's servers", async () => {
 
 const references = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target = ""]) => target);
 
-test.each(references)("the page's reference to %s is relative and served", (target) => {
+test.each(references)("the page loads %s by a relative URL", (target) => {
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-test("the page needs five requests, because its script has no imports", () => {
+test("the page loads with five requests", () => {
   expect([...answers.keys()].filter((path) => path !== "/" && path !== "/openapi.yaml")).toHaveLength(5);
   expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
   expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");

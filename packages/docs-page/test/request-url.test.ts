@@ -34,9 +34,9 @@ test.each<Row>([
     values: { "path bed": "a/b", "path file": "c/d" },
     want: "/v1/a%2Fb/c/d",
   },
-  { name: "no value", values: {}, want: "/v1/{bed}" },
+  { name: "a missing value", values: {}, want: "/v1/{bed}" },
   {
-    name: "two lines for an array and two for a string",
+    name: "an array of two lines and a string of two lines",
     path: "/v1/beds",
     template: "/v1/beds",
     parameters: [
@@ -46,7 +46,7 @@ test.each<Row>([
     values: { "query tags": "a\nb", "query text": "c\nd" },
     want: "/v1/beds?tags=a&tags=b&text=c%0Ad",
   },
-])("parameters with $name result in the URL $want in requests", (row) => {
+])("requestOf encodes $name as $want in the URL", (row) => {
   const { template = "/v1/{bed}", path = "/v1/{bed}", parameters = [bed], values, want } = row;
   const object = { responses: {}, parameters, "x-rpc": { procedure: "/beds.v1.Beds/Get", path: template } };
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };

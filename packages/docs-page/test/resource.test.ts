@@ -88,7 +88,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
 test.each([
   { coding: "gzip", documented: /page is (\d+) KB in\s+four requests/ },
   { coding: "br", documented: /\((\d+) with\s+Brotli\)/ },
-])("docs/how-to/openapi.md contains the size of the page in $coding to within 5 %", async ({ coding, documented }) => {
+])("docs/how-to/openapi.md states the page's $coding size to within 5 %", async ({ coding, documented }) => {
   const parts = paths.filter((path) => path.startsWith("/docs"));
   const header: readonly Field[] = [["accept-encoding", coding]];
   const sent = await Promise.all(parts.map((path) => exchange(at, "2", { httpMethod: "GET", path, header })));
@@ -102,7 +102,7 @@ test("the document is created once for all requests", () => {
   expect(documentsMade).toBe(1);
 });
 
-test("a resource whose creation failed is created again, once for all codings", async () => {
+test("a resource whose creation failed is created again on the next request", async () => {
   let attempts = 0;
   const endpoint = resourceEndpoint("/a", true, () => {
     attempts += 1;

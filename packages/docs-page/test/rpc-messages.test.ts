@@ -22,47 +22,62 @@ interface Row {
 const path = { "path uuid": "a", "path inner_f0": "b", "path inner_two": "7", "path f10": "c" };
 
 test.each<Row>([
-  { rpc: "list", name: "a JSON name with a dot", values: { "query page.size": "a" }, want: { "page.size": "a" } },
   {
     rpc: "list",
-    name: "nested JSON names with dots",
+    name: "a field whose JSON name contains a dot",
+    values: { "query page.size": "a" },
+    want: { "page.size": "a" },
+  },
+  {
+    rpc: "list",
+    name: "nested fields whose JSON names contain dots",
     values: { "query in.ner.page.size": "a", "query in.ner.page": "b" },
     want: { "in.ner": { "page.size": "a", page: "b" } },
   },
   {
     rpc: "list",
-    name: "a JSON name that is another field's path",
+    name: "a field whose JSON name is another field's path",
     values: { "query direct": "a", "query loop.text": "b" },
     want: { "loop.text": "a", loop: { text: "b" } },
   },
-  { rpc: "list", name: "a JSON name with a space", values: { "query with space": "a" }, want: { "with space": "a" } },
   {
     rpc: "list",
-    name: "a JSON name with a percent sign",
+    name: "a field whose JSON name contains a space",
+    values: { "query with space": "a" },
+    want: { "with space": "a" },
+  },
+  {
+    rpc: "list",
+    name: "a field whose JSON name contains a percent sign",
     values: { "query per%2Ecent": "a" },
     want: { "per%2Ecent": "a" },
   },
-  { rpc: "list", name: "a JSON name that is another field's name", values: { "query id": "a" }, want: { id: "a" } },
+  {
+    rpc: "list",
+    name: "a field whose JSON name is another field's name",
+    values: { "query id": "a" },
+    want: { id: "a" },
+  },
   {
     rpc: "get",
-    name: "path variables, one with braces in its JSON name",
+    name: "fields from path variables",
     values: path,
     want: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
   },
   {
     rpc: "get",
-    name: "path and query fields with dots in JSON names",
+    name: "nested fields from the path and the query",
     values: { ...path, "query in.ner.page": "d" },
     want: { id: "a", "in.ner": { "page.size": "b", one: "7", page: "d" }, "{brace}": "c" },
   },
   {
     rpc: "postInner",
-    name: "a body field with a dot in its JSON name",
+    name: "a nested field from the body",
     values: { "path id": "7" },
     bodies: ['{"page.size":"a"}'],
     want: { legacyId: "7", "in.ner": { "page.size": "a" } },
   },
-])("messagesOf builds a gRPC message for $rpc from $name", ({ rpc, values, bodies = [], want }) => {
+])("messagesOf sets $name in the gRPC message", ({ rpc, values, bodies = [], want }) => {
   const operation = operationsOf(description).find(({ id }) => id === rpc) ?? expect.unreachable();
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
   const [message = ""] = messagesOf(operation, input, bodies);

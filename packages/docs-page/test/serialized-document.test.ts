@@ -14,7 +14,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   { name: "strings, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
   { name: "undefined members", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
   { name: "over a million characters", document: { components: { schemas: members } } },
-])("a document with $name is serialized identically from object and text", async ({ document, json = document }) => {
+])("serializeDocument treats an object with $name like its JSON text", async ({ document, json = document }) => {
   const ofObject = await serializeDocument(document);
   const text = JSON.stringify(document);
   expect(Buffer.from(ofObject.json).toString()).toBe(text);

@@ -23,12 +23,12 @@ test.each([
   { name: "a single value", json: '"x"', yaml: "x\n" },
   { name: "booleans", json: '{"a":true,"b":false}', yaml: "a: true\nb: false\n" },
   {
-    name: "numbers without losing digits",
+    name: "numbers with all their digits",
     json: '{"a":9223372036854775807,"b":-1.50,"c":1e400}',
     yaml: "a: 9223372036854775807\nb: -1.50\nc: 1e400\n",
   },
   {
-    name: "strings such as true and 3.1.0, in quotes,",
+    name: "strings that need quotes",
     json: '["true","No","null","y","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","{a}"]',
     yaml: [
       ..."true No null y 1 3.1.0 2026-11-22 - ~".split(" "),
@@ -53,7 +53,7 @@ test.each([
     yaml: String.raw`- "a\nb\u0007\"\\"` + "\n",
   },
   {
-    name: "keys such as $ref and 200, in quotes,",
+    name: "keys that need quotes",
     json: '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
     yaml: '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n',
   },

@@ -21,20 +21,25 @@ test.each<readonly [template: string, urls: readonly string[]]>([
 });
 
 test.each([
-  { name: "a plugin's", prefixes: { ofFastify: "/app", ofGateway: "" }, template: "/v1/:p1", procedure: "/a.B/C" },
   {
-    name: "a gateway's",
+    name: "only Fastify's",
+    prefixes: { ofFastify: "/app", ofGateway: "" },
+    template: "/v1/:p1",
+    procedure: "/a.B/C",
+  },
+  {
+    name: "only the gateway's",
     prefixes: { ofFastify: "", ofGateway: "/api" },
     template: "/api/v1/:p2",
     procedure: "/api/a.B/C",
   },
   {
-    name: "a plugin's and its gateway's",
+    name: "both",
     prefixes: { ofFastify: "/app", ofGateway: "/api" },
     template: "/api/v1/:p2",
     procedure: "/api/a.B/C",
   },
-])("with $name prefix, a registered URL contains only the gateway's prefix", ({ prefixes, template, procedure }) => {
+])("fastifyUrlsOf omits Fastify's prefix and keeps the gateway's (set: $name)", ({ prefixes, template, procedure }) => {
   const prefix = prefixes.ofFastify + prefixes.ofGateway;
   const urlsOf = (path: string, parsed?: ReturnType<typeof parsePathTemplate>): readonly string[] =>
     fastifyUrlsOf({ httpMethods: ["GET"], path: prefix + path, template: parsed }, prefixes);

@@ -64,9 +64,9 @@ test("the plugin serves its paths below Fastify's prefix and requestPathPrefix",
 });
 
 test.each<{ name: string; isSet: boolean; expected: object }>([
-  { name: "the option onFault", isSet: true, expected: { faults: [diskOnFire], logged: [] } },
+  { name: "a configured onFault", isSet: true, expected: { faults: [diskOnFire], logged: [] } },
   {
-    name: "the application's log by default",
+    name: "the application's log (the default)",
     isSet: false,
     expected: { faults: [], logged: ["a handler or an interceptor failed"] },
   },

@@ -9,8 +9,8 @@ import { createMount, type MountOptions } from "../src/mount.ts";
 
 test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   { name: "without a shutdown signal", options: {} },
-  { name: "despite a shutdown signal", options: { shutdownSignal: new AbortController().signal } },
-])("close $name aborts calls in flight after its timeout", async ({ options }) => {
+  { name: "with a shutdown signal", options: { shutdownSignal: new AbortController().signal } },
+])("$name, close() aborts calls in flight after its timeout", async ({ options }) => {
   const mount = createMount<IncomingMessage>({
     ...options,
     closeTimeoutMs: 1,

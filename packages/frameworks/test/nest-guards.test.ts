@@ -81,7 +81,7 @@ function createApplication(guard: unknown, wrappers: readonly Wrapper[], canActi
 }
 
 test.each([
-  { name: "that no module has", wrappers: [] },
+  { name: "that no module provides", wrappers: [] },
   { name: "with the scope TRANSIENT", wrappers: [transient] },
   { name: "with the scope REQUEST", wrappers: [requestScoped] },
   { name: "that is request-scoped in one of two modules", wrappers: [singleton, requestScoped] },

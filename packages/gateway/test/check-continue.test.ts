@@ -75,7 +75,7 @@ test.each(servers)("$name sends 100 (Continue) once for each request of a connec
   }
 });
 
-describe("a client that waits for 100 (Continue)", () => {
+describe("checkContinue", () => {
   test.each([
     { name: "a request that is not admitted", path: "/beds/7:water", bytes: 2, options: notAdmitted, want: 401 },
     { name: "a request without a matching rule", path: "/nothing", bytes: 2, options: {}, want: 404 },
@@ -86,7 +86,7 @@ describe("a client that waits for 100 (Continue)", () => {
       options: { readMaxBytes: 10 },
       want: 413,
     },
-  ])("that sends $name gets a final response and is disconnected", async ({ path, bytes, options, want }) => {
+  ])("rejects $name without 100 (Continue) and closes the connection", async ({ path, bytes, options, want }) => {
     const faults: unknown[] = [];
     const { checkContinue } = createGreenhouse({ ...options, onFault: (error) => faults.push(error) });
     await using server = await startOnLoopback(createServer().on("checkContinue", checkContinue));
@@ -101,12 +101,12 @@ describe("a client that waits for 100 (Continue)", () => {
 });
 
 test.each([
-  { name: "after node:http sends 100 (Continue)", create: ({ handler }: Gateway): Server => createServer(handler) },
+  { name: "if node:http has sent 100 (Continue)", create: ({ handler }: Gateway): Server => createServer(handler) },
   {
-    name: "without a preceding 100 (Continue)",
+    name: "if no 100 (Continue) was sent",
     create: ({ handler }: Gateway): Server => createServer().on("checkContinue", handler),
   },
-])("$name, the handler closes the connection of a refused request", async (row) => {
+])("$name, a refused request closes the connection", async (row) => {
   await using server = await startOnLoopback(row.create(createGreenhouse(notAdmitted)));
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2));
@@ -135,7 +135,7 @@ async function answerItself(request: AsyncIterable<Uint8Array>, response: Server
   response.end(`mine: ${await text(request)}`);
 }
 
-test("the gateway passes an unmatched request on before sending 100 (Continue)", async () => {
+test("the gateway sends no 100 (Continue) for an unmatched request", async () => {
   const { checkContinue } = createGreenhouse();
   const server = createServer().on("checkContinue", (request, response) => {
     checkContinue(request, response, () => void answerItself(request, response));

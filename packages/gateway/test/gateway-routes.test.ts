@@ -44,7 +44,7 @@ describe("`routes` of a gateway", () => {
       added: ["POST /agents"],
     },
     {
-      name: "no endpoint that an HTTP rule replaces",
+      name: "an HTTP rule instead of the endpoint that it replaces",
       options: {
         endpoints: [{ ...page, path: "/page", yieldsToRules: true }],
         rest: {

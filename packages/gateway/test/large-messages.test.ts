@@ -58,10 +58,10 @@ const path = "/files.v1.FileService/Echo";
 
 test.each([
   { name: "a complete HTTP/2 body", send: sendFrames, options: {} },
-  { name: "a body over HTTP/1.1", send: sendHttp1, options: {} },
+  { name: "an HTTP/1.1 body", send: sendHttp1, options: {} },
   // Waits until the complete body has arrived before it is read.
-  { name: "a body that waits for the request gate", send: sendHttp1, options: { requestGate: () => nextTurn() } },
-])("a retained message does not change if $name shares a chunk with other data", async ({ send, options }) => {
+  { name: "a body queued by the request gate", send: sendHttp1, options: { requestGate: () => nextTurn() } },
+])("a retained message of $name is not overwritten by later data", async ({ send, options }) => {
   const kept: Uint8Array[] = [];
   const echo = ({ data }: HttpBody): object => {
     kept.push(data);

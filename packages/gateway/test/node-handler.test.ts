@@ -118,7 +118,7 @@ function statuses(answers: Buffer): readonly string[] {
 
 const versions: readonly HttpVersion[] = ["1.1", "2"];
 
-describe("the handler in a server of HTTP/1.1", () => {
+describe("the handler in an HTTP/1.1 server", () => {
   test.each([
     { name: "a small body", framing: ["content-length", "262144"], want: "keep-alive" },
     { name: "a large body", framing: ["content-length", "262145"], want: "close" },
@@ -136,16 +136,16 @@ describe("the handler in a server of HTTP/1.1", () => {
   const kept = "host: x\r\nconnection: keep-alive\r\ncontent-type: application/json\r\ncontent-length: 2";
   test.each([
     {
-      name: "a preflight, which has no body",
+      name: "a preflight",
       request: `OPTIONS /beds/7:water HTTP/1.1\r\n${preflight}\r\n\r\n`,
       want: 204,
     },
     {
-      name: "a call over HTTP/1.0 with keep-alive",
+      name: "an HTTP/1.0 call with keep-alive",
       request: `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`,
       want: 200,
     },
-  ])("keeps the connection open after $name in HTTP/1.x", async ({ request, want }) => {
+  ])("after $name, serves the next request on the connection", async ({ request, want }) => {
     await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
     using connection = await openHttp1(server.address);
     for (const _ of [1, 2]) {
@@ -157,7 +157,7 @@ describe("the handler in a server of HTTP/1.1", () => {
   test.each([
     { version: "1.0", want: ["404"] },
     { version: "1.1", want: ["400"] },
-  ])("responds $want to an HTTP/$version request without Host", async ({ version, want }) => {
+  ])("responds with $want.0 to an HTTP/$version request without Host", async ({ version, want }) => {
     await using server = await startOnLoopback(createHttp1({ requireHostHeader: false }, mount()));
     using connection = await openHttp1(server.address);
     connection.write(`GET /nowhere HTTP/${version}\r\nconnection: close\r\n\r\n`);
@@ -180,7 +180,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     expect(answered).toEqual([]);
   });
 
-  describe("a response that closes the connection", () => {
+  describe("a response with Connection: close", () => {
     const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
@@ -202,7 +202,7 @@ describe("the handler in a server of HTTP/1.1", () => {
         requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""),
         "401",
       ],
-    ])("to %s is not followed by another response", async (_, request, want) => {
+    ])("to %s is the last one on its connection", async (_, request, want) => {
       const { handler, checkContinue, watered } = createBeds();
       await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
       using connection = await openHttp1(server.address);
@@ -212,7 +212,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
     });
 
-    test("does not affect earlier pipelined requests that are handled later", async () => {
+    test("does not cancel earlier pipelined requests", async () => {
       const { handler, watered } = createBeds();
       const allThere = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -228,7 +228,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect(watered).toEqual(["6"]);
     });
 
-    test("does not stop a later request that is passed to next()", async () => {
+    test("does not prevent next() for a later request", async () => {
       const { handler } = createBeds();
       const passedOn = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -259,7 +259,7 @@ describe("the handler in a server of HTTP/1.1", () => {
   });
 });
 
-describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
+describe.each(versions)("the handler in an HTTP/%s server", (version) => {
   test("serves all protocols", async () => {
     await using server = await serve(version, mount());
     const rest = await exchange(server.address, version, water);
@@ -581,7 +581,7 @@ describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s",
   });
 });
 
-test("the handler sends header fields of the application with an error, too", async () => {
+test("the handler keeps the application's header fields in an error response", async () => {
   const handler = mount();
   await using server = await serve("1.1", (request, response) => {
     response.setHeader("access-control-allow-origin", "https://shop.example");
@@ -592,7 +592,7 @@ test("the handler sends header fields of the application with an error, too", as
   expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
 });
 
-test("the handler in an HTTP/2 server sends the trailers of gRPC", async () => {
+test("the handler sends gRPC trailers in an HTTP/2 server", async () => {
   await using server = await serve("2", mount());
   const answer = await exchange(
     server.address,

@@ -66,8 +66,8 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     test.each([
       { name: "the bytes", parse: keepBytes },
       { name: "the text", parse: parseText },
-      { name: "the bytes next to the parsed body", parse: keepBoth },
-    ])("reads $name of the parser without loss", async ({ parse }) => {
+      { name: "the rawBody", parse: keepBoth },
+    ])("decodes an int64 exactly from $name of the body parser", async ({ parse }) => {
       const answer = await ask(version, parse, post(path, '{"fInt64":9007199254740993}'));
       expect([answer.httpStatus, JSON.parse(String(answer.body))]).toEqual([
         200,
@@ -77,9 +77,9 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
 
     test.each([
       { name: "an int64 as a string", body: { fInt64: "9007199254740993" } },
-      { name: "the largest integer that a double represents exactly", body: { fInt64: 9007199254740991 }, text: true },
+      { name: "the largest safe integer", body: { fInt64: 9007199254740991 }, text: true },
       { name: "a double beyond 2^53", body: { fDouble: 1e21 } },
-      { name: "any JSON beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
+      { name: "a Value with numbers beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
       { name: "arrays, objects and strings", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
       { name: "an empty object", body: {} },
     ])("accepts $name in a parsed body", async ({ body, text }) => {
@@ -119,13 +119,10 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     });
 
     // protobuf-es before 2.16 does not write such a key.
-    test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16"))(
-      "keeps a key that names the prototype of objects",
-      async () => {
-        const answer = await ask(version, parseJson, post(path, '{"labels":{"__proto__":"x"}}'));
-        expect(String(answer.body)).toContain('"labels":{"__proto__":"x"}');
-      },
-    );
+    test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16"))('keeps the map key "__proto__"', async () => {
+      const answer = await ask(version, parseJson, post(path, '{"labels":{"__proto__":"x"}}'));
+      expect(String(answer.body)).toContain('"labels":{"__proto__":"x"}');
+    });
 
     test.each([
       { name: "nested deeper than messages allow", parse: () => ({ body: nested(200) }) },
@@ -163,8 +160,8 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
   });
 
   test.each([
-    { name: "a type that a rule does not accept", path: sinks, httpStatus: 415, text: "must be application/json" },
-    { name: "a type that an RPC does not accept", path: rpc, httpStatus: 415, text: "is not supported" },
+    { name: "an unsupported content type over REST", path: sinks, httpStatus: 415, text: "must be application/json" },
+    { name: "an unsupported content type of an RPC", path: rpc, httpStatus: 415, text: "is not supported" },
     {
       name: "a body for a rule without one",
       verb: "DELETE",
@@ -174,14 +171,17 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     },
     { name: "an unregistered method", path: "/v1/int64/7", httpStatus: 405, text: "not allowed" },
     { name: "an unknown path", path: "/nothing", httpStatus: 404, text: "no route matches this path" },
-  ])("sends the same error for $name as without a body parser", async ({ verb = "POST", path, httpStatus, text }) => {
-    const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
-    const seen: string[] = [];
-    const options: Partial<GatewayOptions> = { onResponse: ({ path: of }) => void seen.push(of) };
-    const answer = await ask(version, parseForm, request, options);
-    expect([answer.httpStatus, String(answer.body)]).toEqual([httpStatus, expect.stringContaining(text)]);
-    expect(seen).toEqual([path]);
-  });
+  ])(
+    "responds with $httpStatus to $name, as without a body parser",
+    async ({ verb = "POST", path, httpStatus, text }) => {
+      const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
+      const seen: string[] = [];
+      const options: Partial<GatewayOptions> = { onResponse: ({ path: of }) => void seen.push(of) };
+      const answer = await ask(version, parseForm, request, options);
+      expect([answer.httpStatus, String(answer.body)]).toEqual([httpStatus, expect.stringContaining(text)]);
+      expect(seen).toEqual([path]);
+    },
+  );
 
   test.each([undefined, () => undefined])("ignores a parsed body for a rule without a body", async (requestGate) => {
     const options = { rest: { service: () => ({ ignoreBodies: true }) }, ...(requestGate && { requestGate }) };

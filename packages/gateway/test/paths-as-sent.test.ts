@@ -98,11 +98,11 @@ describe.each(transportNames)("paths over %s", (transport) => {
     want: isMounted ? mounted : standalone,
   });
 
-  test.each(rows.map(expected))("GET $path returns $want as status or path variable", async ({ path, want }) => {
+  test.each(rows.map(expected))('GET $path gets the status or path variable "$want"', async ({ path, want }) => {
     expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(want);
   });
 
-  test.each(calls.map(expected))("POST $path returns $want as status or path variable", async ({ path, want }) => {
+  test.each(calls.map(expected))('POST $path gets the status or path variable "$want"', async ({ path, want }) => {
     expect(await ask({ httpMethod: "POST", path, header: json, body: Buffer.from("{}") })).toBe(want);
   });
 

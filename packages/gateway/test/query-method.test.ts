@@ -61,7 +61,7 @@ describe.each(transports)("QUERY over %s", (transport) => {
   });
 
   // HEAD, OPTIONS and GET have no body, on which the response to a QUERY depends.
-  test.each(["HEAD", "OPTIONS", "GET"])("is in the Allow field of the 405 for %s requests", async (httpMethod) => {
+  test.each(["HEAD", "OPTIONS", "GET"])("is listed in Allow if %s gets status 405", async (httpMethod) => {
     const response = await send(transport, httpMethod, []);
     expect(response.httpStatus).toBe(405);
     expect(response.header).toContainEqual(["allow", "QUERY"]);

@@ -168,12 +168,12 @@ describe.each<Way>([
   });
 
   test.each<{ name: string; encoder: () => Partial<PieceEncoder>; last: (signal: AbortSignal) => Promise<unknown> }>([
-    { name: "a failing encoder while the handler continues", encoder: failingPiece, last: reasonOf },
-    { name: "a failing encoder after the handler has returned", encoder: failingPiece, last: ends },
-    { name: "a failing encoder after the handler has thrown", encoder: failingPiece, last: fails },
-    { name: "an encoder that fails at the end of the stream", encoder: failingEnd, last: ends },
-    { name: "an encoder that fails at the stream's error", encoder: failingEnd, last: fails },
-  ])("given $name, a message stream is aborted and its encoder closed", async ({ encoder, last }) => {
+    { name: "while the handler runs", encoder: failingPiece, last: reasonOf },
+    { name: "after the handler has returned", encoder: failingPiece, last: ends },
+    { name: "after the handler has thrown", encoder: failingPiece, last: fails },
+    { name: "at the end of the stream", encoder: failingEnd, last: ends },
+    { name: "at the end of a failed stream", encoder: failingEnd, last: fails },
+  ])("is aborted if encoding fails $name, and the encoder is closed", async ({ encoder, last }) => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     let closed = 0;
@@ -194,7 +194,7 @@ describe.each<Way>([
     expect([faults, closed]).toEqual([[failure], 1]);
   });
 
-  test("a stream that fails immediately is sent completely if compression hangs", async () => {
+  test("is sent completely after an early failure, even if compression hangs", async () => {
     using clock = stoppableClock();
     const coding = codingWith(() => {
       clock.stop();
@@ -265,7 +265,7 @@ describe.each<Way>([
     });
   });
 
-  test("a message stream is aborted if its deadline passes during encoding", async () => {
+  test("is aborted if its deadline passes during encoding", async () => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     const write: PieceEncoder["write"] = (bytes) => {

@@ -55,15 +55,12 @@ function shapeOf(service: DescService | undefined): unknown {
 
 const garden = readDescriptorSet(bufSet).services.find(({ typeName }) => typeName === "garden.v1.Garden");
 
-describe("the descriptors of proto-loader", () => {
-  test.each([{ keepCase: false }, { keepCase: true }])(
-    "with the options %j are completed to match buf's descriptors",
-    (options) => {
-      const [service, ...others] = readServices(loadGarden(options));
-      expect(shapeOf(service)).toEqual(shapeOf(garden));
-      expect(others).toEqual([]);
-    },
-  );
+describe("proto-loader's descriptors", () => {
+  test.each([{ keepCase: false }, { keepCase: true }])("loaded with %j match buf's descriptors", (options) => {
+    const [service, ...others] = readServices(loadGarden(options));
+    expect(shapeOf(service)).toEqual(shapeOf(garden));
+    expect(others).toEqual([]);
+  });
 });
 
 test("readServices omits extensions in proto-loader definitions", () => {
@@ -155,7 +152,7 @@ describe("definitions from two loadSync calls", () => {
       second: { types: `enum Kind { NONE = 0; } ${ask}` },
       services: ["separate.v1.First", "separate.v1.Second"],
     },
-  ])("$name contain the services and HTTP rules of both", ({ first, second, services }) => {
+  ])("$name keep the services and HTTP rules of both calls", ({ first, second, services }) => {
     const merged = { ...load("First", first), ...load("Second", second) };
     const found = readServices(merged).flatMap(({ typeName, methods }) =>
       methods.map((method) => [typeName, getOption(method, http).pattern.value]),
@@ -181,17 +178,17 @@ describe("addGrpcJsService", () => {
         'the definition is of service "garden.v1.Garden", and the descriptors have "greenhouse.v1.GreenhouseService"',
     },
     {
-      name: "a definition with a method missing in the service",
+      name: "a definition with an unknown method",
       definition: { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
       error: 'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not',
     },
     {
-      name: "a definition with a streaming method that is unary in the service",
+      name: "a streaming definition of a unary method",
       definition: { ...loadGarden(), GetTree: { ...loadGarden()["GetTree"], ...described, responseStream: true } },
       error: "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors",
     },
     {
-      name: "a definition with a unary method that is a stream in the service",
+      name: "a unary definition of a streaming method",
       definition: {
         ...loadGarden(),
         AddTrees: { ...loadGarden()["AddTrees"], ...described, path: "/garden.v1.Garden/AddTrees" },
@@ -204,7 +201,7 @@ describe("addGrpcJsService", () => {
       error: "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors",
     },
     { name: "a definition without methods", definition: {}, error: "the service definition has no methods" },
-  ])("throws a TypeError for $name as argument", ({ definition, descriptors, error }) => {
+  ])("refuses $name with a TypeError", ({ definition, descriptors, error }) => {
     const options = descriptors === undefined ? {} : { descriptors };
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(error);

@@ -68,7 +68,7 @@ const garden: UntypedServiceImplementation = {
 describe("grpc-js handlers over REST and JSON", () => {
   test.each([
     {
-      name: "a GET by an HTTP rule from proto-loader's options",
+      name: "a GET request",
       path: "/v1/beds/1/trees/7?choice.withLeaves=false",
       response: [
         200,
@@ -81,14 +81,14 @@ describe("grpc-js handlers over REST and JSON", () => {
       ],
     },
     {
-      name: "an additional binding with a body",
+      name: "a POST to an additional binding",
       path: "/v1/trees:get",
       init: post('{"tree_id":"7"}'),
       response: [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }],
     },
     { name: "a rule with response_body", path: "/v1/trees/7/species", response: [200, "[null,null]"] },
     {
-      name: "a call that fails with an error detail",
+      name: "a failed call with an error detail",
       path: "/v1/beds/1/trees/404",
       response: [
         404,
@@ -117,7 +117,7 @@ describe("grpc-js handlers over REST and JSON", () => {
       path: "/v1/beds/1/trees/seven",
       response: [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
     },
-  ])("respond to $name with JSON", async ({ path, init, response }) => {
+  ])("give $name a JSON response", async ({ path, init, response }) => {
     await using server = await startGarden(garden, {}, {}, loadGarden({ oneofs: true, enums: String }));
     const [httpStatus, body] = await send(server, path, init);
     expect([httpStatus, JSON.parse(body)]).toEqual(response);
@@ -281,7 +281,7 @@ describe("the gateway in front of grpc-js handlers", () => {
     expect(order).toEqual(["b /garden.v1.Garden/GetTree", "a /garden.v1.Garden/GetTree"]);
   });
 
-  test("does not run a handler if its call is cancelled during interceptors", async () => {
+  test("does not run a handler if its call is cancelled in an interceptor", async () => {
     const called: string[] = [];
     const arrived = Promise.withResolvers<void>();
     const passedOn = Promise.withResolvers<void>();
@@ -327,7 +327,7 @@ describe("the gateway in front of grpc-js handlers", () => {
     });
   });
 
-  test("sends the message of an error without a code with exposeErrorMessages", async () => {
+  test("sends the message of a plain Error with exposeErrorMessages", async () => {
     const handlers = { getTree: (_call: unknown, callback: Callback) => callback(new Error("frozen")) };
     await using server = await startGarden(handlers, { exposeErrorMessages: true });
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.UNKNOWN, details: "frozen" });

@@ -77,7 +77,7 @@ describe("an unread body", () => {
       start: `${head}transfer-encoding: chunked\r\n\r\n`,
       piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
     },
-  ])("with $name is buffered up to 192 KiB until it is read", async ({ start, piece }) => {
+  ])("with $name is buffered up to 192 KiB", async ({ start, piece }) => {
     client.write(start);
     const exchange = await within(served.promise, "the request");
     const connection = await accepted.promise;
@@ -125,7 +125,7 @@ test("a trailer section split between two socket chunks is read completely", asy
   await expect.poll(() => exchanges.length).toBe(2);
 });
 
-describe("a request body that is not read before the response", () => {
+describe("an unread request body after its response", () => {
   test("rejects pending and later reads if it is incomplete", async () => {
     client.write(`${inLength(10)}order`);
     const exchange = await within(served.promise, "the request");

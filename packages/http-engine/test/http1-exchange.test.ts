@@ -61,7 +61,7 @@ describe("a client that does not read", () => {
     await clock.passUntil(closed.promise, "the connection to be closed");
   });
 
-  test("gets both pipelined responses after a half-close, once it reads", async () => {
+  test("gets both pipelined responses when it reads after a half-close", async () => {
     const paused = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: async ({ note }) => ({ note: note || bigText }) },
@@ -80,7 +80,7 @@ describe("a client that does not read", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("is not disconnected during an idle stream once it has read", async () => {
+  test("is not disconnected during an idle stream if it has read everything", async () => {
     const clock = useFakeClock();
     const timedOut = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
@@ -161,7 +161,7 @@ describe("a client that does not read", () => {
 });
 
 describe("a client that pipelines requests", () => {
-  test("gets every response to 100 requests, served one at a time", async () => {
+  test("has 100 requests served one at a time", async () => {
     const requests = 100;
     const unread = Promise.withResolvers<unknown>();
     let running = 0;
@@ -204,7 +204,7 @@ describe("a client that pipelines requests", () => {
       framing: "transfer-encoding: chunked",
       body: "2\r\n{}\r\n0\r\n\r\n",
     },
-  ])("with $what gets every response after reading was paused", async ({ count, paddingBytes, framing, body }) => {
+  ])("gets every response to $what after a pause", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
@@ -255,7 +255,7 @@ describe("an unread body", () => {
       header: ["content-type: text/plain"],
       httpStatus: 415,
     },
-  ])("does not delay the response to $name, even if the body is malformed", async ({ target, header, httpStatus }) => {
+  ])("does not delay the response to $name even if it is malformed", async ({ target, header, httpStatus }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");

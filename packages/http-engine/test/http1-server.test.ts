@@ -320,7 +320,7 @@ test("a request that arrives just after the idle timeout gets its response", asy
 describe("the Content-Length of a response", () => {
   test.each<{ name: string; header: Record<string, string>; httpStatus: number; body: string; want: string | null }>([
     {
-      name: "a Content-Length of 2 with 5 bytes",
+      name: "a Content-Length of 2 for 5 bytes",
       header: { "content-length": "2" },
       httpStatus: 200,
       body: "hello",
@@ -349,7 +349,7 @@ describe("HEAD", () => {
   test.each([
     { name: "an endpoint", target: "/page", want: "6" },
     { name: "an RPC with GET", target: "/sensors/s/reading", want: "14" },
-  ])("for $name returns GET's Content-Length without a body", async ({ target, want }) => {
+  ])("returns GET's Content-Length for $name without a body", async ({ target, want }) => {
     await using greenhouse = await startGreenhouse(
       { getReading: ({ sensor }) => ({ sensor }) },
       { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "orders" }) }] },
@@ -364,7 +364,7 @@ describe("HEAD", () => {
   });
 });
 
-test("onResponse reports a pipelined request before the next request is served", async () => {
+test("onResponse reports pipelined requests in order", async () => {
   const reported: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => Promise.resolve({}) },
@@ -407,7 +407,7 @@ describe("a call whose client closes the connection", () => {
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 
-  test("never reaches an interceptor if it is still being admitted", async () => {
+  test("never reaches an interceptor if it ends during admission", async () => {
     const admitting = Promise.withResolvers<EventEmitter>();
     const gate = Promise.withResolvers<void>();
     await using greenhouse = await startWatched({
@@ -487,7 +487,7 @@ describe("a request that becomes malformed during admission", () => {
       target: watchReadings,
       fields: [connectStream, expects],
     },
-  ])("for $name gets one 400 response and never reaches the handler", async ({ target, fields }) => {
+  ])("gets one 400 response and never reaches the handler ($name)", async ({ target, fields }) => {
     const admitted = Promise.withResolvers<void>();
     let ran = false;
     const run = (): never => {

@@ -54,7 +54,7 @@ async function settle(connection: FrameConnection): Promise<void> {
 
 describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
   describe("a reset by the client", () => {
-    test("during admission prevents the interceptor call", async () => {
+    test("prevents the interceptor call if it arrives during admission", async () => {
       const admitting = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<void>();
       const admit = (): Promise<void> => {
@@ -138,7 +138,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     });
   });
 
-  test("reports no fault if the client resets it with an unread body", async () => {
+  test("reports no fault if the client resets it before its body is read", async () => {
     const reached = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
@@ -210,7 +210,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     test.each([
       { name: "at the limit", bytes: 2000, want: "404" },
       { name: "one byte over the limit", bytes: 2001, want: "431" },
-    ])("lead to status $want for header fields $name of 2000 bytes", async ({ bytes, want }) => {
+    ])("respond with $want to header fields $name of 2000 bytes", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -249,7 +249,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       expect(response && statusOf(hpack, response)).toBe("200");
     });
 
-    test("gets no 100 response if it is absent", async () => {
+    test("is required for a 100 response", async () => {
       await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json).filter(([name]) => name !== ":path");
@@ -278,7 +278,7 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
       expect(statuses).toEqual(["100", "200"]);
     });
 
-    test.each([0, 8])("is ignored after a reset with code %i, without closing the connection", async (errorCode) => {
+    test.each([0, 8])("is ignored after a reset (code %i)", async (errorCode) => {
       await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");

@@ -27,7 +27,7 @@ const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
 describe("a draining server", () => {
-  test("sends GOAWAY to idle connections, and serves streams opened before it arrives", async () => {
+  test("serves streams that clients open before GOAWAY arrives", async () => {
     const requested = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const gateway = createTestGateway({

@@ -25,18 +25,18 @@ test.each([
   { name: "POST and GET", kinds: ["POST", "GET"], want: readOnly },
   { name: "DELETE", kinds: ["DELETE"], want: deletes },
   { name: "GET and DELETE", kinds: ["GET", "DELETE"], want: deletes },
-  { name: "DELETE (despite NO_SIDE_EFFECTS)", kinds: ["DELETE"], level: NO_SIDE_EFFECTS, want: deletes },
+  { name: "DELETE and NO_SIDE_EFFECTS", kinds: ["DELETE"], level: NO_SIDE_EFFECTS, want: deletes },
   { name: "PUT", kinds: ["PUT"], want: { idempotentHint: true } },
-  { name: "* (any)", kinds: ["*"], want: {} },
-  { name: "(none, but NO_SIDE_EFFECTS)", kinds: [], level: NO_SIDE_EFFECTS, want: readOnly },
-  { name: "(none, but IDEMPOTENT)", kinds: [], level: IDEMPOTENT, want: { idempotentHint: true } },
-])("the HTTP methods $name set the hints of a tool", async ({ kinds, level, want }) => {
+  { name: "any HTTP method (*)", kinds: ["*"], want: {} },
+  { name: "only NO_SIDE_EFFECTS", kinds: [], level: NO_SIDE_EFFECTS, want: readOnly },
+  { name: "only IDEMPOTENT", kinds: [], level: IDEMPOTENT, want: { idempotentHint: true } },
+])("for an RPC with $name, the hints $want are set in its tool", async ({ kinds, level, want }) => {
   const rpc = { name: "A", ...(level !== undefined && { options: { idempotencyLevel: level } }) };
   const { tools } = await pageOf(serveDescribed([rpc], { gateway: rulesOf(kinds) }));
   expect(tools[0]?.["annotations"]).toEqual(want);
 });
 
-test("hints that the program sets replace those of the HTTP method", async () => {
+test("hints from the option tools override the HTTP method's hints", async () => {
   const hints = { readOnly: false, openWorld: false };
   const { tools } = await pageOf(
     serveDescribed([{ name: "A" }], { mcp: { tools: () => ({ hints }) }, gateway: rulesOf(["GET"]) }),
@@ -47,11 +47,11 @@ test("hints that the program sets replace those of the HTTP method", async () =>
 test.each([
   { name: "a package with a leading underscore", file: { package: "_7.v1" }, want: /^v1_S_A_[0-9a-f]{8}$/ },
   {
-    name: "a long package that is truncated at digits",
+    name: "a long package truncated at digits",
     file: { package: `a${"7".repeat(80)}` },
     want: /^S_A_[0-9a-f]{8}$/,
   },
-])("a tool's name starts with a letter despite $name in the service", async ({ file, want }) => {
+])("for $name, the tool's name starts with a letter", async ({ file, want }) => {
   const type = `.${file.package}.M`;
   const rpc = { name: "A", inputType: type, outputType: type };
   const { tools } = await pageOf(serveDescribed([rpc], { file, mcp: { tools: [`${file.package}.*`] } }));
@@ -66,27 +66,27 @@ function untyped(options: object): McpOptions {
 
 test.each([
   {
-    name: "in which tools is an async function",
+    name: "an async function as tools",
     options: { tools: async () => false },
     error: "tools of createMcp must be synchronous",
   },
   {
-    name: "in which tools is a function that returns nothing",
+    name: "a tools function that returns nothing",
     options: { tools: () => undefined },
     error: "requires an object of options",
   },
   ...[Number.NaN, 0, -1, 1.5, Infinity, "7"].flatMap((limit) =>
     ["messagesMax", "bytesMax", "timeoutMs"].map((name) => ({
-      name: `with the limit ${name} ${JSON.stringify(limit)}`,
+      name: `the limit ${name} ${JSON.stringify(limit)}`,
       options: { tools: [], stream: { [name]: limit } },
       error: `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`,
     })),
   ),
-])("options $name are refused by createMcp", ({ options, error }) => {
+])("options with $name are refused by createMcp", ({ options, error }) => {
   expect(() => serveDescribed([{ name: "A" }], { mcp: untyped(options) })).toThrow(error);
 });
 
-test("a stream limit that is undefined has its default value", () => {
+test("an undefined stream limit has the default value", () => {
   const stream = untyped({ stream: { messagesMax: undefined, bytesMax: undefined, timeoutMs: 7 } }).stream;
   expect(streamLimitsOf(stream)).toEqual({ ...streamDefaults, timeoutMs: 7 });
 });
@@ -104,7 +104,7 @@ class CountedComments extends Map<string, string> {
 test.each([
   { name: "all callers receive the same list", isListed: undefined },
   { name: "the list depends on the caller", isListed: () => true },
-])("tools/list creates each tool definition once if $name of tools", async ({ isListed }) => {
+])("if $name, tools/list creates each tool definition once", async ({ isListed }) => {
   const rpcs = Array.from({ length: 250 }, (_, at) => ({ name: `A${at}` }));
   const comments = new CountedComments();
   const fetch = serveDescribed(rpcs, { mcp: { tools: ["*"], comments, ...(isListed && { isListed }) } });
@@ -125,7 +125,7 @@ describe("a function isListed", () => {
     { name: "false", result: false, want: [] },
     { name: "undefined", result: undefined, want: [] },
     { name: "1", result: 1, want: [] },
-  ])("that returns $name lists $want in tools/list", async ({ result, want }) => {
+  ])("that returns $name results in $want from tools/list", async ({ result, want }) => {
     const mcp = untyped({ tools: ["*"], isListed: () => result });
     const { tools } = await pageOf(serveDescribed([{ name: "A" }], { mcp }));
     expect(tools.map(({ name }) => name)).toEqual(want);

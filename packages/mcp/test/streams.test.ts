@@ -60,12 +60,12 @@ function progress(token: unknown, count: number): object[] {
 
 const cases: readonly Case[] = [
   {
-    name: "all messages in the result without a progress token",
+    name: "only a result without a progress token",
     arguments: { count: 2 },
     response: [success(2)],
   },
   {
-    name: "all messages as progress and in the result with a progress token",
+    name: "progress and a result for a progress token",
     arguments: { count: 2 },
     meta: { progressToken: "a" },
     response: [...progress("a", 2), success(2)],

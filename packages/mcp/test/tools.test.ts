@@ -36,12 +36,12 @@ const service = "greenhouse_v1_GreenhouseService";
 
 const selections = [
   { name: "a selector of one RPC", tools: ["greenhouse.v1.GreenhouseService.GetReading"], want: ["GetReading"] },
-  { name: "a prefix", tools: ["greenhouse.*"], want: ["GetReading", "WaterBed", "WatchReadings"] },
+  { name: "a selector with *", tools: ["greenhouse.*"], want: ["GetReading", "WaterBed", "WatchReadings"] },
   { name: "an empty array", tools: [], want: [] },
   { name: "a function", tools: ({ name }: { name: string }) => name === "WaterBed", want: ["WaterBed"] },
 ] as const;
 
-test.each(selections)("$name in the option tools selects RPCs that are not client streams", async ({ tools, want }) => {
+test.each(selections)("$name in the option tools lists matching RPCs, not client streams", async ({ tools, want }) => {
   const listed = await toolsOf({ tools });
   expect(listed.map(({ name }) => name)).toEqual(want.map((name) => `${service}_${name}`));
 });

@@ -94,11 +94,11 @@ describe("a unary call with a progress token", () => {
   test.each([
     { name: "an error", outcome: () => fail(Code.Aborted), text: "ABORTED: dry" },
     {
-      name: "a refusal with a challenge",
+      name: "an UNAUTHENTICATED error",
       outcome: () => fail(Code.Unauthenticated, { "www-authenticate": "Bearer" }),
       text: "UNAUTHENTICATED: dry",
     },
-  ])("gets $name as a result with status 200 after a notification", async ({ outcome, text }) => {
+  ])("gets $name as an event after the first notification", async ({ outcome, text }) => {
     const { httpStatus, body } = await callDuring(1, stateless, outcome);
     expect(httpStatus).toBe(200);
     expect(eventsOf(String(body))).toMatchObject([
@@ -111,7 +111,7 @@ describe("a unary call with a progress token", () => {
     { name: "a result", outcome: () => ({}), httpStatus: 200 },
     { name: "an error", outcome: () => fail(Code.Aborted), httpStatus: 200 },
     {
-      name: "a refusal with a challenge",
+      name: "an UNAUTHENTICATED error",
       outcome: () => fail(Code.Unauthenticated, { "www-authenticate": "Bearer" }),
       httpStatus: 401,
     },

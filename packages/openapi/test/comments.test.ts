@@ -87,7 +87,7 @@ test.each([
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
   ["Shed", "A shed."],
   ["colour", "Its colour."],
-])("for %s, readComments returns the comment in the definition, if any", (name, want) => {
+])("readComments finds the comment on %s, if it has one", (name, want) => {
   expect(comments.get(name)).toBe(want);
 });
 

@@ -148,7 +148,7 @@ describe("a wildcard inside a path variable", () => {
     ]);
   });
 
-  test("is named by its number without a preceding literal", () => {
+  test("is named by its position if no literal precedes it", () => {
     const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
     const selector = `${KitchenSink.typeName}.Root`;
     const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
@@ -324,7 +324,7 @@ describe("a comment", () => {
     ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
     ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
     ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
-  ])("on %s is split into summary %j and description %j for OpenAPI", (at, summary, description) => {
+  ])("on %s, if any, becomes the summary and description", (at, summary, description) => {
     expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
   });
 
@@ -341,29 +341,29 @@ describe("a comment", () => {
   });
 });
 
-describe("a name in the document", () => {
-  test("is a field's proto name with useProtoFieldName", () => {
+describe("createOpenApi", () => {
+  test("uses proto field names with useProtoFieldName", () => {
     expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
     expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
       expect.objectContaining({ name: "f_int64", in: "query" }),
     );
   });
 
-  test("is an operation's RPC name, with a number for additional bindings", () => {
+  test("derives each operationId from the RPC's name", () => {
     const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
       (at) => operation(at).operationId,
     );
     expect(ids).toEqual(["types", "types_2", "query"]);
   });
 
-  test("is unique for each operation", () => {
+  test("creates a unique operationId for each operation", () => {
     const ids = Object.values(document.paths).flatMap((item) =>
       Object.values(item).map(({ operationId }) => operationId),
     );
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("of a service with operations is a tag", () => {
+  test("creates a tag for each service with operations", () => {
     const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
     const both = createOpenApi([Shelves, OrderService, Health], { info, comments: shelves });
     expect(both.tags).toEqual([
@@ -373,11 +373,11 @@ describe("a name in the document", () => {
     expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
   });
 
-  test("of the only service is a tag without the service's comment", () => {
+  test("omits the comment of the only service from its tag", () => {
     expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
   });
 
-  test("is a service's full name if the short name is ambiguous", () => {
+  test("uses a service's full name if the short name is ambiguous", () => {
     const services = ["old.v1", "old.v2"].map(retiredService);
     const { tags, paths, components } = createOpenApi(services, {
       info,
@@ -497,7 +497,7 @@ describe("the extension x-rpc of an operation", () => {
     ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
     ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
     ["POST /v1/sinks", { body: "*" }],
-  ])("at %s contains procedure, path and body with JSON names (%j)", (at, want) => {
+  ])("at %s contains procedure, path and body in JSON names", (at, want) => {
     expect(operation(at)["x-rpc"]).toMatchObject(want);
   });
 
@@ -589,7 +589,7 @@ test("with streamInResults, a server stream's messages are described in wrappers
   }
 });
 
-test("schemas exclude two members of a oneof in one message", () => {
+test("a message schema allows only one member of a oneof", () => {
   const schemas = document.components?.schemas ?? {};
   const dependent: Record<string, unknown> = Object(schemas["Sink"]?.["dependentSchemas"]);
   // The message has eight members.
@@ -665,7 +665,7 @@ const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");
 
-test.each(operations)("$method $path is routed to the RPC of operationId $operationId by gateways", (described) => {
+test.each(operations)("$method $path of operation $operationId is routed to its RPC", (described) => {
   const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
   const found = routes.match(described.method.toUpperCase(), path);
   const name = found.kind === "binding" ? found.binding.method.localName : found.kind;

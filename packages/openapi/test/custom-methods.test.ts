@@ -45,7 +45,7 @@ describe("OpenAPI 3.2", () => {
       want: ["put", "post", "delete", "options", "head", "patch", "trace", "query", "get"],
     },
     { name: "with a body", body: "*", want: ["put", "post", "delete", "options", "patch", "query", "get"] },
-  ])("describes a binding $name for * under all methods without another binding", ({ body, want }) => {
+  ])("describes a rule for any method $name under each possible method", ({ body, want }) => {
     const { item, omitted } = describeRules("3.2.0", ["*", "GET"], body);
     expect(Object.keys(item).toSorted()).toEqual(want.toSorted());
     // The binding for GET alone comes first.

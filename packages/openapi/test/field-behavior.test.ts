@@ -155,7 +155,7 @@ test.each(["outer", "inner"])("a REQUIRED field in an optional %s message is an 
   expect(requiredInNested(optional === "inner", optional === "outer")).toBe(undefined);
 });
 
-test("a unary request's body is required with a REQUIRED field", () => {
+test("a unary request's body is required if it has a REQUIRED field", () => {
   expect(describeNotes({ Note: { field: "text", isRequired: true } }).post?.requestBody).toMatchObject({
     required: true,
   });

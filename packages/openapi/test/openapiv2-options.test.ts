@@ -124,7 +124,7 @@ describe("openapiv2_operation", () => {
     expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
   });
 
-  test("whose operationId is already used gets a number in its operationId", () => {
+  test("gets a numbered operationId if its own is already used", () => {
     const { operations } = describeShop({ methods: [undefined, [[5, "send0"]], [[5, "send0"]]] });
     expect(operations.map((operation) => operation?.operationId)).toEqual(["send0", "send0_2", "send0_3"]);
   });

@@ -159,7 +159,7 @@ function readMessages({ spelling, format, kind }: Way, { body }: HttpResponse): 
   return messages.map((message) => codec.decode(message));
 }
 
-describe("a call in every format", () => {
+describe("a call in each format", () => {
   let greenhouse: TestGreenhouse;
   let connections: KeptConnections;
 
@@ -204,7 +204,7 @@ describe("a call in every format", () => {
     return (await greenhouse.completed(before + 1)).error?.code;
   };
 
-  test.each(ways)("by $name, gets a response of the same format and content type", async (way) => {
+  test.each(ways)("gets a response with the content type of its request ($name)", async (way) => {
     const response = await ask(way, "a");
     expect({ httpStatus: response.httpStatus, type: fieldValue(response.header, "content-type") }).toEqual({
       httpStatus: 200,
@@ -213,22 +213,22 @@ describe("a call in every format", () => {
     expect(readMessages(way, response)).toMatchObject(way.kind.received);
   });
 
-  test.each(ways)("by $name, gets the content type of errors if the handler fails", async (way) => {
+  test.each(ways)("gets the error content type if the handler fails ($name)", async (way) => {
     expect(fieldValue((await ask(way, broken)).header, "content-type")).toBe(errorTypeOf(way));
   });
 
-  test.each(ways)("by $name, fails with INVALID_ARGUMENT if truncated", async (way) => {
+  test.each(ways)("fails with INVALID_ARGUMENT if it is truncated ($name)", async (way) => {
     expect(await codeOf(way, "a", 1)).toBe(Code.InvalidArgument);
   });
 
   test.each(ways.filter(({ kind }) => kind.kind === "unary"))(
-    "by $name, fails if the response exceeds writeMaxBytes",
+    "fails if the response exceeds writeMaxBytes ($name)",
     async (way) => {
       expect(await codeOf(way, tooLong, 0)).toBe(Code.ResourceExhausted);
     },
   );
 
-  test.each(ways)("by $name, gets the content type of errors if admit refuses", async (way) => {
+  test.each(ways)("gets the error content type if admit refuses it ($name)", async (way) => {
     const type = fieldValue((await ask(way, refused)).header, "content-type");
     // A content type without a format gets a response with the same content type.
     expect(type).toBe(way.contentType === way.spelling.bareType ? way.contentType : errorTypeOf(way));

@@ -218,7 +218,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
   });
 });
 
-describe("a call whose procedure is checked", () => {
+describe("a call that admit checks", () => {
   const call = Buffer.from('{"bed":"7"}');
   const inPath = post("/beds/7:water", "application/json", call);
   const params = { bed: "7" };
@@ -226,11 +226,11 @@ describe("a call whose procedure is checked", () => {
   const inBody = post(jsonRpcPath, "application/json", Buffer.from(jsonRpc));
 
   test.each([
-    { name: "the path names its procedure", request: inPath },
-    { name: "the body names its procedure", request: inBody },
+    { name: "the procedure in its path", request: inPath },
+    { name: "the procedure in its body", request: inBody },
     // Without the disconnect, the response would be 405.
-    { name: "it is sent by a wrong method", request: { ...inPath, httpMethod: "PUT", path: water } },
-  ])("if $name, does not reach its handler after its client disconnects", async ({ request }) => {
+    { name: "a wrong HTTP method", request: { ...inPath, httpMethod: "PUT", path: water } },
+  ])("with $name does not reach its handler after a disconnect", async ({ request }) => {
     const handled: string[] = [];
     const [begun, decided] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const admit = (): AdmitProcedure => async () => {

@@ -117,7 +117,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
         want: "sent again false",
       },
-    ])("gets the request of an interceptor that $name", async ({ interceptor, want }) => {
+    ])("if an interceptor $name, gets the resulting request", async ({ interceptor, want }) => {
       await using greenhouse = await start(
         {
           waterBed: (_, { requestHeader, values, signal }) => ({
@@ -131,7 +131,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(response.note).toBe(want);
     });
 
-    test("gets the remaining milliseconds, which can be the deadline of another call", async () => {
+    test("can pass its remaining time on to another call", async () => {
       await using behind = await start({ waterBed: (_, { timeoutMs }) => ({ note: String(timeoutMs()) }) });
       const client = greenhouseClient(calling, behind.address);
       await using greenhouse = await start({

@@ -131,7 +131,7 @@ describe.each(engines)("on $name", ({ engine }) => {
 
   // In the first case the Origin field precedes the invalid part, in the second it follows.
   test.each(unread.flatMap((row) => [true, false].map((originFirst) => ({ ...row, originFirst }))))(
-    "pages can read the $httpStatus response to $name (Origin first: $originFirst)",
+    "pages can read the $httpStatus response to $name (Origin field first: $originFirst)",
     async ({ sent, httpStatus, originFirst }) => {
       const [line = "", ...fields] = sent.split(/(?<=\r\n)/);
       const lines = originFirst ? [line, origin, ...fields] : [line, ...fields, origin];

@@ -47,7 +47,7 @@ describe("Cors.preflight()", () => {
   test.each([
     { methods: [], want: "GET, HEAD, POST" },
     { methods: ["PUT", "*"], want: "*" },
-  ])("allows the methods $want if the rules' methods are $methods", ({ methods, want }) => {
+  ])("for rules with the methods $methods, allows $want in requests", ({ methods, want }) => {
     const fields = createCors({ origins: "*" }, methods).preflight({
       httpMethod: "OPTIONS",
       origin: shop,
@@ -73,7 +73,7 @@ describe("Cors.preflight()", () => {
     both.flatMap((hasOrigin) => both.map((asksForMethod) => ({ isOptions, hasOrigin, asksForMethod }))),
   );
   test.each(requests)(
-    "returns fields only for preflights (OPTIONS $isOptions, origin $hasOrigin, method $asksForMethod)",
+    "returns fields only for a preflight (OPTIONS: $isOptions, origin: $hasOrigin, method: $asksForMethod)",
     (request) => {
       const fields = listed.preflight({
         httpMethod: request.isOptions ? "OPTIONS" : "DELETE",

@@ -37,7 +37,7 @@ function get(path: string): HttpRequest {
 }
 
 // If a fault of the program prevents any response, only the affected request ends without a response.
-describe.each(http2Servers)("a response that cannot be written on %s", (http2) => {
+describe.each(http2Servers)("a failed response on %s", (http2) => {
   const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
   const refuse = (): never => {
     throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
@@ -48,14 +48,14 @@ describe.each(http2Servers)("a response that cannot be written on %s", (http2) =
     { name: "an asynchronous refusal by admit", request: connectCall, options: { admit: async () => refuse() } },
     { name: "an error thrown by a handler", request: connectCall, waterBed: refuse },
     {
-      name: "an error that is to be compressed",
+      name: "an error that cannot be compressed",
       request: { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
       waterBed: () => {
         throw new ConnectError("not you ".repeat(200), Code.PermissionDenied);
       },
       options: { acceptCompression: [brokenGzip] },
     },
-  ])("for $name immediately ends only its request", async ({ request, waterBed, options = {} }) => {
+  ])("for $name ends only its own request", async ({ request, waterBed, options = {} }) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {
       const before = greenhouse.completedRequests.length;
@@ -65,7 +65,7 @@ describe.each(http2Servers)("a response that cannot be written on %s", (http2) =
     }
   });
 
-  test("is not caused by an endpoint's thrown error, which is sent as 500", async () => {
+  test("for an endpoint that throws is sent with status 500", async () => {
     const page: Endpoint = {
       path: "/page",
       open: true,
@@ -162,7 +162,7 @@ describe("a completed request", () => {
     ]);
   });
 
-  test("has an unambiguous route, since rules cannot share endpoints' paths", async () => {
+  test("has one route, because a rule cannot use an endpoint's path", async () => {
     const selector = "greenhouse.v1.GreenhouseService.WaterBed";
     const rest: GatewayOptions["rest"] = { rules: [{ selector, pattern: { case: "post", value: root.path } }] };
     const options = { requestPathPrefix: "/api", rest };
@@ -225,11 +225,11 @@ describe("CORS", () => {
 
   const calls: readonly { name: string; request: HttpRequest }[] = [
     { name: "gRPC-Web", request: rpc("grpc-web", waterBedProcedure) },
-    { name: "gRPC-Web in text", request: rpc("grpc-web-text", waterBedProcedure) },
+    { name: "gRPC-Web-Text", request: rpc("grpc-web-text", waterBedProcedure) },
     { name: "Connect", request: rpc("connect-json", waterBedProcedure, Buffer.from("{}")) },
-    { name: "Connect by GET", request: get(`${getReadingProcedure}?encoding=json&message=%7B%7D`) },
+    { name: "Connect GET", request: get(`${getReadingProcedure}?encoding=json&message=%7B%7D`) },
     { name: "REST", request: get("/sensors/s/reading") },
-    { name: "an unknown path", request: get("/nothing") },
+    { name: "404", request: get("/nothing") },
   ];
 
   test.each(calls)("lets pages of an allowed origin read $name responses and refusals", async ({ request }) => {

@@ -111,7 +111,7 @@ describe("an endpoint with methods other than GET", () => {
       { httpMethod: "DELETE", path: "/hooks/payment", allow: "POST, PUT" },
       { httpMethod: "DELETE", path: "/form", allow: "GET, HEAD, POST" },
       { httpMethod: "POST", path: "/page", allow: "GET, HEAD" },
-    ])("refuses $httpMethod $path, with $allow as its Allow field", async ({ httpMethod, path: at, allow }) => {
+    ])('refuses $httpMethod $path with 405 and "Allow: $allow"', async ({ httpMethod, path: at, allow }) => {
       const response = await gateway.ask(transport, { httpMethod, path: at, header: [] });
       expect([response.httpStatus, fieldValue(response.header, "allow")]).toEqual([405, allow]);
     });

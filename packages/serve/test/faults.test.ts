@@ -69,12 +69,12 @@ const service = () => ({ lenient: true });
 
 describe("a callback that fails", () => {
   test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
-    ["in onResponse by throwing", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
-    ["in onResponse by rejecting", { rest: { service }, onResponse: rejects(failure) }, "onResponse failed"],
-    ["in onRequest by throwing", { rest: { service }, onRequest: throws(failure) }, "onRequest failed"],
-    ["in onIgnored by throwing", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
-    ["in onIgnored by rejecting", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
-  ])("%s changes no response and is reported once", async (_, options, what) => {
+    ["onResponse throws", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
+    ["onResponse rejects", { rest: { service }, onResponse: rejects(failure) }, "onResponse failed"],
+    ["onRequest throws", { rest: { service }, onRequest: throws(failure) }, "onRequest failed"],
+    ["onIgnored throws", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
+    ["onIgnored rejects", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
+  ])("is reported once and changes no response (%s)", async (_, options, what) => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
     for (const version of [...both, ...both]) {
@@ -102,21 +102,21 @@ describe("a callback that fails", () => {
       reports: 64,
     },
     {
-      name: "once per line of code that throws the same message",
+      name: "once per line that throws the same message",
       failures: [throws(new Error("a")), throws(new Error("a"))],
       reports: 2,
     },
     {
-      name: "once per type of thrown non-errors",
+      name: "once per type of thrown value",
       failures: [1, 2, "a", "b"].map(throws),
       reports: 2,
     },
     {
-      name: "once for errors that cannot be read",
+      name: "once for unreadable errors",
       failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
       reports: 1,
     },
-  ])("is reported $name if it fails several times", ({ failures, reports }) => {
+  ])("is reported $name when it fails repeatedly", ({ failures, reports }) => {
     const faults: Fault[] = [];
     const guarded = guardCallback(
       "f",
@@ -130,7 +130,7 @@ describe("a callback that fails", () => {
   test.each([
     { name: "throws", onFault: throws(failure) },
     { name: "rejects", onFault: rejects(failure) },
-  ])("when onFault $name as well, is printed before the error of onFault", async ({ onFault }) => {
+  ])("is printed before onFault's error if onFault $name too", async ({ onFault }) => {
     using printing = vi.spyOn(console, "error").mockReturnValue();
     const onResponse = throws(new Error("the error to print"));
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, onFault });
@@ -143,27 +143,27 @@ describe("a callback that fails", () => {
   });
 });
 
-describe("a reported fault", () => {
+describe("the request id of a reported fault", () => {
   test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>(
     [
-      { name: "no id for a request without one", want: undefined },
-      { name: "the id of the request", header: [["x-request-id", "r-1"]], want: "r-1" },
+      { name: "is undefined if none is sent", want: undefined },
+      { name: "is read from the request", header: [["x-request-id", "r-1"]], want: "r-1" },
       {
-        name: "the id of the response instead of that of the request",
+        name: "is read from the response first",
         header: [["x-request-id", "r-1"]],
         onError: (request) => request.addResponseHeader("X-Request-Id", "r-2"),
         want: "r-2",
       },
-      { name: "an id of 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
+      { name: "may have 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
       {
-        name: "no id that is longer than 128 characters",
+        name: "may not exceed 128 characters",
         header: [["x-request-id", "r".repeat(129)]],
         want: undefined,
       },
-      { name: "no id with a space", header: [["x-request-id", "r 1"]], want: undefined },
-      { name: "no id with a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
+      { name: "may not contain a space", header: [["x-request-id", "r 1"]], want: undefined },
+      { name: "may not contain a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
     ],
-  )("has its procedure, its context values and $name", async ({ header = [], onError, want }) => {
+  )("$name", async ({ header = [], onError, want }) => {
     const reported: unknown[] = [];
     const onFault: GatewayOptions["onFault"] = (_, what, request) =>
       reported.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
@@ -222,7 +222,7 @@ describe("toError", () => {
     { name: "converts an error thrown by a handler", waterBed: throws("rain"), interceptors: [] },
     { name: "converts the error of a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
     {
-      name: "converts an error that a handler throws through an interceptor",
+      name: "converts a handler's error that passed an interceptor",
       waterBed: throws("rain"),
       interceptors: [passing],
     },
@@ -282,7 +282,7 @@ describe("toError", () => {
   });
 });
 
-test("a response whose write closes its stream is reported once", async () => {
+test("a response is reported once even if writing it closes the stream", async () => {
   const slow = Promise.withResolvers<{ note: string }>();
   await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise });
   using connection = await openFrames(greenhouse.address);

@@ -32,7 +32,7 @@ async function endCallAfter(listen: (signal: Caller["signal"]) => void): Promise
 }
 
 test.each([{ removed: [] as number[] }, { removed: [0] }, { removed: [1] }, { removed: [2] }, { removed: [0, 1] }])(
-  "with listeners $removed removed, a forwarded call's end reaches the others",
+  "a forwarded call's abort event skips removed listeners (indices: $removed)",
   async ({ removed }) => {
     const listeners = Array.from({ length: 4 }, () => ({ handleEvent: vi.fn() }));
     await endCallAfter((signal) => {

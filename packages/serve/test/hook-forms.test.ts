@@ -95,7 +95,7 @@ const water = { httpMethod: "POST", path: "/beds/7:water", header: [] };
 
 describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () => ({}), transports, wants }) => {
   test.each(forms.map((form) => ({ form, want: wants[form] })))(
-    "that $form results in $want as status and faults",
+    "that $form leads to $want (status, faults)",
     async ({ form, want }) => {
       using printed = vi.spyOn(console, "error").mockReturnValue();
       const faults: string[] = [];

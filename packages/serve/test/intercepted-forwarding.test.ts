@@ -40,7 +40,7 @@ async function callThrough(interceptor: Interceptor, method: Method): Promise<st
   return await response.text();
 }
 
-test("a response that cannot be decoded for an interceptor ends the call with the decoder's error", async () => {
+test("an undecodable response ends an intercepted call with the decoder's error", async () => {
   const body = await callThrough((next) => (request) => next(request), "getReading");
   expect(body).toContain('"code":"unavailable","message":"the response is malformed"');
 });

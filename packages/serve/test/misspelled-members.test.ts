@@ -29,10 +29,10 @@ class MisspelledHandlers extends Handlers {
 describe("a handler object", () => {
   test.each<{ name: string; implementation: object }>([
     { name: "no RPC at all", implementation: {} },
-    { name: "methods with names unlike an RPC", implementation: { query: respond, openDatabase: respond } },
-    { name: "a value with a name similar to an RPC", implementation: { creates: 7, create: undefined } },
+    { name: "methods unlike any RPC", implementation: { query: respond, openDatabase: respond } },
+    { name: "a misspelled member that is not a function", implementation: { creates: 7, create: undefined } },
     {
-      name: "a method with a name similar to an implemented RPC",
+      name: "a misspelled method next to the correct one",
       implementation: { create: respond, creates: respond },
     },
     { name: "the members of a class", implementation: new Handlers() },
@@ -60,14 +60,14 @@ describe("an endpoint", () => {
     createGateway({ routes: () => undefined, endpoints: [Object.assign(Object.create(endpoint), more)] });
 
   test.each<{ name: string; more: object }>([
-    { name: "other members", more: { url: "https://a.example" } },
-    { name: "a member with a name similar to one that it has", more: { httpMethods: ["POST"], httpMethod: "POST" } },
-    { name: "a member with a name similar to one that it inherits", more: { paths: ["/a"] } },
+    { name: "an unknown member", more: { url: "https://a.example" } },
+    { name: "a misspelled member next to the correct one", more: { httpMethods: ["POST"], httpMethod: "POST" } },
+    { name: "a misspelled member next to an inherited one", more: { paths: ["/a"] } },
   ])("with $name is accepted", ({ more }) => {
     expect(() => start(more)).not.toThrow();
   });
 
-  test("is rejected for a member similar to one that it lacks", () => {
+  test("is rejected for a misspelled member", () => {
     expect(() => start({ httpMethod: ["POST"] })).toThrow(
       Object.assign(new TypeError('unknown option "httpMethod" of endpoint /a, did you mean "httpMethods"?'), {
         code: "ERR_OPTIONS",

@@ -155,7 +155,7 @@ describe.each(rows)("over $transport in $way.name", ({ transport, way }) => {
     expect(reported).toEqual([]);
   });
 
-  test.each(["added", "set"])("the gateway's own fields do not change when %s by the program", async (how) => {
+  test.each(["added", "set"])("the gateway's own fields stay unchanged (%s by the handler)", async (how) => {
     const plain = await gateway.ask(transport, way.request([["x-odd", "none"]]));
     const response = await gateway.ask(transport, way.request([["x-odd", how]]));
     expect(dated(response)).toEqual(dated(plain));

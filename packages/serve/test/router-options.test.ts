@@ -104,12 +104,12 @@ describe("router options", () => {
 
   const none: Override = { grpc: false, grpcWeb: false, connect: false };
   const refused: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; error: RegExp }[] = [
-    { title: "no protocol at all", of: none, error: /all protocols are disabled/ },
+    { title: "a gateway without a protocol", of: none, error: /all protocols are disabled/ },
     { title: "a service without a protocol", own: none, error: /all protocols are disabled/ },
-    { title: "an invalid limit of a service", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
+    { title: "an invalid service limit", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
     { title: "an invalid limit", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
   ];
-  test.for(refused)("are rejected with $title, as in Connect", ({ of = {}, own, error }) => {
+  test.for(refused)("reject $title like Connect's router", ({ of = {}, own, error }) => {
     const start = (): unknown =>
       createGateway({ ...of, routes: (router) => router.service(GreenhouseService, implementation, own) });
     expect(start).toThrow(ConnectError);

@@ -214,7 +214,7 @@ beforeEach(() => {
   ran.length = 0;
 });
 
-describe.each(servers)("a protocol that names the RPC in the body, over $name,", ({ version, listen }) => {
+describe.each(servers)("a JSON-RPC gateway over $name", ({ version, listen }) => {
   let greenhouse: TestGreenhouse;
   let connections: KeptConnections;
 
@@ -232,7 +232,7 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
   });
 
   test.each(cases)(
-    "responds to $name in JSON",
+    "gives $name a JSON response",
     async ({ request, httpStatus = 200, response, procedure, code, ...wanted }) => {
       const before = greenhouse.completedRequests.length;
       const actual = await connections.exchange(greenhouse.address, version, request);

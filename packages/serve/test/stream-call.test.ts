@@ -157,7 +157,7 @@ describe.each(callings)("a stream by $name", (calling) => {
         await stuck;
       },
     },
-  ])("is reported as cancelled if its handler $name and its client disconnects", async ({ watch }) => {
+  ])("whose handler $name is reported as cancelled after a disconnect", async ({ watch }) => {
     const closed = Promise.withResolvers<void>();
     const reason = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
@@ -416,7 +416,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, called by $na
 
 const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";
 
-describe("messages that arrive after the deadline of their call", () => {
+describe("messages after a call's deadline", () => {
   interface Late {
     readonly http2: Http2Server;
     /** How many messages are read before the deadline. */
@@ -448,7 +448,7 @@ describe("messages that arrive after the deadline of their call", () => {
 
   const lastAlone = [dataFrame(1, emptyMessage), dataFrame(1, Buffer.of(), frameFlag.endStream)];
   const lastWithEnd = [dataFrame(1, emptyMessage, frameFlag.endStream)];
-  test.each(http2Servers)("over HTTP/2 (%s), sent together, are delivered or reported missing", async (http2) => {
+  test.each(http2Servers)("sent in one write over HTTP/2 (%s) are delivered or reported missing", async (http2) => {
     const { greenhouse, received } = await startLate({ http2, read: 1, resume: Promise.resolve() });
     await using _ = greenhouse;
     using connection = await openFrames(greenhouse.address);
@@ -459,29 +459,26 @@ describe("messages that arrive after the deadline of their call", () => {
   });
 
   test.each([
-    { engine: "listening", name: "with its end", read: 1, frames: lastWithEnd },
-    { engine: "listening", name: "before its end", read: 1, frames: lastAlone },
-    { engine: "listening", name: "before its end", read: 0, frames: lastAlone },
-    { engine: "mounted", name: "before its end", read: 1, frames: lastAlone },
-    { engine: "mounted", name: "before its end", read: 0, frames: lastAlone },
-  ] as const)(
-    "arriving $name after $read reads ($engine) are delivered or reported missing",
-    async ({ engine, read, frames }) => {
-      const responded = Promise.withResolvers<void>();
-      const { greenhouse, received } = await startLate({ http2: engine, read, resume: responded.promise });
-      await using _ = greenhouse;
-      using connection = await openFrames(greenhouse.address);
-      const header = [...grpcHeader(recordReadings), ["grpc-timeout", "30m"]] as const;
-      connection.send(headersFrame(1, header), dataFrame(1, emptyMessage));
-      await greenhouse.completed(1);
-      if (read > 0) responded.resolve();
-      connection.send(...frames, headersFrame(3, grpcHeader("/nothing"), frameFlag.endStream));
-      await greenhouse.completed(2);
-      responded.resolve();
-      const { sensors, error } = await received;
-      expect(sensors.length === 2 - read || error !== undefined).toBe(true);
-    },
-  );
+    { engine: "listening", name: "with the stream's end", read: 1, frames: lastWithEnd },
+    { engine: "listening", name: "before the stream's end", read: 1, frames: lastAlone },
+    { engine: "listening", name: "before the stream's end", read: 0, frames: lastAlone },
+    { engine: "mounted", name: "before the stream's end", read: 1, frames: lastAlone },
+    { engine: "mounted", name: "before the stream's end", read: 0, frames: lastAlone },
+  ] as const)("are delivered or reported missing ($engine, $name, reads: $read)", async ({ engine, read, frames }) => {
+    const responded = Promise.withResolvers<void>();
+    const { greenhouse, received } = await startLate({ http2: engine, read, resume: responded.promise });
+    await using _ = greenhouse;
+    using connection = await openFrames(greenhouse.address);
+    const header = [...grpcHeader(recordReadings), ["grpc-timeout", "30m"]] as const;
+    connection.send(headersFrame(1, header), dataFrame(1, emptyMessage));
+    await greenhouse.completed(1);
+    if (read > 0) responded.resolve();
+    connection.send(...frames, headersFrame(3, grpcHeader("/nothing"), frameFlag.endStream));
+    await greenhouse.completed(2);
+    responded.resolve();
+    const { sensors, error } = await received;
+    expect(sensors.length === 2 - read || error !== undefined).toBe(true);
+  });
 
   test("do not prevent the next request on their HTTP/1.1 connection", async () => {
     const responded = Promise.withResolvers<void>();

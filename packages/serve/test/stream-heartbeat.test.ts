@@ -54,7 +54,7 @@ async function openCollecting(address: Parameters<typeof openHttp1>[0]) {
   return Object.assign(connection, { receivedText: () => text });
 }
 
-test("a stream sends a heartbeat per interval, which each message restarts", async () => {
+test("each message of a stream restarts its heartbeat interval", async () => {
   using heartbeats = watchHeartbeats();
   const [second, last] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const watchReadings = async function* () {

@@ -161,8 +161,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
   });
 
-  describe("a cancellation before the handler runs", () => {
-    test("by the client prevents the handler from running", async () => {
+  describe("in an interceptor", () => {
+    test("never reaches the handler after the client cancels it", async () => {
       let ran = false;
       const controller = new AbortController();
       const passed = Promise.withResolvers<void>();
@@ -187,7 +187,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(ran).toBe(false);
     });
 
-    test("by the deadline prevents the handler from running", async () => {
+    test("never reaches the handler after its deadline", async () => {
       let ran = false;
       let intercepted = false;
       const passed = Promise.withResolvers<void>();
@@ -246,7 +246,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "an Error", thrown: new Error("secret") },
       { name: "an Error with lone surrogates", thrown: new Error("\ud800 secret") },
       { name: "an object that cannot be read", thrown: unreadable() },
-    ])("hides the message of $name in an internal error", async ({ thrown }) => {
+    ])("hides a thrown value behind an internal error ($name)", async ({ thrown }) => {
       await using greenhouse = await start({
         waterBed: () => {
           throw thrown;
@@ -305,8 +305,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     test.each([
       { name: "the client's shorter timeout", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
       { name: "the client's longer timeout", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
-      { name: "the default timeout if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
-    ])("is limited by $name, and by no other timeout", async ({ timeoutMs, want }) => {
+      { name: "the default timeout", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
+    ])("is limited by $name alone", async ({ timeoutMs, want }) => {
       await using greenhouse = await start(
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
         { limits: { defaultTimeoutMs: 60_000 } },

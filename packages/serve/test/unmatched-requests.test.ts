@@ -187,7 +187,7 @@ describe.each([
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test.each(rows)("refuses $name over HTTP/$httpVersion with the $httpStatus response that $by writes", async (row) => {
+  test.each(rows)("refuses $name over HTTP/$httpVersion with $httpStatus (written by $by)", async (row) => {
     const response = await exchange(greenhouse.address, row.httpVersion, row.request);
     expect({
       httpStatus: response.httpStatus,

@@ -108,7 +108,7 @@ const rows: readonly (readonly [string, Rules, RegExp])[] = [
   ["a oneof of an unknown field", { ofMessage: { oneof: [{ fields: ["title"] }] } }, /^- notes\.Note: .*title/m],
 ];
 
-test.for(rows)("the gateway does not start with %s that cannot be compiled", ([, rules, problem]) => {
+test.for(rows)("the gateway does not start if %s cannot be compiled", ([, rules, problem]) => {
   expect(() => start(rules)).toThrow(
     expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(problem) }),
   );

@@ -10,7 +10,7 @@ const rules = {
   expressions: new Map<string, string>(),
 };
 
-test("a check that exceeds its time limit without CPU time is repeated", async () => {
+test("a check that stalls without using the CPU is repeated", async () => {
   const limit = openTimeLimit();
   let checks = 0;
   const checkOf = prepareLimited(rules, limit, () => () => () => {
@@ -43,9 +43,9 @@ function work(ms: number): void {
 }
 
 test.each([
-  { name: "that uses its time limit on the CPU", workMs: 160, attempts: 1 },
-  { name: "that exceeds its time limit without CPU time", workMs: 0, attempts: 4 },
-])("a check $name is refused after $attempts of 4 possible attempts", ({ workMs, attempts }) => {
+  { name: "that uses up its CPU time", workMs: 160, attempts: 1 },
+  { name: "that stalls without using the CPU", workMs: 0, attempts: 4 },
+])("a check $name is refused at attempt $attempts of 4", ({ workMs, attempts }) => {
   let checks = 0;
   // Only the rules are prepared in time.
   const limit = (run: () => void): boolean => {

@@ -71,7 +71,7 @@ test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
       for (const field of note.field) field.oneofIndex = 0;
     },
   ],
-])("findRules finds a message type by a rule for %s alone", (_, add) => {
+])("a rule for %s is enough for findRules to find its message type", (_, add) => {
   const file = create(FileDescriptorProtoSchema, notesWith({}));
   const [note = expect.unreachable("no message")] = file.messageType;
   for (const field of note.field) delete field.options;

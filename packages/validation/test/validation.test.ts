@@ -63,7 +63,7 @@ describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("validation over %s", (pr
     ["the second message of a client stream", (client) => client.import(stream(validAccount, short))],
     ["the second message of a bidirectional stream", (client) => collect(client.exchange(stream(validAccount, short)))],
   ];
-  test.for(calls)("refuses %s that violates a rule with the violation in details", async ([, call]) => {
+  test.for(calls)("refuses %s that violates a rule, with error details", async ([, call]) => {
     const error = await errorOf(call(clientOf(protocol)));
     expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: "name: must be at least 2 characters" });
     const [{ violations } = expect.unreachable("no violations")] = error.findDetails(ViolationsSchema);
@@ -127,7 +127,7 @@ describe("validation over REST", () => {
     await expect(post(body)).resolves.toEqual([400, expect.objectContaining({ code: 3, message: text })]);
   });
 
-  test("reports a rule that fails to evaluate once for several calls", async () => {
+  test("reports a rule's evaluation error only once", async () => {
     const faults: unknown[] = [];
     const onFault: OnFault = (_, what, request, errorCode) =>
       void faults.push({ what, errorCode, procedure: request?.procedure });

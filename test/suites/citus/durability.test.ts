@@ -268,7 +268,7 @@ describe("a worker without its synchronous standby", () => {
     });
   });
 
-  test("does not cancel another client's standby wait", async () => {
+  test("keeps another client's standby wait when the store's wait is cancelled", async () => {
     const [, here = []] = await plantsByWorker();
     const connect = async (name: string): Promise<Client> => {
       const client = new Client({ ...configOf(url), application_name: name });

@@ -149,7 +149,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
     });
 
-    test("returns true only to concurrent calls with the winning key", async () => {
+    test("makes only one key's concurrent calls return true", async () => {
       await using opened = await open([7n]);
       const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
       const outcomes = await Promise.all(

@@ -6,7 +6,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("closing the watch of a file during a check prevents further checks", async () => {
+test("watchFile makes no further check after close() during a check", async () => {
   using folder = createTempFolder();
   writeFileSync(folder.file("file"), "text");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

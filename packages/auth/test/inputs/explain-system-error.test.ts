@@ -37,6 +37,6 @@ test.each([
     want: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT",
   },
   { error: "a string", want: "a string" },
-])('explainSystemError returns the sentence "$want"', ({ error, want }) => {
+])('explainSystemError returns "$want"', ({ error, want }) => {
   expect(explainSystemError(error)).toBe(want);
 });

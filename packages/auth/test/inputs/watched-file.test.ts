@@ -8,8 +8,8 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const { reverted, rejected, reloaded } = logged;
 
-describe("a watched file", () => {
-  test("is rejected when it is larger than its limit", async () => {
+describe("watchFile", () => {
+  test("rejects a file over the limit", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "12345");
     using watching = await watch(path, { limitBytes: 5 });
@@ -29,7 +29,7 @@ describe("a watched file", () => {
     expect(watching.applied).toEqual(["first", "second", "first"]);
   });
 
-  test("has a lastReload with the outcome and the last successful time", async () => {
+  test("records the last outcome and the last success in lastReload", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const openedAtMs = Date.now();
@@ -53,7 +53,7 @@ describe("a watched file", () => {
     expect(clock).toHaveBeenCalled();
   });
 
-  test("is logged with at most twenty problems in one line", async () => {
+  test("logs at most twenty problems of a file", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "0");
     const reported: object[] = [];
@@ -67,7 +67,7 @@ describe("a watched file", () => {
     expect(reported).toEqual([{ errorCode: "ERR_FILE_REFUSED", path, problems: problems.slice(0, 20) }]);
   });
 
-  test("is still watched after apply throws an error", async () => {
+  test("continues to watch after apply() throws", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const applied: string[] = [];

@@ -98,7 +98,7 @@ describe("an introspection endpoint", () => {
     });
   });
 
-  test("gets the changed secret without the file's final line break", async () => {
+  test("gets the reloaded secret without the final line break", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     writeFileSync(endpoint.secretFile, "rot\nated\r\n");
     await endpoint.verifier.reload?.();
@@ -121,7 +121,7 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "an active token", response: { active: true, sub: "ada", exp: nowS + 600 } },
     { name: "an inactive token", response: { active: false } },
-  ])("gets one request for $name, because the response is cached", async ({ response }) => {
+  ])("gets $name only once", async ({ response }) => {
     await using endpoint = await openEndpoint(response);
     await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
     await outcomeOf(endpoint);
@@ -133,8 +133,8 @@ describe("an introspection endpoint", () => {
 
   test.each([
     { name: "an expired token within the clock skew", response: { active: true, sub: "ada", exp: nowS - 5 } },
-    { name: "a token that is rejected for its claims", response: { active: true, sub: "ada", cnf: {} } },
-  ])("gets another request for $name, because the response is not cached", async ({ response }) => {
+    { name: "a token with rejected claims", response: { active: true, sub: "ada", cnf: {} } },
+  ])("gets $name at each use", async ({ response }) => {
     await using endpoint = await openEndpoint(response);
     await outcomeOf(endpoint, "first");
     expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
@@ -197,7 +197,7 @@ describe("an active token", () => {
     { name: "has no subject", response: { sub: undefined } },
     { name: "has a subject that is too long", response: { sub: "s".repeat(256) } },
     { name: "is for another audience", response: { aud: "other" }, source: { audiences: ["orders"] } },
-    { name: "has no audience although one is required", response: {}, source: { audiences: ["orders"] } },
+    { name: "lacks the required audience", response: {}, source: { audiences: ["orders"] } },
     { name: "is bound to a key", response: { cnf: { jkt: "x" } } },
     { name: "is a DPoP token", response: { token_type: "DPOP" } },
     { name: "is not valid yet", response: { nbf: nowS + 3600 } },
@@ -238,7 +238,7 @@ describe("a failing introspection endpoint", () => {
     ["never responds", () => {}, /timeout/i],
     ['responds without the member "active"', { sub: "ada" }, /has no boolean "active"/, true],
     ['responds with a string for "active"', { active: "false" }, /has no boolean "active"/, true],
-  ])("that %s makes the outcome of every token unavailable", async (_, response, want, isAboutToken = false) => {
+  ])("that %s makes every token unavailable", async (_, response, want, isAboutToken = false) => {
     const warnings: object[] = [];
     // Long enough for a response on a busy machine. The endpoint that never responds takes one second.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
@@ -263,7 +263,7 @@ describe("a failing introspection endpoint", () => {
     expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("is not reported after failures for only four tokens", async () => {
+  test("is not reported as a problem after four failed tokens", async () => {
     const reported: unknown[] = [];
     const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
@@ -274,7 +274,7 @@ describe("a failing introspection endpoint", () => {
     expect(reported).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"]]);
   });
 
-  test("is reported after failures for five tokens until a pending request succeeds", async () => {
+  test("is reported after five failed tokens until a pending request succeeds", async () => {
     const firstRequest = Promise.withResolvers<ServerResponse>();
     await using endpoint = await openEndpoint((_request, response) => firstRequest.resolve(response));
     const first = outcomeOf(endpoint, "first");
@@ -289,7 +289,7 @@ describe("a failing introspection endpoint", () => {
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
   });
 
-  test("gets requests after the pause, even if the first request then fails", async () => {
+  test("gets requests after the pause, even after another failure", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
@@ -299,7 +299,7 @@ describe("a failing introspection endpoint", () => {
     expect(await outcomeOf(endpoint, "seven")).toMatchObject({ kind: "principal" });
   });
 
-  test("is reported and logged in each outage", async () => {
+  test("is logged at the start and end of each outage", async () => {
     const messages: string[] = [];
     const record = (_fields: object, message: string): void => void messages.push(message);
     await using endpoint = await openEndpoint({}, {}, { info: record, warn: record });
@@ -354,7 +354,7 @@ describe("a failing introspection endpoint", () => {
     expect(endpoint.requests).toHaveLength(1);
   });
 
-  test("makes a token unavailable while 64 requests are open", async () => {
+  test("makes further tokens unavailable while 64 requests are open", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
     for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
     endpoint.response = () => {};

@@ -26,7 +26,7 @@ describe("subjectClaim", () => {
     { name: "identifies the caller if sub is missing", members: { client_id: "batch" }, subject: "batch" },
     { name: "is ignored if sub is present", members: { sub: "ada", client_id: "batch" }, subject: "ada" },
     {
-      name: "is ignored even if sub is invalid",
+      name: "does not replace an invalid sub",
       members: { sub: "", client_id: "batch" },
       reason: '"sub" must be a string of 1 to 255 characters',
     },
@@ -36,12 +36,12 @@ describe("subjectClaim", () => {
       reason: '"client_id" must be a string of 1 to 255 characters',
     },
     {
-      name: "is rejected if it has over 255 characters",
+      name: "is rejected if its value exceeds 255 characters",
       members: { client_id: "c".repeat(256) },
       reason: '"client_id" must be a string of 1 to 255 characters',
     },
     {
-      name: "is missing if its name is constructor, which every object inherits",
+      name: "does not accept the inherited property constructor",
       members: { client_id: "batch" },
       subjectClaim: "constructor",
       reason: '"constructor" must be a string of 1 to 255 characters',

@@ -31,7 +31,7 @@ describe("audienceClaim", () => {
   const client = { aud: undefined, client_id: testAudience };
 
   test.each<{ name: string; claims: TestClaims; audienceClaim?: string; reason?: string }>([
-    { name: "accepts a token without aud that has the claim", claims: client },
+    { name: "accepts the claim in a token without aud", claims: client },
     { name: "accepts an array in the claim", claims: { ...client, client_id: ["a", testAudience] } },
     { name: "accepts an access token of Amazon Cognito", claims: { ...client, token_use: "access" } },
     { name: "accepts a valid aud, whatever the claim contains", claims: { client_id: "other" } },
@@ -61,7 +61,7 @@ describe("audienceClaim", () => {
       reason: '"client_id" contains no accepted audience',
     },
     {
-      name: "refuses a token if the claim is constructor, which every object inherits",
+      name: "refuses the inherited property constructor as the claim",
       claims: client,
       audienceClaim: "constructor",
       reason: '"constructor" contains no accepted audience',

@@ -24,7 +24,7 @@ describe("keys that a provider publishes", () => {
       hide: ["/.well-known/openid-configuration"],
       want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
     },
-  ])("are found if $name has their URL", async ({ hide, want }) => {
+  ])("are found if $name links to them", async ({ hide, want }) => {
     using provider = await startProvider();
     provider.hidden = hide;
     using verifier = await openVerifier({ issuer: provider.issuer });
@@ -32,7 +32,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(want);
   });
 
-  test("are found for an issuer's path with and without a trailing slash", async () => {
+  test("are found for an issuer with or without a trailing slash", async () => {
     const hidden = "/realms/orders/.well-known/openid-configuration";
     for (const issuer of ["/realms/orders", "/realms/orders/"]) {
       const key = await createSigningKey("ES256", "first");
@@ -88,7 +88,7 @@ describe("keys that are fetched in the background", () => {
     expect(Math.min(...gaps.slice(requestsBefore, requestsBefore + 5))).toBeGreaterThan(55);
   });
 
-  test("are not fetched after close, which cancels the running fetch", async () => {
+  test("are not fetched after close()", async () => {
     using provider = await startProvider();
     using other = await startProvider();
     const warnings: object[] = [];
@@ -122,7 +122,7 @@ async function timeForRequests(): Promise<void> {
   for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
 }
 
-test("close between two fetches of keys prevents the next fetch", async () => {
+test("close() between two key fetches prevents the next fetch", async () => {
   let fetches = 0;
   const keys = await openFetchedKeys({
     ...keysOptions,
@@ -139,7 +139,7 @@ test("close between two fetches of keys prevents the next fetch", async () => {
   expect(keys.retryAfterS).toBe(1);
 });
 
-test("close during a fetch of keys prevents the next fetch", async () => {
+test("close() during a key fetch prevents the next fetch", async () => {
   let fetches = 0;
   const keys = await openFetchedKeys({
     ...keysOptions,
@@ -185,7 +185,7 @@ describe("a token that names an unknown key", () => {
     expect(provider.requests).toEqual(["/keys"]);
   });
 
-  test("is unavailable, not invalid, while the provider fails", async () => {
+  test("gets the outcome unavailable while the provider fails", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     provider.stop();
@@ -194,7 +194,7 @@ describe("a token that names an unknown key", () => {
     expect(outcome).toMatchObject({ kind: "unavailable", retryAfterS: expect.any(Number) });
   });
 
-  test("is invalid again once the provider has recovered", async () => {
+  test("gets the outcome invalid after the provider recovers", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     provider.answer = (_request, response) => void response.writeHead(503).end();
@@ -241,7 +241,7 @@ describe("withdrawn keys", () => {
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
   });
 
-  test("do not cause a valid token to be rejected while keys rotate", async () => {
+  test("do not invalidate tokens of other keys during a rotation", async () => {
     using provider = await startProvider("key-0");
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const outcomes: Promise<TokenOutcome>[] = [];

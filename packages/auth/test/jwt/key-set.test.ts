@@ -25,13 +25,13 @@ test.each<{ name: string; key: object; want: JWK }>([
     key: { ...good, alg: "ES256", use: "sig" },
     want: { ...good, alg: "ES256", use: "sig" },
   },
-  { name: "with a kid that is not a string, which is dropped,", key: { ...ec, kid: 7 }, want: ec },
+  { name: "whose kid is not a string", key: { ...ec, kid: 7 }, want: ec },
   { name: "with key_ops verify", key: { ...ec, key_ops: ["verify"] }, want: ec },
   { name: "with key_ops sign and verify", key: { ...ec, key_ops: ["sign", "verify"] }, want: ec },
   { name: "with a string for ext", key: { ...ec, ext: "true" }, want: ec },
   { name: "with additional RSA primes", key: { ...rsa, oth: [{ r: "AQ" }] }, want: rsa },
   { name: "with certificates", key: { ...ec, x5c: ["AA"], x5t: "AA" }, want: ec },
-])("a key $name is used", async ({ key, want }) => {
+])("a key $name is accepted", async ({ key, want }) => {
   const set = await readKeySet(JSON.stringify({ keys: [key] }), defaultJwtAlgorithms);
   expect(set).toEqual({ kind: "value", value: { keys: [want] } });
 });
@@ -50,7 +50,7 @@ describe("a key in a key set", () => {
     { name: "if it has an RSA modulus of 8200 bits", key: rsaOf(8200) },
     { name: "if its members are missing", key: { kty: "EC", crv: "P-256" } },
     { name: "if it is not a point on its curve", key: { ...ec, x: "AAAA" } },
-    { name: "if its private part is published", key: { ...ec, d: "AAAA" } },
+    { name: "if it contains a private key", key: { ...ec, d: "AAAA" } },
     { name: "if it is null", key: null },
     { name: "if it is a string", key: "RSA" },
   ])("is ignored $name, and the other keys are used", async ({ key }) => {
@@ -75,7 +75,7 @@ test("readKeySet accepts an empty key set", async () => {
   expect(await readKeySet('{"keys":[]}', defaultJwtAlgorithms)).toEqual({ kind: "value", value: { keys: [] } });
 });
 
-test.each(["{}", '{"keys":{}}'])("%s is not a key set", async (text) => {
+test.each(["{}", '{"keys":{}}'])("readKeySet rejects %s as a key set", async (text) => {
   const problems = ['the key set has no "keys" array'];
   expect(await readKeySet(text, defaultJwtAlgorithms)).toEqual({ kind: "problems", problems });
 });

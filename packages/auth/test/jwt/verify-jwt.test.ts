@@ -40,7 +40,7 @@ async function verify(
 }
 
 describe("verifyJwt", () => {
-  test("a valid token's outcome is cached until expiry plus clock skew", async () => {
+  test("caches the outcome of a valid token until expiry plus clock skew", async () => {
     expect(await verify({ exp: nowS + 600 })).toEqual({
       outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
       untilMs: (nowS + 630) * 1000,

@@ -18,7 +18,7 @@ describe.each(readers)("$reader", ({ read }) => {
   test.each([
     { name: "an empty file", text: "" },
     { name: "a file of the maximum size", text: "12345" },
-  ])("returns the content of $name or a symbolic link to it", async ({ text }) => {
+  ])("reads $name, directly or through a symbolic link", async ({ text }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("file"), text);
     symlinkSync(folder.file("file"), folder.file("link"));

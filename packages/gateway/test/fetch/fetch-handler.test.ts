@@ -69,7 +69,7 @@ describe("an RPC over Fetch", () => {
     ]);
   });
 
-  test("streams gRPC-Web responses while other responses are still retained", async () => {
+  test("is not affected when a client transfers the buffers of another response", async () => {
     const fetch = serveByFetch({
       async *watchReadings() {
         yield { sensor: "a" };
@@ -164,9 +164,9 @@ describe("a client stream over Fetch", () => {
 
   const whole: Compression = { name: "whole", compress: copy, decompress: copy };
   test.each([
-    { why: "is not available", coding: "br", available: undefined, readable: "gzip" },
-    { why: "cannot decode a body in pieces", coding: "whole", available: [whole], readable: "identity" },
-  ])("whose coding $why is refused with a list of supported codings", async ({ coding, available, readable }) => {
+    { why: "an unsupported coding", coding: "br", available: undefined, readable: "gzip" },
+    { why: "a coding that cannot decode a stream", coding: "whole", available: [whole], readable: "identity" },
+  ])("with $why gets status 415 and the supported codings", async ({ coding, available, readable }) => {
     const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
     expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
   });
@@ -177,7 +177,7 @@ describe("a response over Fetch", () => {
     { httpStatus: 200, body: "text" },
     { httpStatus: 205, body: "" },
     { httpStatus: 304, body: "" },
-  ])("with status $httpStatus has a body only if the status allows one", async ({ httpStatus, body }) => {
+  ])('with status $httpStatus has the body "$body" for GET, and none for HEAD', async ({ httpStatus, body }) => {
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
     const fetch = serveByFetch({}, { endpoints: [endpoint] });
     const page = { httpMethod: "GET", path: "/page", header: [] };
@@ -203,7 +203,7 @@ describe("a response over Fetch", () => {
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
-  test("is an empty, reported 500 if an error detail cannot be encoded", async () => {
+  test("is an empty 500 response if an error detail cannot be encoded", async () => {
     const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
     const faults: unknown[] = [];
     const fetch = serveByFetch(
@@ -220,10 +220,10 @@ describe("a response over Fetch", () => {
   });
 
   test.each([
-    { how: "is sent completely", request: reading, read: (response: Response) => response.text() },
-    { how: "is streamed", request: readings, read: (response: Response) => response.text() },
-    { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
-  ])("that $how leaves no listener on the request's signal", async ({ request, read }) => {
+    { how: "sent completely", request: reading, read: (response: Response) => response.text() },
+    { how: "streamed", request: readings, read: (response: Response) => response.text() },
+    { how: "cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
+  ])("once $how, leaves no listener on the request's signal", async ({ request, read }) => {
     const implementation: Greenhouse = {
       getReading: () => ({}),
       async *watchReadings() {
@@ -268,8 +268,8 @@ describe("a response over Fetch", () => {
   });
 });
 
-describe("a client over Fetch that disconnects", () => {
-  test("gets 499 without a call if its signal is already aborted", async () => {
+describe("a client disconnect over Fetch", () => {
+  test("that precedes the call returns 499 without calling the handler", async () => {
     let called = false;
     const fetch = serveByFetch({
       getReading: () => {
@@ -281,7 +281,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(called).toBe(false);
   });
 
-  test("gets 499 while its body is being read", async () => {
+  test("during the upload returns 499", async () => {
     const controller = new AbortController();
     const body = pulledRequest(() => controller.abort());
     const response = await within(
@@ -291,7 +291,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(response.status).toBe(499);
   });
 
-  test("cancels the call while the handler runs", async () => {
+  test("cancels a running call", async () => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
     const fetch = serveByFetch({
@@ -305,7 +305,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(await reason.promise).toMatchObject({ code: Code.Canceled });
   });
 
-  test("is reported to onResponse as cancelled if an endpoint was responding", async () => {
+  test("during an endpoint's response is reported to onResponse as cancelled", async () => {
     const controller = new AbortController();
     const reported = Promise.withResolvers<object>();
     const handle: Endpoint["handle"] = async () => {
@@ -323,7 +323,7 @@ describe("a client over Fetch that disconnects", () => {
   test.each([
     { how: "by cancelling the response body", leave: (body: ReadableStream<Uint8Array>) => body.cancel() },
     { how: "by aborting the request's signal", leave: (_: unknown, controller: AbortController) => controller.abort() },
-  ])("$how cancels the streaming call", async ({ leave }) => {
+  ])("$how cancels a streaming call", async ({ leave }) => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
     const fetch = serveByFetch({
@@ -339,7 +339,7 @@ describe("a client over Fetch that disconnects", () => {
     if (controller.signal.aborted) await expect(new Response(body).text()).rejects.toThrow();
   });
 
-  test("stops a streaming handler even if the client read no message", async () => {
+  test("stops a streaming handler even if the client has read no message", async () => {
     const finished = Promise.withResolvers<void>();
     const fetch = serveByFetch({
       async *watchReadings() {

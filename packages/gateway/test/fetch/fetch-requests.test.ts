@@ -25,9 +25,9 @@ describe("a request over Fetch", () => {
   test.each([
     { what: "a URL", request: { ...reading, path: `/${"a".repeat(101)}` }, httpStatus: 414 },
     { what: "a header", request: { ...reading, header: [["a", "b".repeat(500)]] as const }, httpStatus: 431 },
-    { what: "a header of many fields", request: { ...reading, header: manyFields(20) }, httpStatus: 431 },
+    { what: "a header with many fields", request: { ...reading, header: manyFields(20) }, httpStatus: 431 },
     { what: "a body", request: { ...water, body: Buffer.alloc(101, "1") }, httpStatus: 413 },
-  ])("is refused with $httpStatus, given $what over the limit", async ({ request, httpStatus }) => {
+  ])("gets status $httpStatus for $what over the limit", async ({ request, httpStatus }) => {
     const fetch = serveByFetch({}, { limits: { urlBytes: 100, headerBytes: 500 }, readMaxBytes: 100 });
     expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
   });
@@ -41,7 +41,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
   });
 
-  test("is read up to the limit, but not if Content-Length is larger", async () => {
+  test("is not read beyond the size limit", async () => {
     let pulls = 0;
     const pull: Pull = (controller) => {
       pulls += 1;
@@ -56,7 +56,7 @@ describe("a request over Fetch", () => {
     expect(pulls).toBe(11);
   });
 
-  test("does not keep each of a thousand small body chunks in memory", async () => {
+  test("releases the buffers of small body chunks", async () => {
     const pieces: WeakRef<Uint8Array>[] = [];
     const pull: Pull = (controller) => {
       const piece = new Uint8Array([0x20]);
@@ -167,7 +167,7 @@ describe("a request over Fetch", () => {
     }
   });
 
-  describe("a body consumed by a hook", () => {
+  describe("with a body consumed by a hook", () => {
     const readers = [
       { how: "locks", take: (request: Request) => void request.body?.getReader() },
       { how: "reads", take: async (request: Request) => void (await request.arrayBuffer()) },
@@ -183,7 +183,7 @@ describe("a request over Fetch", () => {
     const rows = readers.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
 
     test.each(rows)(
-      "causes one error response to $path in $type if $hook $how it",
+      "gets a single error response if $hook $how it ($type at $path)",
       async ({ take, hook, path, type, sent, status }) => {
         const handled: unknown[] = [];
         const answered: unknown[] = [];
@@ -248,7 +248,7 @@ describe("a request over Fetch", () => {
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("with gzip may have an empty body, but not a single byte", async () => {
+  test("with gzip may have an empty body", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {

@@ -13,7 +13,7 @@ const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" 
 
 test.each([
   ["/livez returns 200 while all parts are healthy", "/livez", healthy, 200, { status: "live" }],
-  ["/livez returns 200 while draining to avoid a restart", "/livez", draining, 200, { status: "live" }],
+  ["/livez returns 200 while draining, which avoids a restart", "/livez", draining, 200, { status: "live" }],
   [
     "/livez returns 200 while the store is unavailable, because restarts cannot help",
     "/livez",

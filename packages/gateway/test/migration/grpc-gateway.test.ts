@@ -128,7 +128,7 @@ describe("the grpc-gateway integration test", () => {
     else expect(await responseTo(one, address)).toEqual(expectedOf(one));
   });
 
-  test.each(byOption)("$name gets grpc-gateway's response only if $by are set", async (one) => {
+  test.each(byOption)("$name requires the options $by to get grpc-gateway's response", async (one) => {
     const { by = [] } = one;
     const address = await gateways.addressWith(by);
     if (one.leaves === true) expect(await disconnect(one, address, gateways.waiting)).toBe(true);

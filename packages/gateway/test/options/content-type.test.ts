@@ -62,15 +62,15 @@ describe("contentType", () => {
       type: "application/problem+json",
     },
     {
-      name: "problem details",
+      name: "an error as problem details",
       rest: { errors: "problem" },
       path: error,
       type: "application/problem+json",
     },
     { name: "a stream", path: stream, type: "application/x-ndjson" },
-    { name: "a stream as an array", path: stream, type: "application/json", accept: "application/json" },
+    { name: "a stream as a JSON array", path: stream, type: "application/json", accept: "application/json" },
     {
-      name: "a message with a profile",
+      name: "a message with the profile a2a",
       rest: { profile: "a2a" },
       path: message,
       type: "application/a2a+json",

@@ -79,6 +79,7 @@ const violations = [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fiel
 
 const forms = [
   {
+    name: "status",
     rest: {},
     contentType: "application/json",
     notFound: { code: 5, status: "NOT_FOUND", message: "no sensor", details: [] },
@@ -87,6 +88,7 @@ const forms = [
     wrongMethod: { code: 12, status: "UNIMPLEMENTED", message: expect.any(String), details: [] },
   },
   {
+    name: "google",
     rest: { errors: "google" },
     contentType: "application/json",
     notFound: { error: { code: 404, message: "no sensor", status: "NOT_FOUND" } },
@@ -95,6 +97,7 @@ const forms = [
     wrongMethod: { error: { code: 405, message: expect.any(String), status: "UNIMPLEMENTED" } },
   },
   {
+    name: "problem",
     rest: { errors: "problem" },
     contentType: "application/problem+json",
     notFound: { type: "about:blank", title: "Not Found", status: 404, detail: "no sensor", code: "NOT_FOUND" },
@@ -123,7 +126,7 @@ const forms = [
   },
 ] as const;
 
-describe.each(forms)("the error format $rest.errors", ({ rest, contentType, ...want }) => {
+describe.each(forms)("the error format $name", ({ rest, contentType, ...want }) => {
   test.each([
     { name: "an error of a handler", path: "/sensors/none/reading", httpStatus: 404, record: want.notFound },
     { name: "an error with details", path: "/sensors/x/reading", httpStatus: 400, record: want.invalid },
@@ -184,12 +187,12 @@ describe("a failed stream", () => {
 
 describe("the end event of Server-Sent Events", () => {
   test.each([
-    { rest: {}, sends: true },
-    { rest: { endEvent: false }, sends: false },
-    { rest: { errors: "problem" }, sends: true },
-    { rest: { errors: "google" }, sends: false },
-    { rest: { errors: "google", endEvent: true }, sends: true },
-  ] as const)("is sent or omitted as the options $rest require (sent: $sends)", async ({ rest, sends }) => {
+    { name: "is sent by default", rest: {}, sends: true },
+    { name: "is omitted with endEvent: false", rest: { endEvent: false }, sends: false },
+    { name: "is sent with problem details", rest: { errors: "problem" }, sends: true },
+    { name: "is omitted with google errors", rest: { errors: "google" }, sends: false },
+    { name: "is sent with google errors if endEvent is true", rest: { errors: "google", endEvent: true }, sends: true },
+  ] as const)("$name", async ({ rest, sends }) => {
     const { text } = await get(rest, "/sensors/x/readings", "text/event-stream");
     expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
   });

@@ -50,7 +50,7 @@ describe("grpcMetadata", () => {
     const receivedField = async (name: string, header: readonly Field[]): Promise<unknown> =>
       JSON.parse(String((await ask(`/sensors/${name}/reading`, header)).body));
 
-    test("passes a prefixed request field to the handler also without the prefix", async () => {
+    test("passes a prefixed request field to the handler with and without the prefix", async () => {
       const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
       const sent = transport.includes("2")
         ? header.map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -59,7 +59,7 @@ describe("grpcMetadata", () => {
       expect(await receivedField("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
     });
 
-    test("does not replace an unprefixed request field by a prefixed one", async () => {
+    test("does not replace an unprefixed request field with a prefixed one", async () => {
       const header: readonly Field[] = [
         ["grpc-metadata-x-user", "mallow"],
         ["x-user", "rose"],
@@ -106,7 +106,7 @@ describe("grpcMetadata", () => {
     });
 
     if (transport === "Fetch") {
-      test("does not announce a trailer if there is none", async () => {
+      test("does not announce trailers that it cannot send", async () => {
         const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
       });

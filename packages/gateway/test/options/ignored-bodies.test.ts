@@ -25,7 +25,7 @@ describe("ignoreBodies", () => {
   describe.each(transportNames)("%s", (transport) => {
     test.each<{ name: string; header: readonly Field[]; body: string }>([
       {
-        name: "JSON that sets the field of the path",
+        name: "JSON for a path field",
         header: [["content-type", "application/json"]],
         body: '{"f_int64":"9"}',
       },
@@ -52,7 +52,7 @@ describe("ignoreBodies", () => {
     });
   });
 
-  test("accepts 5 MiB without reading if the rule has no body", async () => {
+  test("ignores a 5 MiB body if the rule has no body", async () => {
     const body = Buffer.alloc(5 * 1024 * 1024);
     const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body };
     for (const gateway of [plain, gated]) {

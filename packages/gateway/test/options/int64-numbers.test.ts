@@ -51,11 +51,11 @@ describe("the option int64Numbers", () => {
       want: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":7}}',
     },
     {
-      name: "map keys, which stay strings",
+      name: "integer map keys",
       sink: { nestedById: { "7": {} } },
       want: '{"nestedById":{"7":{}}}',
     },
-  ])("given $name, writes only integers up to 2^53 - 1 as numbers", async ({ sink, want }) => {
+  ])("writes $name as $want in JSON", async ({ sink, want }) => {
     expect((await answersOf(sink, rest)).rest).toBe(`{"sink":${want}}`);
   });
 
@@ -63,7 +63,7 @@ describe("the option int64Numbers", () => {
     { path: "/v1/response/int64", sink: {}, want: "0" },
     { path: "/v1/response/int64", sink: { fInt64: 2n ** 53n }, want: '"9007199254740992"' },
     { path: "/v1/response/string", sink: { fString: "0" }, want: '"0"' },
-  ])("writes $want if the field is the response body", async ({ path, sink, want }) => {
+  ])("writes $want for a response_body field", async ({ path, sink, want }) => {
     expect((await answersOf(sink, rest, path)).rest).toBe(want);
   });
 

@@ -68,7 +68,7 @@ describe("a client stream as application/json", () => {
       want: ['}]"\\:0', "[{:0"],
     },
     { name: "an array with non-ASCII strings", body: '[{"sensor":"é☂𝄞"}]', want: ["é☂𝄞:0"] },
-  ])("$name is accepted", async ({ body, want }) => {
+  ])("with $name is accepted", async ({ body, want }) => {
     expect(await send([body])).toEqual({ received: want, httpStatus: 200, message: undefined });
     expect(await send(cut(body))).toEqual({ received: want, httpStatus: 200, message: undefined });
   });
@@ -102,7 +102,7 @@ describe("a client stream as application/json", () => {
     { body: '{"sensor":"a"}{"x":1}', received: 1, message: 'message 2: unknown field "x"' },
     { body: "[".repeat(500), received: 0, message: "message 1: the array is not closed" },
     { body: `{"sensor":${"[".repeat(500)}`, received: 0, message: "message 1: sensor: must be a string" },
-  ])("the body $body is refused", async ({ body, received, message }) => {
+  ])("with the body $body is refused", async ({ body, received, message }) => {
     for (const pieces of [[body], cut(body)]) {
       const response = await send(pieces);
       expect([response.httpStatus, response.received.length, response.message]).toEqual([
@@ -126,7 +126,7 @@ describe("a client stream as application/json", () => {
     expect((await send([long.repeat(20)], { readMaxBytes: 200 })).received).toHaveLength(20);
   });
 
-  test("is not used for application/x-ndjson, which is read line by line", async () => {
+  test("differs from application/x-ndjson, which requires one value per line", async () => {
     const response = await send(['{"sensor":"a"}{"sensor":"b"}'], { type: "application/x-ndjson" });
     expect(response.message).toMatch(/^line 1: /);
   });
@@ -159,7 +159,7 @@ describe("the JSON values of a client stream", () => {
     { input: ListValueSchema, body: "*", want: "sequence" },
     { input: SinkSchema, body: "labels", want: "or-array" },
     { input: SinkSchema, body: "*", want: "or-array" },
-  ])("have the form $want for body $body in $input.name messages", ({ input, body, want }) => {
+  ])('for the body "$body" of a $input.name have the form "$want"', ({ input, body, want }) => {
     const pattern = { httpMethod: "POST", pathTemplate: "/", body, responseBody: "" };
     expect(bodyFormatOf(input, pattern, rule, options).jsonValues).toBe(want);
   });

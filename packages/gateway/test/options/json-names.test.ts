@@ -75,13 +75,16 @@ describe.each(styles)("query parameters of the OpenAPI document with $style", ({
     return { parameter, name: parameter.name, names };
   });
 
-  test.each(parameters)("include $name, which sets $names in requests", async ({ parameter, name, names }) => {
-    const isEntry = parameter.style === "deepObject";
-    const value = parameter.schema["type"] === "array" ? ["7"] : "7";
-    const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
-    const json = nested(isEntry ? [...names, "k"] : names, value);
-    expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
-  });
+  test.each(parameters)(
+    "include $name, which sets the field $names of a request",
+    async ({ parameter, name, names }) => {
+      const isEntry = parameter.style === "deepObject";
+      const value = parameter.schema["type"] === "array" ? ["7"] : "7";
+      const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
+      const json = nested(isEntry ? [...names, "k"] : names, value);
+      expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
+    },
+  );
 
   test("exist once for each field that a query can set", () => {
     const names = parameters.map(({ name }) => name);
@@ -96,7 +99,7 @@ test.each([
   { name: "in", why: "the part of a name before its dot" },
   { name: "in.ner.page.size.x", why: "a member of a string" },
   { name: "filter", why: "a map" },
-  { name: "filter[other]", why: "a map entry, which requires mapsInQuery" },
+  { name: "filter[other]", why: "a map entry without mapsInQuery" },
 ])("the query parameter $name, $why, is refused", async ({ name }) => {
   expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
     status: 400,
@@ -104,7 +107,7 @@ test.each([
   });
 });
 
-test("a query can set entries if a map's JSON name contains brackets", async () => {
+test("a query can set entries of a map whose JSON name contains brackets", async () => {
   expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
   expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
     status: 200,
@@ -163,7 +166,7 @@ test.each([
   { text: '{"id":"a","uuid":"b"}', message: "uuid: is set more than once" },
   { text: '{"page.size":"a","f0":"b"}', message: "f0: is set more than once" },
   { text: '{"legacy_id":"7"}', message: 'unknown field "legacy_id"' },
-])("$text is refused", ({ text, message }) => {
+])('$text is refused with the error "$message"', ({ text, message }) => {
   expect(() => readJson(input, text, { unknownFields: "reject" })).toThrow(message);
 });
 
@@ -176,7 +179,7 @@ describe("a path with JSON names", () => {
   });
 
   test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
-    "refuses the query parameter %s, which would set its field again",
+    "refuses the query parameter %s for a field that the path sets",
     async (name) => {
       const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
       expect([status, json]).toEqual([
@@ -195,7 +198,7 @@ describe("a path with JSON names", () => {
   });
 });
 
-test("a rule's body is a proto name, not another field's JSON name", () => {
+test("a rule's body field is found by proto name, not by JSON name", () => {
   expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
   const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
   expect(parameter?.schema).toMatchObject({ format: "int64" });
@@ -206,7 +209,7 @@ test("the OpenAPI document finds a rule's body by proto name", () => {
   expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
 });
 
-test("an uploaded file sets the field by its proto name", async () => {
+test("a file upload sets the field that the rule names by proto name", async () => {
   const init = { method: "PUT", headers: { "content-type": "text/plain" }, body: "a" };
   const response = await strict.gateway.fetch(new Request("http://gateway/file", init));
   expect([response.status, await response.text()]).toEqual([200, "a"]);
@@ -217,7 +220,7 @@ test("the OpenAPI document finds a client stream's body by proto name", () => {
   expect(content?.["application/json"]?.schema).toMatchObject({ type: "array", items: { type: "string" } });
 });
 
-test("a rule's response body names a field by its proto name", async () => {
+test("response_body names a field by its proto name", async () => {
   expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
   const response = strict.document.paths["/answers"]?.post?.responses["200"];
   expect(response?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });

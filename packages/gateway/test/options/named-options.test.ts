@@ -288,7 +288,7 @@ async function send(
   return { httpStatus: response.httpStatus, text: response.body.toString(), option: error && optionOf(error) };
 }
 
-test.each(refusals)("$row in $request fails unless the option $option allows it", async (refusal) => {
+test.each(refusals)("the error for $request ($row) names the option $option that accepts it", async (refusal) => {
   const refused = await send(refusal, refusal.refuses ?? {});
   expect(refused.text).toContain(`; to accept it, set the server option ${refusal.option}"`);
   const accepted = await send(refusal, refusal.accepts);
@@ -296,24 +296,41 @@ test.each(refusals)("$row in $request fails unless the option $option allows it"
 });
 
 test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayOptions>; isNamed: boolean }>([
-  { name: "nameOptions: false", nodeEnv: undefined, options: { nameOptions: false }, isNamed: false },
-  { name: "NODE_ENV=production", nodeEnv: "production", options: {}, isNamed: false },
-  { name: "nameOptions: true in production", nodeEnv: "production", options: { nameOptions: true }, isNamed: true },
-  { name: "NODE_ENV=development", nodeEnv: "development", options: {}, isNamed: true },
-  { name: "NODE_ENV unset", nodeEnv: undefined, options: {}, isNamed: true },
-])(
-  "with $name, onError gets the option's name (the client gets it: $isNamed)",
-  async ({ nodeEnv, options, isNamed }) => {
-    vi.stubEnv("NODE_ENV", nodeEnv);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const [refusal] = refusals;
-    if (refusal === undefined) throw new Error("the table of refusals is empty");
-    const refused = await send(refusal, options);
-    const suffix = isNamed ? `; to accept it, set the server option ${lenient}` : "";
-    expect(JSON.parse(refused.text)).toMatchObject({ message: `unknown query parameter "x"${suffix}` });
-    expect(refused.option).toBe(lenient);
+  {
+    name: "the client does not get the option's name with nameOptions: false",
+    nodeEnv: undefined,
+    options: { nameOptions: false },
+    isNamed: false,
   },
-);
+  {
+    name: "the client does not get the option's name with NODE_ENV=production",
+    nodeEnv: "production",
+    options: {},
+    isNamed: false,
+  },
+  {
+    name: "the client gets the option's name with nameOptions: true in production",
+    nodeEnv: "production",
+    options: { nameOptions: true },
+    isNamed: true,
+  },
+  {
+    name: "the client gets the option's name with NODE_ENV=development",
+    nodeEnv: "development",
+    options: {},
+    isNamed: true,
+  },
+  { name: "the client gets the option's name if NODE_ENV is unset", nodeEnv: undefined, options: {}, isNamed: true },
+])("$name", async ({ nodeEnv, options, isNamed }) => {
+  vi.stubEnv("NODE_ENV", nodeEnv);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const [refusal] = refusals;
+  if (refusal === undefined) throw new Error("the table of refusals is empty");
+  const refused = await send(refusal, options);
+  const suffix = isNamed ? `; to accept it, set the server option ${lenient}` : "";
+  expect(JSON.parse(refused.text)).toMatchObject({ message: `unknown query parameter "x"${suffix}` });
+  expect(refused.option).toBe(lenient);
+});
 
 test("gateway-options.md lists exactly the tested refusals and their options", () => {
   expect(isComplete).toBe(true);

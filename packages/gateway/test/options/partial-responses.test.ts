@@ -76,12 +76,15 @@ const selections: readonly { readonly mask: string; readonly body: unknown }[] =
   { mask: "sink.maybeInt64", body: { sink: {} } },
 ];
 
-test.each(selections)("the selection $mask sends only the selected fields", async ({ mask, body }) => {
-  const query = encodeURIComponent(mask);
-  expect(await (await send(`/v1/query?$fields=${query}`)).json()).toEqual(body);
-  expect(await (await send(`/v1/query?fields=${query}`)).json()).toEqual(body);
-  expect(await (await send("/v1/query", mask)).json()).toEqual(body);
-});
+test.each(selections)(
+  'the selection "$mask" limits the response, in the query and in the header',
+  async ({ mask, body }) => {
+    const query = encodeURIComponent(mask);
+    expect(await (await send(`/v1/query?$fields=${query}`)).json()).toEqual(body);
+    expect(await (await send(`/v1/query?fields=${query}`)).json()).toEqual(body);
+    expect(await (await send("/v1/query", mask)).json()).toEqual(body);
+  },
+);
 
 test.each([
   { mask: "unknown", reason: 'there is no field "unknown"' },
@@ -111,7 +114,7 @@ test("a query parameter overrides the header, and $fields overrides fields", asy
   });
 });
 
-test("the paths of a selection start in the response_body field", async () => {
+test("a selection is relative to the response_body field", async () => {
   expect(await (await send("/sink?fields=fString")).json()).toEqual({ fString: "a" });
   expect((await send("/sink?fields=sink")).status).toBe(400);
 });
@@ -127,7 +130,7 @@ test("a response that depends on X-Goog-FieldMask lists the field in Vary", asyn
 });
 
 test.each(["*", "rpc,*", "*,sink.tags"])(
-  "the selection %s, which includes everything, sends the response unchanged",
+  "the selection %s includes all fields and does not change the response",
   async (mask) => {
     const { fetch } = createGateway({
       rest: { profile: "google" },
@@ -145,9 +148,13 @@ test("a selection does not apply to an error response", async () => {
 });
 
 test.each<{ readonly name: string; readonly rest: RestOptions; readonly status: number }>([
-  { name: "refused in a query by default", rest: {}, status: 400 },
-  { name: "accepted with the option", rest: { service: () => ({ partialResponses: true }) }, status: 200 },
-])("a selection is $name", async ({ rest, status }) => {
+  { name: "a selection in the query is refused by default", rest: {}, status: 400 },
+  {
+    name: "a selection in the query is accepted with partialResponses",
+    rest: { service: () => ({ partialResponses: true }) },
+    status: 200,
+  },
+])("$name", async ({ rest, status }) => {
   const { fetch } = createGateway({
     rest,
     routes: (router) => void router.service(KitchenSink, { query: () => fromJson(EchoSchema, echo) }),

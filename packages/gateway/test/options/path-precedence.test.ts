@@ -55,10 +55,10 @@ const requests = ["DELETE /orders/7", "POST /orders/7:delete"].flatMap((request)
 ]);
 
 describe.each([
-  { name: "strict", rest: { rules: withBody } },
+  { name: "no options", rest: { rules: withBody } },
   { name: "all options", rest: { service: () => all, rules: withBody } },
-  { name: "all but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
-])("with $name, DELETE deletes the order in the path", ({ rest }) => {
+  { name: "all options but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
+])("path precedence with $name", ({ rest }) => {
   const deleted: string[] = [];
   let gateway: EveryTransport;
 
@@ -77,7 +77,7 @@ describe.each([
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test.each(transportNames)("%s", async (transport) => {
+  test.each(transportNames)("over %s, a request deletes only the order in the path", async (transport) => {
     deleted.length = 0;
     const { httpStatus: plain } = await gateway.ask(transport, { httpMethod: "DELETE", path: "/orders/7", header: [] });
     expect([plain, deleted]).toEqual([200, ["7"]]);

@@ -114,7 +114,7 @@ describe("protobufBodies", () => {
     { accept: "text/html", sent: type, want: type },
     { accept: undefined, sent: `${type}; messageType="kitchensink.v1.Sink"`, want: type },
     { accept: undefined, sent: "Application/X-Protobuf", want: type },
-  ])("Accept $accept with a $sent body gets a $want response", async ({ accept, sent, want }) => {
+  ])("with Accept $accept and Content-Type $sent, responds in the $want format", async ({ accept, sent, want }) => {
     const header: Field[] = [["content-type", sent], ...(accept === undefined ? [] : [["accept", accept] as const])];
     const body = sent === "application/json" ? "{}" : sinkOf({ fBool: true });
     const { httpStatus, contentType, vary } = await send("POST /v1/sinks", { header, body });
@@ -138,7 +138,7 @@ describe("protobufBodies", () => {
     expect(received).toMatchObject({ httpStatus: 400, contentType: type });
   });
 
-  test("a rule's body field is decoded as that field's message", async () => {
+  test("decodes the body as the message in the rule's body field", async () => {
     const nested = toBinary(NestedSchema, create(NestedSchema, { text: "b", number: 3n }));
     const header: Field[] = [["content-type", type]];
     const received = await send("PATCH /v1/nested/a?f_string=q", { header, body: nested });
@@ -146,12 +146,12 @@ describe("protobufBodies", () => {
     expect(sink).toMatchObject({ fString: "q", nested: { text: "a", number: 3n } });
   });
 
-  test("an empty body is the default message", async () => {
+  test("decodes an empty body to the default message", async () => {
     const received = await send("POST /v1/sinks", { header: [["content-type", type]], body: "" });
     expect(fromBinary(EchoSchema, received.body)).toMatchObject({ rpc: "Create" });
   });
 
-  test("a response body is binary only if its field is a message", async () => {
+  test("responds in JSON if the response_body field is not a message", async () => {
     const header: Field[] = [["accept", type]];
     const nested = await send("GET /v1/response/nested", { header });
     const tags = await send("GET /v1/response/tags", { header });
@@ -165,7 +165,7 @@ describe("protobufBodies", () => {
     expect(received).toMatchObject({ httpStatus: 200, contentType: type, body: Buffer.alloc(0) });
   });
 
-  test("request bodies may be compressed, and large responses are compressed", async () => {
+  test("decompresses requests and compresses large responses", async () => {
     const text = "a".repeat(10_000);
     const response = await exchangeHttp1(gateway.address, {
       httpMethod: "POST",
@@ -185,7 +185,7 @@ describe("protobufBodies", () => {
     { name: "a truncated message", body: Buffer.from([0x0a, 0x05, 0x01]) },
     { name: "JSON", body: Buffer.from("{}") },
     { name: "a group that is not closed", body: Buffer.from([0x0b]) },
-  ])("$name is refused with INVALID_ARGUMENT as a binary message", async ({ body }) => {
+  ])("refuses $name with a binary INVALID_ARGUMENT error", async ({ body }) => {
     const received = await send("POST /v1/sinks", { header: [["content-type", type]], body });
     expect([received.httpStatus, received.contentType, received.body[1]]).toEqual([400, type, Code.InvalidArgument]);
   });
@@ -200,8 +200,8 @@ describe("protobufBodies", () => {
 
   test.each([
     { name: "a message", field: "part", status: 200 },
-    { name: "a message in delimited encoding", field: "group", status: 415 },
-  ])("$name as a body gets $status", async ({ field, status }) => {
+    { name: "a proto2 group", field: "group", status: 415 },
+  ])("returns status $status if the rule's body field is $name, sent in binary", async ({ field, status }) => {
     expect(await statusOfPart(field)).toBe(status);
   });
 
@@ -230,7 +230,7 @@ describe("an RPC error for a client that accepts protobuf", () => {
     { rest: {}, want: type },
     { rest: { errors: "google" as const }, want: "application/json" },
     { rest: { errorRecord: () => ({ httpStatus: 418, body: {} }) }, want: "application/json" },
-  ])("has the type $want with the options $rest set", async ({ rest, want }) => {
+  ])("has Content-Type $want with the options $rest set", async ({ rest, want }) => {
     await using gateway = await startKitchenSink({
       rest: { ...rest, service: () => ({ protobufBodies: true }) },
       interceptors: [
@@ -272,23 +272,27 @@ describe("prettyJson", () => {
   const query = "f_double=-0&f_string=a%22%7B%5B,:%5D%7D%5C&tags=x&tags=y&nested.text=";
 
   test.each([
-    { by: "Accept", header: [["accept", "application/json+pretty"] as const], suffix: "" },
+    { by: "Accept: application/json+pretty", header: [["accept", "application/json+pretty"] as const], suffix: "" },
     { by: "?pretty", header: [], suffix: "&pretty" },
     { by: "?pretty=", header: [], suffix: "&pretty=" },
-    { by: "?pretty before Accept", header: [["accept", "application/json"] as const], suffix: "&pretty=true" },
-  ])("$by indents JSON", async ({ header, suffix }) => {
+    {
+      by: "?pretty=true with Accept: application/json",
+      header: [["accept", "application/json"] as const],
+      suffix: "&pretty=true",
+    },
+  ])("$by indents the JSON response", async ({ header, suffix }) => {
     const received = await exchange(gateway.address, `GET /v1/query?${query}${suffix}`, { header });
     expect(received).toMatchObject({ httpStatus: 200, contentType: "application/json" });
     expect(String(received.body)).toBe(pretty);
   });
 
-  test("errors are also indented", async () => {
+  test("?pretty indents errors", async () => {
     const { body } = await exchange(gateway.address, "GET /v1/query?pretty&f_int32=x");
     expect(String(body)).toMatch(/^\{\n {2}"code": 3,\n {2}"status": "INVALID_ARGUMENT",\n/);
     expect(String(body)).toMatch(/"details": \[\]\n\}$/);
   });
 
-  test("application/json+pretty is also accepted as the type of a body", async () => {
+  test("accepts application/json+pretty as the Content-Type of a request", async () => {
     const header: Field[] = [["content-type", "application/json+pretty"]];
     const received = await exchange(gateway.address, "POST /v1/sinks", { header, body: '{\n  "fString": "a"\n}' });
     expect(String(received.body)).toBe('{"rpc":"Create","sink":{"fString":"a"}}');

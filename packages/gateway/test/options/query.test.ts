@@ -103,7 +103,7 @@ describe("structsInQuery", () => {
   });
 });
 
-describe("ignored query parameters", () => {
+describe("ignoredQueryParameters", () => {
   const ask = createSink({ service: () => ({ ignoredQueryParameters: ["utm_*", "key", "f_*", "fInt64"] }) });
 
   test.each([
@@ -112,27 +112,31 @@ describe("ignored query parameters", () => {
     { query: "utm_term=%zz&utm_%61=%ff&key", sink: {} },
     { query: "key=1&key=2", sink: {} },
     { query: "fInt64=7", sink: { fInt64: "7" } },
-  ])("in $query are not decoded into the message", async ({ query, sink }) => {
+  ])("accepts $query and decodes only request fields", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 
   test.each([
-    { why: "a name that only starts with an exact one", query: "keys=1", message: 'unknown query parameter "keys"' },
-    { why: "a name that contains a prefix later", query: "xutm_a=1", message: 'unknown query parameter "xutm_a"' },
+    { why: "a name that only starts with a listed name", query: "keys=1", message: 'unknown query parameter "keys"' },
+    { why: "a name that contains a listed prefix", query: "xutm_a=1", message: 'unknown query parameter "xutm_a"' },
     { why: "a name in another case", query: "Key=1", message: 'unknown query parameter "Key"' },
     { why: "a malformed name", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
-    { why: "a field with a wrong value", query: "f_int64=x", message: expect.stringContaining("is not an int64") },
+    {
+      why: "a request field with an invalid value",
+      query: "f_int64=x",
+      message: expect.stringContaining("is not an int64"),
+    },
     { why: "an unlisted name", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
-  ])("do not cover $why, which is refused", async ({ query, message }) => {
+  ])("does not accept $why in a query", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message });
   });
 
-  test("do not include fields that the path or the body sets", async () => {
+  test("does not cover fields that the path or the body sets", async () => {
     expect(await ask("GET /v1/int64/7?fInt64=8")).toMatchObject({ httpStatus: 400 });
     expect(await ask("POST /v1/sinks?f_int64=8", "{}")).toMatchObject({ httpStatus: 400 });
   });
 
-  test("are configured per service", async () => {
+  test("is configured per service", async () => {
     const rest: RestOptions = {
       service: ({ name }) => (name === "Shelves" ? { ignoredQueryParameters: ["key"] } : {}),
     };
@@ -143,7 +147,7 @@ describe("ignored query parameters", () => {
     expect((await exchangeFetch(fetch, shelf)).httpStatus).toBe(200);
   });
 
-  test("do not create a first message in an empty stream", async () => {
+  test("never covers request fields of a client stream", async () => {
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const { fetch } = createGateway({
       routes: (router) =>
@@ -168,7 +172,7 @@ describe("ignored query parameters", () => {
   });
 });
 
-describe("entries of maps in a query", () => {
+describe("map entries in a query", () => {
   const ask = createSink({ service: () => ({ mapsInQuery: true }) });
 
   test.each([
@@ -181,7 +185,7 @@ describe("entries of maps in a query", () => {
     { query: "labels[__proto__]=a", sink: { labels: JSON.parse('{"__proto__":"a"}') } },
     { query: "palette[a]=COLOR_GREEN", sink: { palette: { a: "COLOR_GREEN" } } },
     { query: "labels[constructor]=a", sink: { labels: { constructor: "a" } } },
-  ])("in $query are decoded into the message", async ({ query, sink }) => {
+  ])("are decoded from $query into the message", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 
@@ -192,13 +196,13 @@ describe("entries of maps in a query", () => {
       query: "blob_by_name[a]=&blobByName[a]=",
       message: "more than once",
     },
-    { why: "a key that is not canonical", query: "counts[TRUE]=1", message: '"TRUE" is not a valid key' },
-    { why: "a value of another type", query: "counts[true]=x", message: '"x" is not an int32' },
+    { why: "a non-canonical key", query: "counts[TRUE]=1", message: '"TRUE" is not a valid key' },
+    { why: "an invalid value", query: "counts[true]=x", message: '"x" is not an int32' },
     { why: "message values", query: "nested_by_id[1]=x", message: "its field cannot be set in a query" },
-    { why: "values that can be any JSON", query: "value_by_name[a]=1", message: "its field cannot be set in a query" },
-    { why: "a map without a key", query: "labels=a", message: "its field cannot be set in a query" },
-    { why: "a key of a field that is not a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
-    { why: "a field after a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
+    { why: "google.protobuf.Value values", query: "value_by_name[a]=1", message: "its field cannot be set in a query" },
+    { why: "no key", query: "labels=a", message: "its field cannot be set in a query" },
+    { why: "a key for a list field", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
+    { why: "a field name after the key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
   ])("with $why are refused", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
   });
@@ -211,7 +215,7 @@ describe("entries of maps in a query", () => {
   });
 
   test.each(["grpc-gateway", "envoy"] as const)(
-    "are refused with an unknown enum name despite the profile %s",
+    "in the profile %s are refused if an enum name is unknown",
     async (profile) => {
       const lenient = createSink({ profile, service: () => ({ mapsInQuery: true }) });
       expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toMatchObject({
@@ -258,7 +262,7 @@ test.each([
   { profile: "google", query: "fields=name", want: '{"fields":"name","name":"n"}' },
   { profile: "google", query: "fields=name&$fields=fields", want: '{"fields":"name"}' },
   { profile: "grpc-gateway", query: "pretty=yes", want: '{"fields":"","pretty":"yes","name":"n"}' },
-] as const)("despite the profile $profile, $query sets the request's field", async ({ profile, query, want }) => {
+] as const)("despite the profile $profile, $query sets the request's own field", async ({ profile, query, want }) => {
   const set = setOfFiles([
     {
       name: "named.proto",

@@ -101,7 +101,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     expect(put).toEqual({ name: "a/b", contentType: "application/x-thing; a=b", data: bytes });
   });
 
-  test("is sent as JSON only as a field of another message", async () => {
+  test("is base64 in the JSON of another message", async () => {
     const selector = `${FileService.typeName}.`;
     await using files = await startFiles(
       http2,
@@ -126,7 +126,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     { type: "text/html; charset=latin-1", body: bytes },
     { type: "application/json", body: Buffer.from("{nothing that is JSON") },
     { type: "application/grpc", body: bytes },
-  ])("with the content type $type is received and sent back", async ({ type, body }) => {
+  ])("keeps the content type $type in both directions", async ({ type, body }) => {
     await using files = await startFiles(http2, { echo: (message) => message });
     const answer = await ask(files, ["POST", "/echo"], [["content-type", type]], body);
     expect([answer.httpStatus, fieldValue(answer.header, "content-type")]).toEqual([200, type]);
@@ -134,9 +134,9 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   });
 
   test.each<{ readonly name: string; readonly header: readonly Field[]; readonly want: string }>([
-    { name: "with a content type", header: [["content-type", "c/d"]], want: "c/d" },
-    { name: "without a content type", header: [], want: "" },
-  ])("with an empty body and $name reaches the handler", async ({ header, want }) => {
+    { name: "with a content type but no bytes", header: [["content-type", "c/d"]], want: "c/d" },
+    { name: "without content type and bytes", header: [], want: "" },
+  ])("$name reaches the handler", async ({ header, want }) => {
     const taken: unknown[] = [];
     const take = (file: HttpBody | undefined): void => {
       taken.push(file && { contentType: file.contentType, length: file.data.byteLength });
@@ -199,7 +199,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
       { contentType: "", want: "application/octet-stream" },
       { contentType: "a/b", want: "a/b" },
     ]),
-  )("if the handler sets $contentType, is sent as $want content", async ({ contentType, want }) => {
+  )("has Content-Type $want if the handler sets '$contentType'", async ({ contentType, want }) => {
     await using files = await startFiles(http2, { getFile: () => ({ contentType, data: bytes }) });
     expect(fieldValue((await ask(files, ["GET", "/files/a"])).header, "content-type")).toBe(want);
   });
@@ -221,7 +221,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     { status: "416", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "100", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "206 Partial Content", field: ["x-a", "b"], want: 200, body: bytes },
-  ] as const)("is sent with $want if the handler sets $status as its status", async ({ status, field, want, body }) => {
+  ] as const)("is sent with status $want if the handler sets '$status'", async ({ status, field, want, body }) => {
     const [name, value] = field;
     const choose = ({ responseHeader }: HandlerContext): void => {
       responseHeader.set("status", status);
@@ -249,7 +249,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   test.each([
     { status: "412", want: 412 },
     { status: "200", want: 400 },
-  ])("gets an error with $want if the handler sets the status $status and throws", async ({ status, want }) => {
+  ])("becomes an error with status $want if the handler sets $status and throws", async ({ status, want }) => {
     const refuse = ({ responseHeader }: HandlerContext): never => {
       responseHeader.set("status", status);
       throw new ConnectError("it was changed", Code.FailedPrecondition, { status: "418", "x-a": "b" });
@@ -268,7 +268,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     }
   });
 
-  test("may be uploaded with the response status 201", async () => {
+  test("can be uploaded with a 201 response", async () => {
     await using files = await startFiles(http2, {
       putFile: (_, { responseHeader }) => {
         responseHeader.set("status", "201");
@@ -280,10 +280,10 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   });
 
   test.each([
-    { pieces: 1, isImmediate: true },
-    { pieces: 3, isImmediate: true },
-    { pieces: 3, isImmediate: false },
-  ])("keeps the handler's Content-Length for $pieces chunks (sent without delay: $isImmediate)", async (row) => {
+    { name: "one chunk", pieces: 1, isImmediate: true },
+    { name: "three chunks", pieces: 3, isImmediate: true },
+    { name: "three delayed chunks", pieces: 3, isImmediate: false },
+  ])("in $name keeps the handler's Content-Length", async (row) => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", String(row.pieces * bytes.byteLength));
@@ -303,11 +303,11 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   const record = '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}';
   test.each([
     // The first piece has 3 octets.
-    { length: 2, turns: 0 },
-    { length: 2, turns: 1 },
-    { length: 4, turns: 0 },
-    { length: 6, turns: 0 },
-  ])("gets status 500 if Content-Length is $length instead of 5, given $turns turns between chunks", async (row) => {
+    { name: "shorter than its first chunk", length: 2, turns: 0 },
+    { name: "shorter than its first of two delayed chunks", length: 2, turns: 1 },
+    { name: "shorter than its bytes", length: 4, turns: 0 },
+    { name: "longer than its bytes", length: 6, turns: 0 },
+  ])("with a Content-Length $name gets status 500", async (row) => {
     const faults: unknown[] = [];
     await using files = await startFiles(http2, inTwoPieces(row), { onFault: (fault) => faults.push(fault) });
     const { httpStatus, header, body } = await ask(files, ["GET", "/downloads/a"]);
@@ -334,7 +334,7 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   });
 
   test.each(["five", "-1", "1e1", "5, 5", "9".repeat(16)])(
-    "is sent without Content-Length if the handler sets %j",
+    "is sent without the invalid Content-Length %j of the handler",
     async (length) => {
       await using files = await startFiles(http2, inTwoPieces({ length, turns: 1 }));
       const answer = await ask(files, ["GET", "/downloads/a"]);
@@ -344,9 +344,9 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   );
 
   test.each([
-    { length: 4, turns: 1 },
-    { length: 6, turns: 1 },
-  ])("is truncated if Content-Length is $length instead of 5, given $turns turn between chunks", async (row) => {
+    { name: "shorter than its bytes", length: 4, turns: 1 },
+    { name: "longer than its bytes", length: 6, turns: 1 },
+  ])("with a Content-Length $name is truncated once its header is sent", async (row) => {
     await using files = await startFiles(http2, inTwoPieces(row), { onFault: () => undefined });
     await expect(ask(files, ["GET", "/downloads/a"]).then(toWhole)).rejects.toThrow();
   });
@@ -386,12 +386,12 @@ describe.each(restWays)("google.api.HttpBody over $name", (way) => {
     { name: "an empty upload", body: Buffer.of(), header: [], lengths: [0] },
     { name: "an upload over the message limit", body: Buffer.alloc(25, "x"), header: [], lengths: [10, 10, 5] },
     {
-      name: "an upload with gzip",
+      name: "a gzip upload",
       body: gzipSync("abc"),
       header: [["content-encoding", "gzip"] as const],
       lengths: [3],
     },
-  ])("from $name is received in chunks", async ({ body, header, lengths }) => {
+  ])("from $name reaches the handler in chunks", async ({ body, header, lengths }) => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload }, { readMaxBytes: 10 });
     const answer = await ask(files, ["PUT", "/uploads/a"], [["content-type", "c/d"], ...header], body);

@@ -197,12 +197,12 @@ describe.each(transports)("REST over %s", (transport) => {
   });
 
   test.each([
-    ["a response", get("/v1/query", ["origin", shop]), 200],
-    ["a refusal", get("/v1/int64/x", ["origin", shop]), 400],
+    ["a 200", get("/v1/query", ["origin", shop]), 200],
+    ["a 400", get("/v1/int64/x", ["origin", shop]), 400],
     ["a 404", get("/nowhere", ["origin", shop]), 404],
     ["a 405", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
     [
-      "the 405 for an OPTIONS without preflight fields",
+      "the 405 for OPTIONS without preflight fields",
       { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" },
       405,
     ],

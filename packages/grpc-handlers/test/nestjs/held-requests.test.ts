@@ -8,7 +8,7 @@ function subscribe(requests: object): void {
   Object(requests).drainBuffer();
 }
 
-test("a call resumes after Nest has passed on its buffered requests", async () => {
+test("a call resumes after Nest has delivered the buffered requests", async () => {
   const order: string[] = [];
   const requests = { drainBuffer: () => void setImmediate(() => order.push("buffered requests")) };
   const call = { pause: () => order.push("pause"), resume: () => order.push("resume") };

@@ -66,15 +66,15 @@ async function openEnds(
 describe("a request body", () => {
   const lengths = [1, 1024, 20_000, 60_000];
 
-  test.each(lengths)("arrives unchanged if its %i bytes are read as they arrive", async (length) => {
+  test.each(lengths)("arrives unchanged when read in pieces (length %i)", async (length) => {
     expect(await bytesOf(length, readPieces)).toEqual(markedBytes(length));
   });
 
-  test.each(lengths)("arrives unchanged if its %i bytes are read in one piece", async (length) => {
+  test.each(lengths)("arrives unchanged when read in one piece (length %i)", async (length) => {
     expect(await bytesOf(length, readCompletely)).toEqual(markedBytes(length));
   });
 
-  test.each(lengths)("arrives unchanged if its %i bytes are read after they have arrived", async (length) => {
+  test.each(lengths)("arrives unchanged when read after its end (length %i)", async (length) => {
     const readLater = async (body: RequestBody): Promise<Uint8Array> => {
       await expect.poll(() => body.ended).toBe(true);
       return await readCompletely(body, length);
@@ -138,7 +138,7 @@ function readCompletely(body: RequestBody, length: number): Promise<Uint8Array> 
   return complete.promise;
 }
 
-test("an exception closes the connection before a pipelined request is served", async () => {
+test("an exception in onRequest closes the connection before the next request", async () => {
   let requests = 0;
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
     requests += 1;
@@ -212,9 +212,9 @@ test("a response without a body has Content-Length 0", async () => {
 });
 
 test.each([
-  { name: "has only a Content-Length field", fields: [["content-length", "5"]], body: undefined },
-  { name: "has only a body", fields: [], body: Buffer.from("order") },
-])("a HEAD response has Content-Length 5 if the handler's response $name", async ({ fields, body }) => {
+  { name: "the handler's field", fields: [["content-length", "5"]], body: undefined },
+  { name: "the handler's body", fields: [], body: Buffer.from("order") },
+])("a HEAD response gets Content-Length 5 from $name alone", async ({ fields, body }) => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, fields, body));
   ends.client.end("HEAD / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
   const responses = String(await within(buffer(ends.client), "the responses"));
@@ -374,7 +374,7 @@ describe("a piece of a response body", () => {
       isCopied: true,
     },
     { name: "in a larger chunk", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
-  ])("$name uses pooled memory only while the socket buffers nothing", async ({ fields, bytes, isCopied }) => {
+  ])("uses pooled memory only while the socket buffer is empty ($name)", async ({ fields, bytes, isCopied }) => {
     const requested = Promise.withResolvers<Http1Connection>();
     using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
     const { client, socket } = ends;
@@ -513,11 +513,11 @@ function recordParts(socket: Socket): Uint8Array[] {
 const mebibytes = 1024 * 1024;
 
 test.each([
-  { name: "frees memory for single use after sending", mark: markSingleUse, bytes: mebibytes, remaining: 0 },
+  { name: "frees single-use memory after sending", mark: markSingleUse, bytes: mebibytes, remaining: 0 },
   { name: "keeps reusable memory", mark: (page: Uint8Array) => page, bytes: mebibytes, remaining: mebibytes },
   // More than the kernel buffers.
   {
-    name: "keeps memory that the socket buffers",
+    name: "keeps single-use memory that the socket buffers",
     mark: markSingleUse,
     bytes: 32 * mebibytes,
     remaining: 32 * mebibytes,

@@ -33,19 +33,19 @@ const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 
 describe("an HTTP/1.1 connection", () => {
   test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]>([
-    ["without a request is closed after the idle timeout", { stage: "head" }, ["close", idleTimeoutMs]],
-    ["without a request is closed early if it is retired", { stage: "head", retired: true }, ["close", retiredIdleMs]],
+    ["is closed after the idle timeout without a request", { stage: "head" }, ["close", idleTimeoutMs]],
+    ["is closed early without a request if it is retired", { stage: "head", retired: true }, ["close", retiredIdleMs]],
     [
-      "with an incomplete head is refused after the header timeout, even if it is retired",
+      "is refused after the header timeout even if it is retired",
       { stage: "head", headStarted: true, retired: true },
       ["refuse", headerTimeoutMs],
     ],
     [
-      "with an incomplete head is refused after the header timeout",
+      "is refused after the header timeout with an incomplete head",
       { stage: "head", headStarted: true },
       ["refuse", headerTimeoutMs],
     ],
-    ["with an incomplete body is refused after the request timeout", { stage: "body" }, ["refuse", requestTimeoutMs]],
+    ["is refused after the request timeout with an incomplete body", { stage: "body" }, ["refuse", requestTimeoutMs]],
     [
       "is destroyed after the linger time if the client does not close its side",
       { stage: "closed" },
@@ -89,7 +89,7 @@ describe("an HTTP/1.1 connection", () => {
       ["destroy", brief],
     ],
     [
-      "with an incomplete head is refused after a request timeout shorter than the header timeout",
+      "is refused after a request timeout shorter than the header timeout",
       { requestTimeoutMs: brief, headerTimeoutMs: long },
       { stage: "head", headStarted: true },
       ["refuse", brief],

@@ -64,7 +64,7 @@ const floods: readonly Flood[] = [
     (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)],
     5,
   ],
-  ["streams above the limit", { resets: 5, concurrentStreams: 1 }, (i) => [whole(3 + 2 * i)], 5],
+  ["streams above concurrentStreams", { resets: 5, concurrentStreams: 1 }, (i) => [whole(3 + 2 * i)], 5],
   ["SETTINGS", { settings: 10 }, () => [settingFrame(4, 100)], 8],
   ["acknowledgements of SETTINGS", { settings: 10 }, () => [frame(frameType.settings, frameFlag.ack, 0)], 8],
   ["PING", { pings: 5 }, () => [ping], 5],
@@ -103,7 +103,7 @@ function waves(wave: Wave, from: number, to: number): Frame[] {
 }
 
 describe("flood limits", () => {
-  test.each(floods)("close the connection for %s only above the limit", async (_, limits, wave, allowed) => {
+  test.each(floods)("count %s as a flood", async (_, limits, wave, allowed) => {
     const serve = echoUnlessHeld;
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);
@@ -214,7 +214,7 @@ describe("flood limits", () => {
   });
 });
 
-describe("the counters of frames", () => {
+describe("the flood counters", () => {
   test("restart in each interval", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());

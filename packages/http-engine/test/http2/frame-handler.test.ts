@@ -241,7 +241,7 @@ const connectionCases: readonly FrameCase[] = [
 const limits = { concurrentStreams: 5, streamWindowBytes: 65_535, connectionWindowBytes: 131_070 };
 
 describe("an HTTP/2 connection", () => {
-  test.each(streamCases)("with $name stays open", async ({ sent, want }) => {
+  test.each(streamCases)("that receives $name stays open", async ({ sent, want }) => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
     connection.send(...sent);
@@ -256,7 +256,7 @@ describe("an HTTP/2 connection", () => {
     { name: "an acknowledgement of SETTINGS", sent: frame(settings, frameFlag.ack, 0) },
     { name: "a PING", sent: frame(ping, 0, 0, Buffer.alloc(8)) },
     { name: "a request", sent: whole(1) },
-  ])("that starts with $name is closed (§3.4)", async ({ sent }) => {
+  ])("is closed if it starts with $name (§3.4)", async ({ sent }) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address, { settled: false });
     connection.socket.write(clientPreface);
@@ -264,7 +264,7 @@ describe("an HTTP/2 connection", () => {
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.protocolError));
   });
 
-  test.each(connectionCases)("with $name is closed", async ({ sent, want }) => {
+  test.each(connectionCases)("that receives $name is closed", async ({ sent, want }) => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
     connection.send(...sent);

@@ -237,7 +237,7 @@ describe("an HTTP/2 client", () => {
     expect(await frames.readUntil(() => false)).toBeUndefined();
   });
 
-  test("with consecutive streams is not idle", async () => {
+  test("is not idle between consecutive streams", async () => {
     const clock = useFakeClock();
     const { streams, serve } = keeper();
     // Three streams take longer than the idle timeout, and almost no time passes between two streams.
@@ -252,7 +252,7 @@ describe("an HTTP/2 client", () => {
     }
   });
 
-  test("that has disappeared silently is detected by a PING", async () => {
+  test("is disconnected if it does not acknowledge a PING", async () => {
     const clock = useFakeClock();
     const codes: number[] = [];
     const begins = Promise.withResolvers<void>();
@@ -272,7 +272,7 @@ describe("an HTTP/2 client", () => {
     expect(engine.connections.size).toBe(0);
   });
 
-  test("that acknowledges keepalive PINGs stays connected", async () => {
+  test("stays connected while it acknowledges PINGs", async () => {
     const clock = useFakeClock();
     await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: hour } });
     using patient = await openFrames(engine.address);
@@ -323,7 +323,7 @@ describe("an HTTP/2 client", () => {
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("that continues a body after the response gets a reset after the linger time", async () => {
+  test("gets a reset if its body does not end within the linger time", async () => {
     await using engine = await startEngine({ limits: { ...farOff, lingerMs: 20 }, serve: (stream) => answer(stream) });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3]) {
@@ -336,7 +336,7 @@ describe("an HTTP/2 client", () => {
   test.each([
     { name: "the stream is reset", everyMs: 13, last: frameType.resetStream },
     { name: "the connection is closed", everyMs: 3_600_000, last: frameType.headers },
-  ])("with an incomplete body has a linger timer until $name, not longer", async ({ everyMs, last }) => {
+  ])("has a linger timer until $name if its body is incomplete", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
@@ -352,7 +352,7 @@ describe("an HTTP/2 client", () => {
     await expect.poll(() => stopped.every(({ value }) => isCleared(value))).toBe(true);
   });
 
-  test("that reads nothing of a response gets a reset after the blocked timeout", async () => {
+  test("gets a reset if it reads nothing for the blocked timeout", async () => {
     await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
     using connection = await openFrames(engine.address);
     connection.send(
@@ -367,7 +367,7 @@ describe("an HTTP/2 client", () => {
   test.each([
     { name: "PINGs", sent: alive, limits: { pings: 1e9 } },
     { name: "requests", sent: whole(1), limits: {} },
-  ])("that sends $name without reading is disconnected", async ({ sent, limits }) => {
+  ])("is disconnected if it sends $name without reading", async ({ sent, limits }) => {
     const budget = new BacklogBudget(2 ** 30);
     let heldBytes = 0;
     await using engine = await startEngine({
@@ -394,7 +394,7 @@ describe("an HTTP/2 client", () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test("that violates the protocol is disconnected even if it does not close its side", async () => {
+  test("is disconnected after a protocol error even if it does not close its side", async () => {
     using pair = quietPair();
     let closed = false;
     const connection = serveConnection(pair.server, { limits: { lingerMs: 300 } }, () => (closed = true));
@@ -404,7 +404,7 @@ describe("an HTTP/2 client", () => {
     await expect.poll(() => closed).toBe(true);
   });
 
-  test("that reads nothing is disconnected when its backlog exceeds the budget", async () => {
+  test("is disconnected when its unread backlog exceeds the budget", async () => {
     using pair = quietPair();
     let closed = false;
     serveConnection(
@@ -421,7 +421,7 @@ describe("an HTTP/2 client", () => {
     await expect.poll(() => closed).toBe(true);
   });
 
-  test("that starts to read has its queued requests served", async () => {
+  test("has its queued requests served when it starts to read", async () => {
     using pair = quietPair();
     let served = 0;
     const serve = (stream: Http2Stream): void => {
@@ -439,7 +439,7 @@ describe("an HTTP/2 client", () => {
     await expect.poll(() => served).toBe(calls);
   });
 
-  test("that reads slowly and sends nothing stays connected", async () => {
+  test("stays connected while it reads slowly and sends nothing", async () => {
     const clock = useFakeClock();
     using pair = quietPair();
     let closed = false;

@@ -324,7 +324,7 @@ describe("the engine", () => {
     { name: "at the end of the body", throwing: { onEnd: thrower } },
     { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower } },
     {
-      name: "when more can be sent",
+      name: "in onWritable",
       throwing: { onWritable: thrower },
       begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
     },

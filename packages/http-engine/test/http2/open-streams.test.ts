@@ -7,7 +7,7 @@ import { type IdentifiedStream, OpenStreams } from "../../src/http2/open-streams
 // Many of 300 identifiers share their first slot, even in a table that has grown to 256 slots.
 const ids = fc.integer({ min: 0, max: 300 }).map((n) => 2 * n + 1);
 
-test("after any additions and deletions, OpenStreams finds the expected streams", () => {
+test("OpenStreams finds the open streams after any additions and deletions", () => {
   fc.assert(
     fc.property(fc.array(ids, { maxLength: 200 }), (toggled) => {
       const streams = new OpenStreams<IdentifiedStream>();
@@ -34,7 +34,7 @@ test("OpenStreams ignores the deletion of an unknown identifier", () => {
   expect([streams.size, streams.get(1)]).toStrictEqual([1, { id: 1 }]);
 });
 
-test("values() leaves out streams that the loop deletes", () => {
+test("values() skips streams that are deleted during the iteration", () => {
   const streams = new OpenStreams<IdentifiedStream>();
   for (const id of [7, 3, 5, 1]) streams.add({ id });
   const seen: number[] = [];
@@ -45,7 +45,7 @@ test("values() leaves out streams that the loop deletes", () => {
   expect(seen).toStrictEqual([1, 5]);
 });
 
-test("scavenges do not promote streams that were deleted before", () => {
+test("deleted streams are not promoted to the old generation", () => {
   const streams = new OpenStreams<IdentifiedStream & { readonly state: readonly number[] }>();
   const open = (id: number): void => streams.add({ id, state: Array.from({ length: 128 }, () => id) });
   open(1);

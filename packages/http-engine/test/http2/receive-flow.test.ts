@@ -52,7 +52,7 @@ test("bytes that a stream consumed before it closed are not credited again", asy
   expect(await givenBack(connection)).toStrictEqual({});
 });
 
-test("after a complete body, only the connection is credited", async () => {
+test("only the connection is credited after a complete body", async () => {
   await using engine = await startEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
   using connection = await openFrames(engine.address);
   connection.send(begun(1), ...[0, 0, 0, frameFlag.endStream].map((flags) => dataFrame(1, chunk, flags)));

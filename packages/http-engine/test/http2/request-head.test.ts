@@ -101,7 +101,7 @@ describe("a header", () => {
       name: "with a duplicate Content-Length (RFC 9110 §8.6)",
       fields: [...get, "content-length", "3", "content-length", "3"],
     },
-    { name: "for * with another method than OPTIONS (§8.3.1)", fields: replaced(":path", "*") },
+    { name: "for * with a method other than OPTIONS (§8.3.1)", fields: replaced(":path", "*") },
     {
       name: "with two Content-Lengths (RFC 9110 §8.6)",
       fields: [...get, "content-length", "3", "content-length", "4"],

@@ -61,7 +61,7 @@ describe("SendFlow", () => {
     expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
   });
 
-  test("handles WINDOW_UPDATE at a cost independent of the number of queued streams", async () => {
+  test("handles WINDOW_UPDATE in constant time for any number of queued streams", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);

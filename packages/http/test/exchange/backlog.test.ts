@@ -30,13 +30,13 @@ describe("BacklogBudget", () => {
       held: 66,
     },
     {
-      name: "closes the second connection if the first client has read everything once",
+      name: "closes the second connection if the first client has once read everything",
       steps: "a 50, b 40, a -50, a 60, c 1",
       cut: "b",
       held: 61,
     },
     {
-      name: "closes the first connection if its client has read too little lately",
+      name: "closes the first connection if its client has read too little recently",
       steps: "a 50, b 40, a -16, b -16, a -1, c 44",
       cut: "a",
       held: 68,
@@ -82,7 +82,7 @@ describe("BacklogBudget", () => {
       cut: ["b"],
       bytes: 34 * kib,
     },
-  ])("$name, as its writableLength shows", ({ sentKib, cut, bytes }) => {
+  ])("$name, according to writableLength", ({ sentKib, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const socket = { writableLength: 50 * kib };

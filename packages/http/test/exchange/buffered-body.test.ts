@@ -25,7 +25,7 @@ test.each([
   expect(received).toEqual([read]);
 });
 
-test.each([1, 2, 40])("a body of %d pieces is read into a transferable buffer", (pieces) => {
+test.each([1, 2, 40])("a %d-piece body is read into a transferable buffer", (pieces) => {
   const held = new BufferedBody();
   for (let added = 0; added < pieces; added++) held.add(chunk.subarray(0, 600));
   const whole = held.takeAll();
@@ -38,7 +38,7 @@ describe("detachFromChunk()", () => {
     { bytes: 1025, chunkBytes: 16_384 },
     { bytes: 16_384, chunkBytes: 65_536 },
     { bytes: 16_384, chunkBytes: 18_433 },
-  ])("copies a piece with $bytes bytes from a chunk with $chunkBytes bytes", ({ bytes, chunkBytes }) => {
+  ])("copies a $bytes-byte piece of a $chunkBytes-byte chunk", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(9, 9 + bytes).fill(7);
     const own = detachFromChunk(piece);
     expect(own.buffer.byteLength).toBe(bytes);
@@ -49,7 +49,7 @@ describe("detachFromChunk()", () => {
     { bytes: 1, chunkBytes: 16_383 },
     { bytes: 16_384, chunkBytes: 18_432 },
     { bytes: 65_536, chunkBytes: 65_536 },
-  ])("does not copy $bytes bytes from a chunk with $chunkBytes bytes", ({ bytes, chunkBytes }) => {
+  ])("does not copy a $bytes-byte piece of a $chunkBytes-byte chunk", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(chunkBytes - bytes);
     expect(detachFromChunk(piece)).toBe(piece);
   });
@@ -63,7 +63,7 @@ describe("detachFromChunk()", () => {
     expect(part.byteLength).toBe(row.chunkBytes);
   });
 
-  test.each([1, 1000, 1025])("returns pieces of %d bytes that share no buffer", (bytes) => {
+  test.each([1, 1000, 1025])("returns %d-byte pieces that share no buffer", (bytes) => {
     const [first, second] = [0, bytes].map((at) => detachFromChunk(chunk.subarray(at, at + bytes)));
     expect([first?.buffer.byteLength, second?.buffer.byteLength]).toEqual([bytes, bytes]);
     expect(first?.buffer).not.toBe(second?.buffer);
@@ -116,7 +116,7 @@ describe("BufferedBody", () => {
   });
 
   test.each([1, 64, 9_000, 16_384, 65_536])(
-    "uses little more memory than its length, given pieces of %d bytes",
+    "stores %d-byte pieces in little more memory than their length",
     (bytes) => {
       for (const totalBytes of [1_000, 9_000, 200_000]) {
         const held = new BufferedBody();

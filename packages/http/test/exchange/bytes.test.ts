@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { copyIfPooled } from "../../src/exchange/bytes.ts";
 
 describe("copyIfPooled()", () => {
-  test.each([1, 1_000, Buffer.poolSize / 2 - 1])("copies a slice of %i bytes from the pool", (length) => {
+  test.each([1, 1_000, Buffer.poolSize / 2 - 1])("copies a %i-byte slice from the pool", (length) => {
     const bytes = Buffer.allocUnsafe(length).fill("x");
     const own = copyIfPooled(bytes);
     expect(Buffer.from(own)).toEqual(bytes);

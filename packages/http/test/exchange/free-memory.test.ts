@@ -13,10 +13,10 @@ describe("freeChunk", () => {
   });
 
   test.each([
-    { name: "a chunk in the pool of Node", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
-    { name: "a chunk after other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
-    { name: "a chunk before other bytes in its buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
-    { name: "a chunk that threads share", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
+    { name: "a chunk from Node's buffer pool", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
+    { name: "a chunk at the end of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
+    { name: "a chunk at the start of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
+    { name: "a chunk in shared memory", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
   ])("leaves $name unchanged", ({ chunk }) => {
     const bytes = chunk();
     const before = Uint8Array.from(bytes);

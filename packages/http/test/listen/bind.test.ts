@@ -11,8 +11,8 @@ function lookAt(path: string) {
   return lstatSync(path, { bigint: true });
 }
 
-describe("a file that has replaced a stale socket", () => {
-  test("keeps its name if it can be linked", () => {
+describe("a file in place of a stale socket", () => {
+  test("is kept if it is a regular file", () => {
     using folder = createTempFolder();
     const path = folder.file("s");
     writeFileSync(path, "now");
@@ -21,7 +21,7 @@ describe("a file that has replaced a stale socket", () => {
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("keeps its name if it is a directory, which cannot be linked", () => {
+  test("is kept if it is a directory", () => {
     using folder = createTempFolder();
     const path = folder.file("s");
     mkdirSync(path);
@@ -30,7 +30,7 @@ describe("a file that has replaced a stale socket", () => {
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("does not replace a third file with the same name", () => {
+  test("is not overwritten by restoreFile", () => {
     using folder = createTempFolder();
     const [aside, path] = [folder.file("aside"), folder.file("s")];
     writeFileSync(aside, "second");

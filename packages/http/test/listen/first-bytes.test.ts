@@ -70,7 +70,7 @@ async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<
 
 describe("detectProtocol", () => {
   test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
-    "with a preface split after byte $at, passes on all its bytes",
+    "passes on all bytes of a preface (split after byte $at)",
     async ({ at }) => {
       const { client, socket, spoken } = await open();
       await send(client, socket, preface.subarray(0, at));
@@ -118,7 +118,7 @@ describe("a connection with an undetected protocol", () => {
   test.each([
     { name: "no bytes", says: "" },
     { name: "an incomplete preface", says: "PRI * HTTP/2.0" },
-  ])("with $name is closed after the timeout", async ({ says }) => {
+  ])("that sends $name is closed after the timeout", async ({ says }) => {
     timeoutMs = 200;
     const { client, socket } = await open();
     timeoutMs = 10_000;
@@ -130,7 +130,7 @@ describe("a connection with an undetected protocol", () => {
   test.each([
     { name: "before the first byte", says: "" },
     { name: "during the preface", says: "PRI" },
-  ])("that the client half-closes $name is closed immediately", async ({ says }) => {
+  ])("half-closed $name is closed immediately", async ({ says }) => {
     const { client, socket } = await open();
     client.end(says);
     await within(once(socket, "close"), "the connection to close");

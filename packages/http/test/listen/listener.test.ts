@@ -64,7 +64,7 @@ describe.each([2 ** 31, Infinity])("a header timeout of %d ms", (headerTimeoutMs
   test.each([
     { name: "cleartext", tls: undefined },
     { name: "TLS", tls: certificate },
-  ])("closes no $name connection", async ({ tls }) => {
+  ])("does not close a $name connection early", async ({ tls }) => {
     const gateway = createTestGateway({ routes: () => {}, limits: { headerTimeoutMs } });
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
     const outer = connectTcp({ host: "127.0.0.1", port });

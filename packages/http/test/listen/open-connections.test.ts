@@ -51,7 +51,7 @@ async function openAnswered(address: Address) {
   return connection;
 }
 
-test("a further connection closes the oldest connection beyond the limit", async () => {
+test("a new connection evicts the oldest connection beyond the limit", async () => {
   await using gateway = await startGateway(2);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -72,7 +72,7 @@ test("a further connection closes the oldest connection beyond the limit", async
   }
 });
 
-test("when a connection closes, the oldest one beyond the limit replaces it", async () => {
+test("a closed connection is replaced by the oldest one beyond the limit", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -127,9 +127,9 @@ describe("a connection beyond the limit", () => {
 
   test.each<{ name: string; options: ListenOptions; ask: (address: Address) => Promise<{ httpStatus: number }> }>([
     { name: "HTTP/1.1", options: {}, ask: askHttp1 },
-    { name: "HTTP/1.1 in TLS", options: tls, ask: askHttp1InTls },
+    { name: "HTTP/1.1 and TLS", options: tls, ask: askHttp1InTls },
     { name: "HTTP/2", options: {}, ask: (address) => askHttp2(address) },
-    { name: "HTTP/2 in TLS", options: tls, ask: askHttp2InTls },
+    { name: "HTTP/2 and TLS", options: tls, ask: askHttp2InTls },
   ])("with a request over $name is kept until the response", ({ options, ask }) => survives(options, ask));
 
   test("is kept until the response over TLS on a Unix socket", async () => {

@@ -99,7 +99,7 @@ describe("the header timeout of a TLS server", () => {
   });
 
   test.concurrent.for([{ ALPNProtocols: ["http/1.1"] }, { ALPNProtocols: ["h2"] }])(
-    "disconnects a client of $ALPNProtocols that sends nothing after the handshake",
+    "disconnects a client with ALPN $ALPNProtocols that sends no request",
     async ({ ALPNProtocols }) => {
       using connection = await openTls(greenhouse.address, { ca: certificate.cert, ALPNProtocols });
       await connection.readToEnd();

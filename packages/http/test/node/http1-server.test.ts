@@ -184,9 +184,9 @@ describe("node:http", () => {
 });
 
 test.each([
-  { name: "RTSP", line: "OPTIONS /beds/7:water RTSP/1.0", httpStatus: 400 },
-  { name: "HTTP/1.0 with RTSP in its URL", line: "GET /nothing?RTSP/1.0 HTTP/1.0", httpStatus: 404 },
-])("a first request in $name gets $httpStatus on node:http over TLS", async ({ line, httpStatus }) => {
+  { name: "an RTSP request", line: "OPTIONS /beds/7:water RTSP/1.0", httpStatus: 400 },
+  { name: "an HTTP/1.0 request with RTSP in its URL", line: "GET /nothing?RTSP/1.0 HTTP/1.0", httpStatus: 404 },
+])("$name gets $httpStatus on node:http over TLS", async ({ line, httpStatus }) => {
   const certificate = createCertificate("rtsp");
   await using greenhouse = await startOnNode({}, {}, { tls: certificate });
   using connection = await openHttp1(greenhouse.address, { ca: certificate.cert, servername: "localhost" });
@@ -195,7 +195,7 @@ test.each([
   expect(await connection.atEnd()).toBe(true);
 });
 
-test("on node:http, all of 2,500 header fields are kept", async () => {
+test("node:http keeps all 2,500 header fields of a request", async () => {
   let last: string | null = null;
   await using greenhouse = await startOnNode(
     { waterBed: () => ({}) },
@@ -229,7 +229,7 @@ function water(bed: number, fields = ""): string {
 }
 
 describe("pipelined requests on node:http", () => {
-  test("are served one at a time, and counted as one request", async () => {
+  test("are served and counted one at a time", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -346,7 +346,7 @@ describe("an invalid chunk on node:http", () => {
   });
 });
 
-test("on node:http, an error outside calls is reported, and closes the connection", async () => {
+test("on node:http, an error outside a call is reported and closes the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp1Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

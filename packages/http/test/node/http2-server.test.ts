@@ -51,7 +51,7 @@ describe("a header on node:http2", () => {
     { name: "with a URL over the limit", header: postHeader([":path", `/${"x".repeat(9000)}`]), httpStatus: 414 },
     { name: "with an invalid authority", header: postHeader([":authority", "[::1"]), httpStatus: 400 },
     {
-      name: "of CONNECT",
+      name: "with the method CONNECT",
       header: [
         [":method", "CONNECT"],
         [":authority", "x:80"],
@@ -162,7 +162,7 @@ test("on node:http2, a client that exceeds the announced limits is disconnected"
   expect(await connection.readEnd(5)).toMatchObject({ kind: "go-away", errorCode: ErrorCode.protocolError });
 });
 
-test("on node:http2, an error outside calls is reported, and closes the connection", async () => {
+test("on node:http2, an error outside a call is reported and closes the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp2Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

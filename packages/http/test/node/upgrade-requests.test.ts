@@ -116,7 +116,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
     expect(beds.watered).toEqual(["2!"]);
   });
 
-  test("does not cause the next request's body to be served as a request", async () => {
+  test("does not let the next request's body be parsed as a request", async () => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     const inBody = water(4);
@@ -173,7 +173,7 @@ describe.each(ways)("an upgrade request to $name", (way) => {
 });
 
 test.each([
-  { name: "an Upgrade field that Connection does not name", fields: ["upgrade: h2c"] },
+  { name: "an Upgrade field but no Connection: upgrade", fields: ["upgrade: h2c"] },
   { name: "Connection: upgrade but no Upgrade field", fields: ["connection: upgrade"] },
   { name: "an empty Upgrade field", fields: ["connection: upgrade", "upgrade:"] },
 ])("a request with $name keeps its connection open", async ({ fields }) => {

@@ -102,7 +102,7 @@ describe("clientOf() with Forwarded", () => {
     ["a field of 4097 characters", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
     ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
     ["a quoted string in an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
-  ])("with %s returns the expected client", (_, field, want) => {
+  ])("given %s, returns the expected client", (_, field, want) => {
     expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
   });
 
@@ -187,7 +187,7 @@ describe("clientOf() with X-Forwarded-For, -Proto and -Host", () => {
       { ...peer, scheme: "https", host: "orders.example" },
     ],
     ["an ignored Forwarded field", { forwarded: "for=203.0.113.7" }, peer],
-  ])("with %s returns the expected client", (_, header, want) => {
+  ])("given %s, returns the expected client", (_, header, want) => {
     expect(clientOf("x-forwarded", header)).toEqual(want);
   });
 });
@@ -248,14 +248,14 @@ test("clientOf() ignores all header fields with fields: none", () => {
 });
 
 test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])(
-  "the trusted address %s is found by has()",
+  'has("%s") returns true for a trusted address',
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
   },
 );
 
 test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(
-  "the address %j is not found by has()",
+  "has(%j) returns false for another address",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(false);
   },

@@ -162,7 +162,7 @@ describe("readDescriptorSet() with restricted elements", () => {
     ]);
   });
 
-  test("lists the labels, and the types with a hidden element", () => {
+  test("lists the labels and the types with hidden elements", () => {
     const { restricted, labels } = readDescriptorSet(definition(), { allow: [] });
     expect(restricted).toEqual(new Set(["a.Internal", "a.Internal.Inner", "a.Order", "a.Kind"]));
     expect(labels).toEqual(new Set(["INTERNAL", "PREVIEW"]));

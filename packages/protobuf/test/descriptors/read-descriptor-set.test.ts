@@ -82,14 +82,14 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
   },
   { name: "a message's file is missing", files: [withField(of(".b.B"))] },
   { name: "a message's file is an empty placeholder", files: [withField(of(".b.B")), { name: "b.proto" }] },
-  { name: "a type name is a placeholder that Go writes", files: [withField(of("*.b.B"))] },
+  { name: "a type name is a placeholder of Go", files: [withField(of("*.b.B"))] },
   { name: "an enum's file is missing", files: [withField(of(".b.Kind", Type.ENUM))] },
   {
     name: "the type of a nested message's field is missing",
     files: [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }],
   },
   {
-    name: "the request and response types of the RPCs are missing",
+    name: "an RPC's request and response types are missing",
     files: [
       {
         name: "a.proto",
@@ -100,7 +100,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
     ],
   },
   {
-    name: "the type of a map's values is missing",
+    name: "a map's value type is missing",
     files: [
       withField(
         { ...of(".a.Map.TypedEntry"), label: Label.REPEATED },
@@ -121,7 +121,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
       ),
     ],
   },
-])("if $name, readDescriptorSet() returns the services with complete types", ({ files, served = ["a.Whole"] }) => {
+])("if $name, readDescriptorSet() omits only services with missing types", ({ files, served = ["a.Whole"] }) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));

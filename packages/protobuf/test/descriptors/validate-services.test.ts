@@ -91,7 +91,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
     says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },
-])("a definition with $name is refused by createGateway", ({ file, says }) => {
+])("createGateway refuses $name in its services", ({ file, says }) => {
   expect(() => start(file)).toThrow(
     expect.objectContaining({
       code: "ERR_DESCRIPTORS",
@@ -100,7 +100,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
   );
 });
 
-test("a gateway starts if its services do not use an invalid message", async () => {
+test("createGateway ignores an invalid message that no service uses", async () => {
   const { messageType = [] } = fileOf([]);
   await start(fileOf([], { messageType: [...messageType, { name: "Other", field: [stringField("b", 0)] }] }));
 });

@@ -19,7 +19,7 @@ test.each([
     code: Code.InvalidArgument,
     httpStatus: 422,
   },
-])("$name are set by problem(), and kept by withMessage()", ({ more, code, httpStatus }) => {
+])("problem() sets $name, and withMessage() keeps them", ({ more, code, httpStatus }) => {
   const error = problem("ERR_CONTENT_TYPE", "one", more);
   expect([error.rawMessage, error.cause]).toEqual(["one", "cause" in more ? cause : undefined]);
   for (const copy of [error, withMessage(error, "another")]) {

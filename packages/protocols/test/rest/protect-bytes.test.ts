@@ -55,8 +55,8 @@ async function ask(
 
 const paths = ["/files/a", "/parts/a", "/downloads/a"];
 
-describe.each(transportNames)("over %s, a response of bytes", (transport) => {
-  test.each(paths)("at %s, has X-Content-Type-Options: nosniff, and a sandbox for HTML", async (path) => {
+describe.each(transportNames)("a response of bytes over %s", (transport) => {
+  test.each(paths)("at %s has nosniff, and a sandbox policy for HTML", async (path) => {
     expect(await ask(path, "text/html", {}, transport)).toEqual([200, "sandbox", "nosniff"]);
     expect(await ask(path, "image/png", {}, transport)).toEqual([200, undefined, "nosniff"]);
     expect(await ask(path, "text/html", {}, transport, "HEAD")).toEqual([200, "sandbox", "nosniff"]);

@@ -47,7 +47,7 @@ describe("toRestHeader()", () => {
     "Grpc-Encoding",
     "Grpc-Anything",
     "Connect-Protocol-Version",
-  ])("leaves the field %s out", (name) => {
+  ])("omits the %s field", (name) => {
     expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 

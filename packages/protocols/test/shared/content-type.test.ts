@@ -116,7 +116,7 @@ describe("the protocol of an unmatched request", () => {
     },
     { name: "the content type application/json alone", contentType: "application/json", want: "rest" },
     { name: "an empty content type", contentType: "", want: "rest" },
-  ])("given $name, is $want", ({ contentType, hasConnectVersion = false, want }) => {
+  ])("is $want for $name", ({ contentType, hasConnectVersion = false, want }) => {
     const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
     const head = {
       httpMethod: "POST",

@@ -137,7 +137,7 @@ describe("EnvelopeReader", () => {
     expect(reader.take()).toBeUndefined();
   });
 
-  test("takes as long per byte for a long message as for short ones", async () => {
+  test("reads long messages as fast per byte as short ones", async () => {
     const read = (stream: Buffer) => {
       const octets = Array.from(stream, (octet) => bytes(octet));
       return async () => {

@@ -147,7 +147,7 @@ const rows = transportNames.flatMap((transport) =>
 describe.each(rows)("an error in $way.name over $transport", ({ transport, way }) => {
   const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
 
-  test.each(thrown)("if thrown by %s, is sent with its metadata, except framing fields", async (place) => {
+  test.each(thrown)("is sent with its metadata when %s throws it", async (place) => {
     const ask = (fields: readonly Field[]): Promise<HttpResponse> =>
       askFor(transport, way.request([["x-place", place], ...fields]));
     const plain = await ask([]);
@@ -161,7 +161,7 @@ describe.each(rows)("an error in $way.name over $transport", ({ transport, way }
 });
 
 describe.each(rows)("a handler's trailer in $way.name over $transport", ({ transport, way }) => {
-  test("is sent without fields that describe the connection", async () => {
+  test("is sent without connection-specific fields", async () => {
     const plain = await askFor(transport, way.request([]));
     expect(await askFor(transport, way.request([["x-fields", ofConnection.join()]]))).toEqual(plain);
   });

@@ -6,15 +6,15 @@ import { httpError } from "../../src/shared/http-error.ts";
 import { httpStatusOf } from "../../src/rest/rules/index.ts";
 
 test.each([
-  { name: "has the default code and status", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },
-  { name: "has a specified status", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
+  { name: "the default code and status", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },
+  { name: "a specified status", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
   {
-    name: "has a specified code and status",
+    name: "a specified code and status",
     more: { code: "Internal" as const, httpStatus: 502 },
     code: Code.Internal,
     httpStatus: 502,
   },
-])("an HTTP error $name", ({ more, code, httpStatus }) => {
+])("httpError() sets $name in the error", ({ more, code, httpStatus }) => {
   const error = httpError(new HttpProblem("ERR_HEADER_TOO_LARGE", "as said", more));
   expect(error).toMatchObject({ code, rawMessage: "as said" });
   expect([errorCodeOf(error), httpStatusOf(error)]).toEqual(["ERR_HEADER_TOO_LARGE", httpStatus]);

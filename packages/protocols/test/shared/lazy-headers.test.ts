@@ -33,7 +33,7 @@ describe("LazyHeaders", () => {
       name: "a spread after getSetCookie()",
       read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
     },
-  ])("passes $name all fields", ({ read }) => {
+  ])("lets $name read all fields", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 
@@ -61,7 +61,7 @@ describe("LazyHeaders", () => {
 
   test.each<{ name: string; call: (headers: Headers) => unknown }>([
     { name: "get()", call: (headers) => headers.get("no token") },
-    { name: "get() of a pseudo-header field", call: (headers) => headers.get(":path") },
+    { name: 'get(":path")', call: (headers) => headers.get(":path") },
     { name: "has()", call: (headers) => headers.has("") },
     { name: "set()", call: (headers) => headers.set("x-a", "a\0b") },
     { name: "append()", call: (headers) => headers.append("no token", "1") },

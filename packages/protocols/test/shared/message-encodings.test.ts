@@ -29,9 +29,12 @@ describe("negotiateEncodings", () => {
     { sent: null, accepted: "deflate", request: undefined, response: undefined },
     { sent: null, accepted: `${"x,".repeat(15)}gzip`, request: undefined, response: "gzip" },
     { sent: null, accepted: `${"x,".repeat(16)}gzip`, request: undefined, response: undefined },
-  ])("chooses $response if the request has $sent and accepts $accepted", ({ sent, accepted, request, response }) => {
-    expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
-  });
+  ])(
+    'chooses $response for the encoding "$sent" if the client accepts "$accepted"',
+    ({ sent, accepted, request, response }) => {
+      expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
+    },
+  );
 
   test("chooses only from the compressions of the called RPC", () => {
     const responses = [[gzip], [], [brotli]].map(

@@ -47,7 +47,7 @@ describe("readMessages()", () => {
     expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
   });
 
-  test("yields messages in order to a reader that calls next() without awaiting", async () => {
+  test("yields messages in order to concurrent next() calls", async () => {
     const { messages } = open([[7, 101, 102, 1], [2]]);
     await messages.next();
     const came: unknown[] = [];

@@ -57,7 +57,7 @@ describe("readRestTimeout()", () => {
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1000" }, refused: false },
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1001" }, refused: true },
     { header: { "x-server-timeout": "1.001" }, refused: true },
-  ])("the shortest timeout in $header must be within maxTimeoutMs", ({ header, refused }) => {
+  ])("compares the shortest timeout in $header with maxTimeoutMs", ({ header, refused }) => {
     const { error } = readRestTimeout(new Headers(header), 1000);
     expect(error !== undefined).toBe(refused);
   });

@@ -31,7 +31,7 @@ const steps = {
 
 test.each([
   { name: "is refused once", attempts: ["refuse", "respond"], want: "ok" },
-  { name: "is refused before and after a failure", attempts: ["refuse", "fail", "refuse", "respond"], want: "ok" },
+  { name: "is refused once per attempt", attempts: ["refuse", "fail", "refuse", "respond"], want: "ok" },
 ] as const)("a call that $name is retried transparently after each refusal", async ({ attempts, want }) => {
   await using server = await startScriptedServer({
     request: (connection, id) => steps[attempts[connection.requests - 1] ?? "respond"](connection, id),
@@ -57,7 +57,7 @@ test("a call that is cancelled before its retry is not sent again", async () => 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a pushback allows no retry once the retry budget is used up", () => {
+test("a pushback does not override an exhausted retry budget", () => {
   const retries = new Retries({ ...retry, budget: { maxTokens: 4, tokenRatio: 1 } });
   const method = GreenhouseService.method.waterBed;
   const error = new ConnectError("", Code.Unavailable);

@@ -20,7 +20,7 @@ function refused(reason: string): unknown {
   return expect.stringMatching(`^cannot reload the certificate: .*${reason}.*; the previous one stays in use$`);
 }
 
-test("a refused certificate leaves the previous one in use", () => {
+test("an invalid certificate does not replace the previous one", () => {
   let pair: keyof typeof pairs = "first";
   const served = new ServedCertificate({ path: "cert.pem, key.pem", read: () => pairs[pair] });
   const seen = (["a certificate with another key", "expired", "first", "expired", "second"] as const).map((next) => {

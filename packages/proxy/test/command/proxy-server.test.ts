@@ -6,7 +6,7 @@ import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { proxyCommand } from "../../src/command/program.ts";
 
-test("a refused configuration leaves the upstream connections open", async () => {
+test("a reload with a refused configuration keeps the upstream connections open", async () => {
   await using server = await startScriptedServer(respondWatered);
   using folder = createTempFolder();
   const descriptors = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));

@@ -20,14 +20,14 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
     reloads: eachMinute("a", 0, endS),
     want: ["0 a", "600 a", "1200 a"],
   },
-  { name: "every ten minutes if there are no other reloads", reloads: [[0, "a"]], want: ["0 a", "600 a", "1200 a"] },
+  { name: "every ten minutes until another reload", reloads: [[0, "a"]], want: ["0 a", "600 a", "1200 a"] },
   {
     name: "immediately when the reason changes",
     reloads: [...eachMinute("a", 0, 180), [180, "b"]],
     want: ["0 a", "180 b", "780 b", "1380 b"],
   },
   {
-    name: "no longer after a reload succeeds",
+    name: "only until a reload succeeds",
     reloads: [
       [0, "a"],
       [60, undefined],
@@ -44,7 +44,7 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
     want: ["0 a", "2 a", "602 a", "1202 a"],
   },
   {
-    name: "again if the reason returns seconds after a different reason",
+    name: "again when its reason returns after another one",
     reloads: [
       [0, "a"],
       [1, "b"],
@@ -53,11 +53,11 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
     want: ["0 a", "1 b", "2 a", "602 a", "1202 a"],
   },
   {
-    name: "even after hundreds of different problems",
+    name: "even after hundreds of different failures",
     reloads: Array.from({ length: 200 }, (_, at) => [0, String(at)]),
     want: [...Array.from({ length: 200 }, (_, at) => `0 ${at}`), "600 199", "1200 199"],
   },
-])("the problem of a failed reload is logged $name", ({ reloads, want }) => {
+])("a failed reload is logged $name", ({ reloads, want }) => {
   const logged: string[] = [];
   const startMs = performance.now();
   const secondNow = (): number => (performance.now() - startMs) / 1_000;

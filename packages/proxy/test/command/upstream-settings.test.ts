@@ -8,7 +8,7 @@ test.each([
   { name: "a rename rule", rules: ", requestHeader: { rename: { x-a: x-b } }" },
   { name: "a deny rule", rules: ", requestHeader: { deny: [x-a] }" },
   { name: "an allow rule", rules: ', requestHeader: { allow: ["*", authorization] }' },
-])("authentication.forward: false with $name withholds the caller's Authorization", async ({ rules }) => {
+])("with $name, authentication.forward: false withholds Authorization", async ({ rules }) => {
   const text = [
     `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: reflection${rules} }]`,
     "authentication: { forward: false }",

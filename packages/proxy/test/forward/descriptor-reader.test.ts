@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { DescriptorReader, type ReadDescriptors } from "../../src/forward/descriptor-reader.ts";
 
-test("a read that several callers waited for has one late result", async () => {
+test("concurrent reads report a late result once", async () => {
   const source = Promise.withResolvers<Uint8Array>();
   let lateResults = 0;
   const reader = new DescriptorReader(
@@ -18,7 +18,7 @@ test("a read that several callers waited for has one late result", async () => {
   expect(lateResults).toBe(1);
 });
 
-test("a result after the timeout is returned by the next read only", async () => {
+test("a result that arrives after the timeout is used by the next read", async () => {
   const resolvers: ((set: Uint8Array) => void)[] = [];
   const late = Promise.withResolvers<void>();
   const reader = new DescriptorReader(

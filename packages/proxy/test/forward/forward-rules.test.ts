@@ -26,14 +26,14 @@ test.each([
   { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
   { address: "::ffff:1", want: "::ffff:1" },
   { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
-])("the peer address '$address' results in $want as X-Forwarded-For", ({ address, want }) => {
+])("X-Forwarded-For is $want for the peer address '$address'", ({ address, want }) => {
   expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
 });
 
 test.each([
   { name: "addresses", requestAt: (at: number) => requestFrom(`192.0.${at >> 8}.${at & 255}`) },
   { name: "hosts", requestAt: (at: number) => ({ ...requestFrom("192.0.2.9"), origin: `http://${at}.example` }) },
-])("at most a thousand $name have cached fields", ({ requestAt }) => {
+])("at most a thousand $name are cached", ({ requestAt }) => {
   const rules = compileForwardRules("request");
   const of = (at: number): unknown => rules.added(requestAt(at));
   const [first, ...others] = Array.from({ length: 1_000 }, (_, at) => of(at));
@@ -44,7 +44,7 @@ test.each([
   expect(of(0)).not.toBe(first);
 });
 
-test("calls with the same header get their own fields from `set`", () => {
+test("`set` runs for each call, even if the headers are equal", () => {
   let calls = 0;
   const set = (): Record<string, string> => ({ "x-call": String((calls += 1)) });
   const rules = compileForwardRules("request", { deny: ["x-forwarded-*"], set });

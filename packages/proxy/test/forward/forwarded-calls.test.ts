@@ -51,11 +51,11 @@ beforeAll(async () => {
 afterAll(() => upstream[Symbol.asyncDispose]());
 
 test.each<{ name: string; options: Pick<ProxiedUpstreamOptions, "timeoutMs" | "timeoutMaxMs">; wantMs: number }>([
-  { name: "no timeout", options: {}, wantMs: 15_000 },
-  { name: "a timeout", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
-  { name: "a timeout of 0", options: { timeoutMs: 0 }, wantMs: Infinity },
-  { name: "a timeout of 0 and a maximum", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
-])("with $name, a REST call without a deadline gets the default", async ({ options, wantMs }) => {
+  { name: "no timeoutMs", options: {}, wantMs: 15_000 },
+  { name: "timeoutMs", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { name: "timeoutMs 0", options: { timeoutMs: 0 }, wantMs: Infinity },
+  { name: "timeoutMs 0 and timeoutMaxMs", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+])("with $name, a REST call without a deadline has a timeout of $wantMs ms", async ({ options, wantMs }) => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
   const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
   expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(200);

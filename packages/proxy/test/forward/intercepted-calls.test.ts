@@ -24,7 +24,7 @@ async function startIntercepted(interceptor: Interceptor) {
   };
 }
 
-test("bytes that interceptors read do not share a buffer with other calls", async () => {
+test("interceptors get the bytes of each message in a separate buffer", async () => {
   const buffers: number[] = [];
   const read = (message: object): void => {
     if ("fBytes" in message && message.fBytes instanceof Uint8Array) buffers.push(message.fBytes.buffer.byteLength);
@@ -60,7 +60,7 @@ const throwAtNight: Interceptor = () => () => {
 };
 
 test.each(["RecordReadings", "WatchReadings"])(
-  "toError converts what an interceptor of %s throws synchronously",
+  "toError converts an error that an interceptor of %s throws synchronously",
   async (rpc) => {
     const proxy = await createProxy({
       upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(GreenhouseService.file) }],

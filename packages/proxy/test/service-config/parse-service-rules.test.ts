@@ -26,11 +26,11 @@ http:
 `;
 
 test.each([
-  ["YAML", yaml],
-  ["YAML of google.api.Http", yaml.slice(yaml.indexOf("  rules:")).replaceAll(/^ {2}/gm, "")],
-  ["JSON", JSON.stringify({ type: "google.api.Service", http: { rules } })],
-  ["JSON of google.api.Http", JSON.stringify({ rules })],
-])("parseServiceRules accepts %s with HTTP rules", (_, text) => {
+  ["a YAML service config", yaml],
+  ["google.api.Http in YAML", yaml.slice(yaml.indexOf("  rules:")).replaceAll(/^ {2}/gm, "")],
+  ["a JSON service config", JSON.stringify({ type: "google.api.Service", http: { rules } })],
+  ["google.api.Http in JSON", JSON.stringify({ rules })],
+])("the HTTP rules of %s are returned by parseServiceRules", (_, text) => {
   expect(parseServiceRules(text).map((rule) => toJson(HttpRuleSchema, create(HttpRuleSchema, rule)))).toEqual(rules);
 });
 
@@ -44,6 +44,6 @@ test.each([
   ["", "the member http, which holds the rules, is missing"],
   ['{"http": ', "JSON"],
   ['{"rules": [], "rules": []}', "rules"],
-])("parseServiceRules rejects the text %j with the reason", (text, message) => {
+])("parseServiceRules rejects %j and names the problem", (text, message) => {
   expect(() => parseServiceRules(text)).toThrow(message);
 });

@@ -73,7 +73,7 @@ describe("proxy.yaml", () => {
       problem: 'proxy.yaml:4:7: docs must be true or false, got "yes"',
     },
     {
-      name: "an unknown name",
+      name: "an unknown value of accessLog",
       text: `${upstream}accessLog: some\n`,
       problem: 'proxy.yaml:4:12: accessLog must be one of off, errors, all, got "some"',
     },
@@ -141,24 +141,24 @@ describe("proxy.yaml", () => {
       problem: 'proxy.yaml:5:18: upstreams[0].requestHeader.set.Host must be a field that can be set, got "Host"',
     },
     {
-      name: "an invalid name of a header field to set",
+      name: "an invalid header field name in set",
       text: `${upstream}  responseHeader:\n    set: { "a b": x }\n`,
       problem: 'proxy.yaml:5:12: upstreams[0].responseHeader.set.a b must be a field that can be set, got "a b"',
     },
     {
-      name: "a field of gRPC for reflection",
+      name: "a gRPC header field in reflectionHeader",
       text: `${upstream}  reflectionHeader: { grpc-timeout: 1S }\n`,
       problem:
         'proxy.yaml:4:23: upstreams[0].reflectionHeader.grpc-timeout must be a field that can be set, got "grpc-timeout"',
     },
     {
-      name: "a new name of a header field that cannot be set",
+      name: "a rename to a header field that cannot be set",
       text: `${upstream}  requestHeader: { rename: { x-a: Connection } }\n`,
       problem:
         'proxy.yaml:4:35: upstreams[0].requestHeader.rename.x-a must be a field that can be set, got "Connection"',
     },
     {
-      name: "a realm that a challenge cannot contain",
+      name: "a realm with non-ASCII characters",
       text: `${upstream}authentication: { realm: "Läden" }\n`,
       problem: 'proxy.yaml:4:26: authentication.realm must be printable ASCII, got "Läden"',
     },
@@ -185,28 +185,28 @@ describe("proxy.yaml", () => {
         'proxy.yaml:4:40: authentication.scopes.shop.v1.* must be scopes of printable ASCII without quotes and backslashes, separated by a space, got "a  b"',
     },
     {
-      name: "a scope for a procedure instead of a name",
+      name: "a scope for an RPC path instead of an RPC name",
       text: `${upstream}authentication: { scopes: { /shop.v1.Shop/Get: a } }\n`,
       problem:
         "proxy.yaml:4:29: authentication.scopes./shop.v1.Shop/Get is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*",
     },
     {
-      name: "a flag that sets a value of another setting",
+      name: "the flag name reflection in an upstream",
       text: "upstreams:\n- addresses: [dns:a:1]\n  reflection: true\n",
       problem: 'proxy.yaml:3:3: upstreams[0].reflection is not a setting; did you mean "descriptors: reflection"?',
     },
     {
-      name: "a flag of a setting of list items",
+      name: "the flag name reflection at the top level",
       text: `${upstream}reflection: true\n`,
       problem: 'proxy.yaml:4:1: reflection is not a setting; did you mean "upstreams[].descriptors: reflection"?',
     },
     {
-      name: "a flag of a setting in a mapping",
+      name: "the flag name port at the top level",
       text: `${upstream}port: 8080\n`,
       problem: 'proxy.yaml:4:1: port is not a setting; did you mean "listen.port"?',
     },
     {
-      name: "the path of an open RPC without its first slash",
+      name: "an open RPC path without the leading slash",
       text: `${upstream}authentication: { open: [shop.v1.Stock, shop.v1.Shop/Get] }\n`,
       problem:
         'proxy.yaml:4:41: authentication.open[1] must name services (package.Service) and RPCs (/package.Service/Method), got "shop.v1.Shop/Get", did you mean "/shop.v1.Shop/Get"?',
@@ -218,7 +218,7 @@ describe("proxy.yaml", () => {
         'proxy.yaml:4:38: cors.origins[1] must be * or an origin such as https://shop.example, got "https://b.example/"',
     },
     {
-      name: "an invalid name of a header field for pages",
+      name: "an invalid header field name in allowedHeaders",
       text: `${upstream}cors: { origins: ["*"], allowedHeaders: [a b] }\n`,
       problem: 'proxy.yaml:4:42: cors.allowedHeaders[0] must be the name of a header field, got "a b"',
     },
@@ -246,7 +246,7 @@ describe("proxy.yaml", () => {
     ]);
   });
 
-  test("problemAt returns the line of a setting that is checked later", () => {
+  test("problemAt returns the position of a setting", () => {
     const { problemAt } = read(`${upstream}listen:\n  tls: { cert: a }\n`, { host: "::" });
     expect(
       ["listen.tls.cert", "listen.tls.key", "listen.host", "upstreams[0].addresses[0]"].map(
@@ -264,7 +264,7 @@ describe("proxy.yaml", () => {
 describe("secrets", () => {
   const withToken = (source: string): string => `${upstream}authentication:\n  tokens: [${source}]\n`;
 
-  test("are read from variables, and from files without the final line break", () => {
+  test("are read from environment variables, and from files without the final line break", () => {
     vi.stubEnv("PROXY_TEST_TOKEN", "from the environment");
     const file = join(mkdtempSync(join(tmpdir(), "secret-")), "token");
     writeFileSync(file, "from a file\n");
@@ -280,12 +280,12 @@ describe("secrets", () => {
     },
     { source: "{ file: /none }", problem: "requires a readable file: ENOENT: no such file or directory, open '/none'" },
     { source: "{ file: a, env: b }", problem: "must be { file: PATH } or { env: NAME }" },
-  ])("in the invalid source `$source` are not printed", ({ source, problem }) => {
+  ])("are not printed in the error for the source `$source`", ({ source, problem }) => {
     expect(problemsOf(withToken(source))).toBe(`proxy.yaml:5:12: authentication.tokens[0] ${problem}`);
   });
 });
 
-describe("an invalid value of a setting for secrets", () => {
+describe("a secret in an invalid setting", () => {
   test.each([
     { text: "authentication: s3cret", problem: "4:17: authentication must be a mapping, got text" },
     { text: "authentication: { tokens: s3cret }", problem: "4:27: authentication.tokens must be a list, got text" },
@@ -306,7 +306,7 @@ describe("an invalid value of a setting for secrets", () => {
       text: "  reflectionHeader: { x-a: { env: PROXY_TEST_TOKEN } }",
       problem: "4:28: upstreams[0].reflectionHeader.x-a has a value with a character that HTTP does not allow",
     },
-  ])("in `$text` is not printed", ({ text, problem }) => {
+  ])("is not printed in the error for `$text`", ({ text, problem }) => {
     vi.stubEnv("PROXY_TEST_TOKEN", "s3cret\u2026");
     expect(problemsOf(`${upstream}${text}\n`)).toBe(`proxy.yaml:${problem}`);
   });
@@ -365,7 +365,7 @@ test.each([
   { attempts: 5, multiplier: 0.5 },
   { attempts: 6, multiplier: 1 },
   { attempts: 4_294_967_295, multiplier: 1_000 },
-])("$attempts attempts with the multiplier $multiplier are read as 5 attempts", (values) => {
+])("maxAttempts $attempts is limited to 5 (backoffMultiplier $multiplier)", (values) => {
   const text = `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy(values)}\n`;
   const [item] = read(text).settings.methodConfig;
   expect(item?.retryPolicy).toMatchObject({ maxAttempts: 5, backoffMultiplier: values.multiplier });

@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers());
 
 const serving = envelope(Buffer.of(8, 1));
 
-test("a health watch parses the next stream after ending within a message", async () => {
+test("a health watch recovers after its stream ends within a message", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
       const reports = [headersFrame(id, grpcHead), dataFrame(id, serving)];

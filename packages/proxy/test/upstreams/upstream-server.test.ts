@@ -42,9 +42,9 @@ test("a recovered server gets calls on new connections before SETTINGS arrives",
 
 // The lookups are counted after each loss, and include the first lookup of the name.
 test.each([
-  { order: "first, then additional", lost: [0, 1], lookups: [2, 3] },
-  { order: "additional, then first", lost: [1, 0], lookups: [1, 2] },
-])("after losing the $order connection, the server's name has $lookups lookups", async ({ lost, lookups }) => {
+  { order: "first, then the additional", lost: [0, 1], lookups: [2, 3] },
+  { order: "additional, then the first", lost: [1, 0], lookups: [1, 2] },
+])("losing the $order connection leads to $lookups lookups in total", async ({ lost, lookups }) => {
   const requests: (readonly [ScriptedConnection, streamId: number])[] = [];
   await using server = await startScriptedServer({
     request: (connection, id) => {

@@ -7,7 +7,7 @@ import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-test("an address that a lookup returns again is connected to without backoff", async () => {
+test("a lookup that returns an earlier address resets the backoff of the address", async () => {
   const gone = await startScriptedServer({});
   await gone[Symbol.asyncDispose]();
   const port = Number(new URL(gone.baseUrl).port);

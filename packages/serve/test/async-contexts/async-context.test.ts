@@ -108,12 +108,12 @@ test("a call queued by node:http runs in its own context", async () => {
 });
 
 test.each([
-  ["a request that is refused", "GET /b HTTP/1.1\r\nHost: x y\r\n\r\n"],
+  ["a refused request", "GET /b HTTP/1.1\r\nHost: x y\r\n\r\n"],
   [
     "an aborted body",
     "POST /beds/1:water HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
   ],
-])("%s after a call runs outside the contexts of call and startup", async (_, behind) => {
+])("the response to %s runs outside the previous call's context", async (_, behind) => {
   const found: unknown[] = [];
   const note = (): void => void found.push(storage.getStore());
   const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {

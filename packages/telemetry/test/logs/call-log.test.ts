@@ -79,7 +79,7 @@ test.each([
   { name: "another endpoint", changes: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
   { name: "an unknown path", changes: { procedure: undefined, httpRoute: undefined }, want: 1 },
   { name: "an RPC", changes: {}, want: 1 },
-])("$name is logged in $want lines if isSilent is true for probes", ({ changes, want }) => {
+])("if isSilent is true for probes, $name gets $want log line(s)", ({ changes, want }) => {
   const { log, lines } = openLogLines("info");
   createCallLog({ log, auditOf, isSilent: isProbe })?.(requestWith(changes));
   expect(lines()).toHaveLength(want);

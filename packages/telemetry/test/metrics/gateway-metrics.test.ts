@@ -65,7 +65,7 @@ test.each([
   { name: "ready", obstacles: [], aborted: false, want: [1, 0] },
   { name: "not ready", obstacles: ["the store is down"], aborted: false, want: [0, 0] },
   { name: "draining", obstacles: ["the server is stopping"], aborted: true, want: [0, 1] },
-])("a server that is $name has $want as gateway.ready and gateway.draining", ({ obstacles, aborted, want }) => {
+])("a server that is $name reports $want as gateway.ready and gateway.draining", ({ obstacles, aborted, want }) => {
   const metrics = new Metrics();
   const draining = aborted ? AbortSignal.abort() : new AbortController().signal;
   const readiness: MeasuredReadiness = { draining, obstacles: () => obstacles };

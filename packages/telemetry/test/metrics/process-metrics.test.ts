@@ -52,7 +52,7 @@ test("measureProcess exports heap spaces and garbage collections until it is dis
   expect(majorCollections()).toBe(before);
 });
 
-test("histograms have the bounds that OpenTelemetry defines and lower bounds", () => {
+test("histograms use OpenTelemetry's bounds, and for requests three lower ones", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const collections = metrics.collect().find(({ name }) => name === "v8js.gc.duration");

@@ -106,7 +106,7 @@ describe("an OpenTelemetry SDK that throws", () => {
 });
 
 describe("an application error with OpenTelemetry", () => {
-  test.each(["interceptor", "admit", "handler"])("in the %s does not cause a second call", async (place) => {
+  test.each(["interceptor", "admit", "handler"])("does not cause a second call (thrown in: %s)", async (place) => {
     using _ = registerSdk();
     let calls = 0;
     const fail = (at: string) => (): void => {

@@ -34,8 +34,8 @@ async function spanOf(anonymous: boolean, request: HttpRequest): Promise<Registe
   return sdk.spans[0];
 }
 
-describe("the parent", () => {
-  test("of a mounted gateway's span is the server's active span", async () => {
+describe("the parent span", () => {
+  test("of a mounted gateway is the server's active span", async () => {
     using sdk = registerSdk();
     const tracer = trace.getTracer("server");
     const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));

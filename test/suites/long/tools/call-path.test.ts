@@ -18,7 +18,7 @@ const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-pat
 const recording = runProgram(process.execPath, args);
 
 test.each(calls)(
-  "a warm $format call enters a module at most $entriesMax times",
+  "a warm $format call changes the module at most $entriesMax times",
   async ({ format, entriesMax, own }) => {
     const { stdout, stderr } = await recording;
     expect(stderr).toBe("");

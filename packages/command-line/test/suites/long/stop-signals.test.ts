@@ -41,7 +41,7 @@ test.each([
   expect(await runProgram(process.execPath, ["--input-type=module", "--eval", program])).toEqual(want);
 });
 
-test("SIGINT from the terminal and again from npm counts once", async () => {
+test("SIGINT sent by both the terminal and npm counts as one signal", async () => {
   const program = programOf("SIGINT", "SIGINT", 0);
   const want = { ...stopped, stdout: "SIGINT\n" };
   expect(await runProgram(process.execPath, ["--input-type=module", "--eval", program])).toEqual(want);

@@ -237,7 +237,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect((await app.inject({ method: "OPTIONS", url: "/a", headers })).statusCode).toBe(204);
   });
 
-  test("an OPTIONS route of the application below a prefix is kept", async () => {
+  test("the plugin keeps the application's OPTIONS route below a prefix", async () => {
     const app = create();
     app.register(
       async (child: Application) => {

@@ -95,7 +95,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect((await app.inject({ method: "OPTIONS", url: call.url, headers: preflight })).statusCode).toBe(204);
   });
 
-  test("an onRequest hook that replies refuses the call", async () => {
+  test("an onRequest hook can refuse a call by replying", async () => {
     const app = create();
     const statuses: number[] = [];
     app.addHook("onRequest", async ({ raw }, reply) =>

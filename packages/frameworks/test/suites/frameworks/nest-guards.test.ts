@@ -269,7 +269,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(seen).toEqual(["admit", "admit", "Palmhouse.getReading"]);
   });
 
-  test("on another method does not run", async () => {
+  test("on one method does not run for other methods", async () => {
     const provider = createProvider();
     for (const name of ["prune", "recordReadings"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
     expect(await call(await start({ provider }), getReading)).toEqual([200]);
@@ -323,7 +323,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     await expect(start({ providers })).rejects.toThrow("singletons for RPCs: RoleGuard (global). Remove their scope");
   });
 
-  test("requires mount with the application instead of its HTTP adapter", async () => {
+  test("cannot be used if mount receives the HTTP adapter", async () => {
     const app = await version.create({});
     expect(() => app.get(ConnectGateway).mount(app.getHttpAdapter())).toThrow(
       "mount requires the application that NestFactory.create returns",

@@ -61,7 +61,7 @@ describe.each(versionsOn("Express"))("Nest, %s", (_version, { create }) => {
   const load = requireFrom(pluginFolder);
 
   describe.each(ways)("the gateway $way", ({ prefix, options, prepare }) => {
-    test.each(middlewares)("serves calls that $name passes on, when mounted after it", async (middleware) => {
+    test.each(middlewares)("serves calls through $name if mounted after it", async (middleware) => {
       const surroundings = await surround();
       const app = await create({ ...options, contextValues: noteOf }, Nursery);
       prepare(app);

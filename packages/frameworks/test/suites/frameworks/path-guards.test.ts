@@ -44,9 +44,9 @@ const rows = [
   { name: "an escaped path literal", path: "/b%65ds/7:water", express: 404, fastify: 404 },
   { name: "an escaped path variable", path: "/beds/%37:water", express: 403, fastify: 403 },
   { name: "an escaped custom verb", path: "/beds/7:w%61ter", express: 403, fastify: 403 },
-  { name: "two leading slashes", path: "//beds/7:water", express: 404, fastify: 404 },
-  { name: "an escaped slash", path: "/beds%2F7:water", express: 404, fastify: 404 },
-  { name: "a trailing slash", path: "/beds/7:water/", express: 403, fastify: 403 },
+  { name: "a path with two leading slashes", path: "//beds/7:water", express: 404, fastify: 404 },
+  { name: "a path with an escaped slash", path: "/beds%2F7:water", express: 404, fastify: 404 },
+  { name: "a path with a trailing slash", path: "/beds/7:water/", express: 403, fastify: 403 },
   // Express compares without regard to case, the gateway does not.
   { name: "a path in another case", path: "/Beds/7:water", express: 403, fastify: 404 },
   { name: "the RPC's Connect path", path: pathOf("WaterBed"), express: 200, fastify: 200 },

@@ -117,12 +117,12 @@ describe("the gateway after Express's body parsers", () => {
     { name: "raw", parsers: [express.raw({ type: "*/*" })], path: waterBed, body: lossless },
     { name: "text", parsers: [express.text({ type: "*/*" })], path: waterBed, body: lossless },
     {
-      name: "json, with rawBody",
+      name: "json (with rawBody)",
       parsers: [express.json({ verify: (request, _, raw) => void Object.assign(request, { rawBody: raw }) })],
       path: waterBed,
       body: lossless,
     },
-  ])("decodes $body at $path if the parser $name ran first", async ({ parsers, path, body }) => {
+  ])("decodes $body at $path after the $name parser has run", async ({ parsers, path, body }) => {
     expect(await ask(parsers, post(path, body))).toEqual([200, watered]);
     const packed = post(path, body);
     const header: readonly Field[] = [json, ["content-encoding", "gzip"]];
@@ -148,7 +148,7 @@ describe("the gateway after Express's body parsers", () => {
     expect([httpStatus, body]).toEqual([200, expect.stringContaining('"count":1')]);
   });
 
-  test("refuses a form by its content type, parsed or not", async () => {
+  test("returns 415 for a form, even after the urlencoded parser", async () => {
     const header: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
     const [httpStatus, body] = await ask([express.urlencoded()], { ...post("/beds/7:water", "liters=3"), header });
     expect([httpStatus, body]).toEqual([415, expect.stringMatching(/must be application\/json/)]);

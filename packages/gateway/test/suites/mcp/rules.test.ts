@@ -263,7 +263,7 @@ function describe({ type, required = false }: Rules): string {
 }
 
 test.each(named.filter(({ isLeftOut }) => !isLeftOut))(
-  "the field $name accepts the same values in schema and server",
+  "for the field $name, the schema and the server accept the same values",
   ({ field, rules }) => {
     const form = fields[field];
     const accepts = open(form, rules);
@@ -275,7 +275,7 @@ test.each(named.filter(({ isLeftOut }) => !isLeftOut))(
 );
 
 test.each(named.filter(({ isLeftOut }) => isLeftOut))(
-  "the field $name accepts more values in the schema than in the server",
+  "for the field $name, the schema accepts more values than the server",
   ({ field, rules }) => {
     const form = fields[field];
     const { schema, server } = open(form, rules);

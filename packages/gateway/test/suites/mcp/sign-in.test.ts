@@ -135,7 +135,7 @@ describe.each([
   { kind: "a gateway below a path", start: startGateway },
   { kind: "a proxy", start: startProxy },
 ])("the sign-in to $kind", ({ start }) => {
-  test.each(clients)("lets $name call a tool with only the URL as configuration", async ({ call }) => {
+  test.each(clients)("lets $name call a tool with only the URL configured", async ({ call }) => {
     using authorization = await startAuthorizationServer();
     await using server = await start(authorization);
     expect(await call(server.url, `${greenhouse}_WaterBed`)).toEqual({ note: "ada" });

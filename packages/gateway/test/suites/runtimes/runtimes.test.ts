@@ -120,7 +120,7 @@ describe.each(runtimes)("the gateway on $name", ({ name, command, args }) => {
   test.each([
     { coding: "identity", body: Buffer.from('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
     { coding: "gzip", body: gzipSync('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
-  ])("reads a client stream in the coding $coding on REST", async ({ coding, body }) => {
+  ])("reads a client stream with $coding coding over REST", async ({ coding, body }) => {
     const header: Field[] = [
       ["content-type", "application/x-ndjson"],
       ["content-encoding", coding],

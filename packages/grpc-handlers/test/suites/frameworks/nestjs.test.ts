@@ -153,34 +153,31 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     },
   );
 
-  test.each(["AddTrees", "TradeTrees"] as const)(
-    "a %s call with a guard that never resolves times out",
-    async (method) => {
-      let held = 0;
-      const countRequests: ServerInterceptor = (_definition, call) =>
-        new ServerInterceptingCall(call, {
-          start: (next) =>
-            next({
-              onReceiveMessage: (message, pass) => {
-                held += 1;
-                pass(message);
-              },
-            }),
-        });
-      const port = await freePort();
-      const listen = { host: "127.0.0.1", port };
-      const { app, strategy } = await create({ listen, interceptors: [countRequests] });
-      await app.startAllMicroservices();
-      const response = await fetch(`http://127.0.0.1:${port}/garden.v1.Garden/${method}`, {
-        method: "POST",
-        body: Buffer.concat(Array.from({ length: 20 }, () => Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]))),
-        headers: { "content-type": "application/connect+json", "connect-timeout-ms": "200", "x-never": "1" },
+  test.each(["AddTrees", "TradeTrees"] as const)("%s times out if a guard never resolves", async (method) => {
+    let held = 0;
+    const countRequests: ServerInterceptor = (_definition, call) =>
+      new ServerInterceptingCall(call, {
+        start: (next) =>
+          next({
+            onReceiveMessage: (message, pass) => {
+              held += 1;
+              pass(message);
+            },
+          }),
       });
-      expect(await response.text()).toContain('"code":"deadline_exceeded"');
-      expect(held).toBe(1);
-      await expect.poll(() => strategy.unwrap().load.requests.http1).toBe(0);
-    },
-  );
+    const port = await freePort();
+    const listen = { host: "127.0.0.1", port };
+    const { app, strategy } = await create({ listen, interceptors: [countRequests] });
+    await app.startAllMicroservices();
+    const response = await fetch(`http://127.0.0.1:${port}/garden.v1.Garden/${method}`, {
+      method: "POST",
+      body: Buffer.concat(Array.from({ length: 20 }, () => Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]))),
+      headers: { "content-type": "application/connect+json", "connect-timeout-ms": "200", "x-never": "1" },
+    });
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+    expect(held).toBe(1);
+    await expect.poll(() => strategy.unwrap().load.requests.http1).toBe(0);
+  });
 
   test("close aborts calls that are still open after its timeout", async () => {
     const port = await freePort();

@@ -279,7 +279,7 @@ test("a handler that never responds is cancelled at its deadline", async () => {
   expect(garden.faults).toEqual([]);
 });
 
-test.each(methods)("an error of %s that cannot be read is sent as UNKNOWN", async (method) => {
+test.each(methods)("an unreadable error from %s is sent as UNKNOWN", async (method) => {
   const unreadable = Object.defineProperty(new Error("secret"), "message", { get: failing });
   await using garden = await startGarden(allHandlers(() => Promise.reject(unreadable)));
   for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(unknown);
@@ -323,23 +323,20 @@ test.each(methods)("a requestDeserialize for %s that throws results in INVALID_A
   expect(messageOf(garden.faults[0]?.error)).toBe("index out of range");
 });
 
-test.each(["AddTrees", "TradeTrees"] as const)(
-  "a %s handler that is paused buffers only one request",
-  async (method) => {
-    const definition = loadGarden();
-    let held = 0;
-    const counting = {
-      ...definition,
-      [method]: Object.assign({}, definition[method], { requestDeserialize: () => ({ at: (held += 1) }) }),
-    };
-    const received: unknown[] = [];
-    const handlers = allHandlers((call) => void call.on("data", (message) => received.push(message)).pause());
-    await using garden = await startGarden(handlers, {}, {}, counting);
-    const response = await callWithDeadline(garden, method, 20);
-    expect(await response.text()).toContain('"code":"deadline_exceeded"');
-    expect([held, received]).toEqual([1, []]);
-  },
-);
+test.each(["AddTrees", "TradeTrees"] as const)("a paused %s handler buffers only one request", async (method) => {
+  const definition = loadGarden();
+  let held = 0;
+  const counting = {
+    ...definition,
+    [method]: Object.assign({}, definition[method], { requestDeserialize: () => ({ at: (held += 1) }) }),
+  };
+  const received: unknown[] = [];
+  const handlers = allHandlers((call) => void call.on("data", (message) => received.push(message)).pause());
+  await using garden = await startGarden(handlers, {}, {}, counting);
+  const response = await callWithDeadline(garden, method, 20);
+  expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  expect([held, received]).toEqual([1, []]);
+});
 
 test.each(
   (["AddTrees", "TradeTrees"] as const).flatMap((method) =>

@@ -113,7 +113,7 @@ test.each(
     ),
   ),
 )(
-  "an exception in $part of interceptor $outer ends $method with INTERNAL (response: $when)",
+  "an interceptor that throws in $part ends $method with INTERNAL (interceptor $outer, response $when)",
   async ({ part, when, method, outer }) => {
     const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
     const handlers = allHandlers((call, callback) =>

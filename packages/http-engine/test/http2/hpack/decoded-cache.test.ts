@@ -112,7 +112,7 @@ describe("DecodedCache", () => {
     );
   });
 
-  test("caches under half the keys while none repeats, then any repeated key", () => {
+  test("caches any repeated key, but under half of the keys that never repeat", () => {
     const remembered = new DecodedCache<string>(100_000);
     const isFound = (text: string): boolean => {
       const found = find(remembered, text) !== undefined;

@@ -148,8 +148,8 @@ describe("the decoder", () => {
     { name: "an integer that is too large (§5.1)", block: "ff ff ff ff ff 0f" },
     { name: "an integer with trailing zeros (§5.1)", block: "3f e1 9f 80 80 00" },
     { name: "an integer that is too large for 32 bits (§5.1)", block: "00 7f 80 80 80 80 80 01" },
-    { name: "a name that is longer than its block (§5.2)", block: "40 05 61 62" },
-    { name: "a value that is longer than its block (§5.2)", block: "40 01 61 05 62" },
+    { name: "a name beyond the end of the block (§5.2)", block: "40 05 61 62" },
+    { name: "a value beyond the end of the block (§5.2)", block: "40 01 61 05 62" },
     { name: "a missing string (§5.2)", block: "40" },
     { name: "the end-of-string symbol (§5.2)", block: "00 84 ff ff ff ff 01 61" },
     { name: "padding that is not all ones (§5.2)", block: "00 81 18 01 61" },
@@ -219,7 +219,7 @@ describe("the decoder", () => {
     expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
   });
 
-  test("over the list limit, counts all fields but returns only pseudo-header fields", () => {
+  test("returns only pseudo-header fields beyond the list limit", () => {
     const decoder = new HpackDecoder(51 + 32);
     const block = Buffer.concat([encodeBlock(["a", "x".repeat(50), "b", "y".repeat(50)]), encodeStatus(418)]);
     const { fields, listBytes } = decoder.decode(block, 0, block.byteLength);

@@ -38,9 +38,9 @@ test.each([
 });
 
 test.each([
-  { name: "fits into the dynamic table", tableBytes: 100, bytes: 1 },
-  { name: "does not fit into the dynamic table", tableBytes: 99, bytes: 71 },
-])("a repeated field has $bytes octets if it $name (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
+  { name: "in one octet if it fits into the dynamic table", tableBytes: 100, bytes: 1 },
+  { name: "completely if it does not fit into the dynamic table", tableBytes: 99, bytes: 71 },
+])("a repeated field is encoded $name (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
   const encoder = new BlockEncoder();
   const fields = ["x-a-b", "v".repeat(63)];
   const stable = new StableFields(fields);

@@ -81,9 +81,9 @@ async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {
 }
 
 test.each([
-  { name: "16 RPCs of 10,000 fields each", count: 34, messages: chainOf(200, 50), pageCount: 3 },
-  { name: "1 MiB of RPCs with 1,900 fields each", count: 20, messages: chainOf(1, 1_900), pageCount: 2 },
-])("a page of tools/list ends after $name in its schemas", async ({ count, messages, pageCount }) => {
+  { name: "16 omitted schemas", count: 34, messages: chainOf(200, 50), pageCount: 3 },
+  { name: "1 MiB of schemas", count: 20, messages: chainOf(1, 1_900), pageCount: 2 },
+])("after $name, tools/list starts a new page", async ({ count, messages, pageCount }) => {
   const pages = await pagesOf(serveDescribed(rpcs(count), { messages }));
   expect(pages.map(({ httpStatus }) => httpStatus)).toEqual(Array.from({ length: pageCount }, () => 200));
   expect(new Set(pages.flatMap(({ tools }) => tools.map(({ name }) => name))).size).toBe(count);
@@ -130,12 +130,12 @@ describe("a tool of an RPC that refuses unknown fields", () => {
 
   test.each([
     {
-      name: "an argument other than value",
+      name: "an unknown argument",
       args: { value: "a", other: 1 },
       want: 'there must be no argument other than "value"',
     },
-    { name: "no argument value", args: { other: 1 }, want: 'the argument "value" is missing' },
-  ])("refuses a call with $name for a wrapper message", async ({ args, want }) => {
+    { name: "a missing argument", args: { other: 1 }, want: 'the argument "value" is missing' },
+  ])("refuses $name if its input is a wrapper message", async ({ args, want }) => {
     const { text } = await postTo(fetch, statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: args }));
     expect(JSON.parse(text)).toMatchObject({
       result: { isError: true, content: [{ text: `INVALID_ARGUMENT: ${want}` }] },

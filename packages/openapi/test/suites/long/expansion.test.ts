@@ -65,7 +65,7 @@ describe("the limit of query parameters", () => {
     expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(fieldsOmittedNote);
   });
 
-  test("includes all fields of a message with exactly as many fields", () => {
+  test("includes all fields of a message at the limit", () => {
     const document = describeBy(
       { get: "/nested" },
       { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] },
@@ -115,7 +115,7 @@ describe("the limit of query parameters", () => {
     await gateway.close();
   });
 
-  test("applies to all operations of a document together", () => {
+  test("is shared by all operations of a document", () => {
     const operations = documentFieldsMax / operationFieldsMax + 10;
     const additional = Array.from({ length: operations }, (_, at) => ({ get: `/nested/${at}` }));
     const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] };
@@ -128,7 +128,7 @@ describe("the limit of query parameters", () => {
 });
 
 describe("the limit of a schema", () => {
-  test("is an operation's limit for a body without the path's fields", () => {
+  test("for a body without path fields is the limit of an operation", () => {
     const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax + 2) }] };
     const document = describeBy({ post: "/nested/{t0}", body: "*" }, file);
     const { schema = {} } = document.paths["/nested/{t0}"]?.post?.requestBody?.content["application/json"] ?? {};
@@ -138,12 +138,12 @@ describe("the limit of a schema", () => {
 
   test.each([
     {
-      name: "includes all fields of a message with exactly as many fields",
+      name: "includes all fields of a message at the limit",
       count: componentFieldsMax,
       comment: undefined,
     },
     {
-      name: "adds a note to a message with one more field",
+      name: "adds a note to a message above the limit",
       count: componentFieldsMax + 1,
       comment: fieldsOmittedNote,
     },
@@ -155,8 +155,8 @@ describe("the limit of a schema", () => {
   });
 
   test.each([
-    { name: "includes all values of an enum with exactly as many values", count: componentFieldsMax },
-    { name: "omits the values of an enum with one more value", count: componentFieldsMax + 1 },
+    { name: "includes all values of an enum at the limit", count: componentFieldsMax },
+    { name: "omits the values of an enum above the limit", count: componentFieldsMax + 1 },
   ])("$name", ({ count }) => {
     const enumType = [
       { name: "Kind", value: Array.from({ length: count }, (_, number) => ({ name: `K${number}`, number })) },

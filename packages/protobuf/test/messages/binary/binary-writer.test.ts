@@ -63,7 +63,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
 test.each([
   ["large", 52_000],
   ["small", 10],
-])("writing the next message does not change a %s message's bytes", (_, length) => {
+])("a %s message's bytes do not change when the next message is written", (_, length) => {
   const write = createBinaryWriter(FieldMaskSchema, undefined);
   const first = write(create(FieldMaskSchema, { paths: Array.from({ length }, () => "aaa") }));
   const before = Buffer.from(first);
@@ -77,15 +77,12 @@ const comparable = rows.filter(
   ({ name }) => !droppedBefore.includes(name) || isPeerAtLeast("@bufbuild/protobuf", "2.16"),
 );
 
-test.each(comparable)(
-  "the binary writer writes $name like protobuf-es, on the $way path",
-  ({ desc = SinkSchema, init, way }) => {
-    // create() accepts neither unknown fields nor undefined.
-    const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
-    const message = Object.assign(create(desc, init), Object.fromEntries(rest));
-    expect(writeBothWays(desc, message)).toBe(way);
-  },
-);
+test.each(comparable)("the binary writer writes $name on the $way path", ({ desc = SinkSchema, init, way }) => {
+  // create() accepts neither unknown fields nor undefined.
+  const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
+  const message = Object.assign(create(desc, init), Object.fromEntries(rest));
+  expect(writeBothWays(desc, message)).toBe(way);
+});
 
 const wrong: readonly { name: string; set: Init }[] = [
   { name: "a fraction as an int32", set: { fInt32: 1.5 } },
@@ -122,7 +119,7 @@ describe("createBinaryWriter()", () => {
     expect(writeBothWays(SinkSchema, large)).toBe("fast");
   });
 
-  test("plans an eighth more bytes than the last large message had", () => {
+  test("plans a buffer an eighth larger than the last large message", () => {
     const writer = messageWriter(SinkSchema);
     writer.largeBytes = 0;
     // The message fills most of the first buffer.

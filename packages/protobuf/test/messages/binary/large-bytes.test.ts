@@ -67,7 +67,7 @@ describe("a large bytes field", () => {
     expect(equals(desc, read, message, { registry: createRegistry(), unknown: true })).toBe(true);
   });
 
-  test.each([large - 1, large])("of %i bytes does not share memory with the encoded message", (length) => {
+  test.each([large - 1, large])("does not share its %i bytes with the encoded message", (length) => {
     const message = create(SinkSchema, { fBytes: bytesOf(length) });
     const bytes = createBinaryWriter(SinkSchema, undefined)(message);
     const before = Uint8Array.from(bytes);
@@ -77,7 +77,7 @@ describe("a large bytes field", () => {
 });
 
 describe.each(http2Servers)("a large bytes field over gRPC, %s", (http2) => {
-  test.each([large - 1, large, 1_000_000])("of %i bytes is echoed unchanged", async (length) => {
+  test.each([large - 1, large, 1_000_000])("is echoed unchanged with %i bytes", async (length) => {
     await using files = await startFiles(http2, { echo: (body) => body });
     const file = create(HttpBodySchema, { contentType: "text/plain", data: bytesOf(length), extensions: [{}] });
     const response = await clientOf(files.address.port).echo(file);

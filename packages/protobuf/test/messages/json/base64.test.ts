@@ -10,7 +10,7 @@ describe("parseBase64()", () => {
     { why: "the URL-safe alphabet with padding", text: "-_8=", want: [0xfb, 0xff] },
     { why: "the URL-safe alphabet without padding", text: "-_8", want: [0xfb, 0xff] },
     { why: "two padding characters", text: "QQ==", want: [0x41] },
-  ])("$why is decoded", ({ text, want }) => {
+  ])("decodes $why to bytes", ({ text, want }) => {
     expect(parseBase64(text)).toEqual(Uint8Array.from(want));
   });
 
@@ -27,7 +27,7 @@ describe("parseBase64()", () => {
     { why: "a line feed at the end", text: "QQ==\n" },
     { why: "a character outside the alphabet", text: "QQ!Q" },
     { why: "a letter beyond ASCII", text: "QQé" },
-  ])("$why is refused", ({ text }) => {
+  ])("refuses $why as base64", ({ text }) => {
     expect(parseBase64(text)).toBeUndefined();
   });
 

@@ -19,7 +19,7 @@ describe("parseFieldMask()", () => {
     { text: "`camelCase`.`ID`,foo_Bar", protoNames: false, want: ["camelCase.ID", "foo_Bar"] },
     { text: "foo_bar,fooBar,_foo", protoNames: true, want: ["foo_bar", "foo_bar", "_foo"] },
     { text: "foo_b1.c_d,foo_1,foo_,`foo`", protoNames: true, want: ["foo_b1.c_d", "foo_1", "foo_", "foo"] },
-  ])('with protoNames $protoNames, "$text" is read as paths', ({ text, protoNames, want }) => {
+  ])('reads "$text" (protoNames: $protoNames)', ({ text, protoNames, want }) => {
     expect(parseFieldMask(text, protoNames)?.paths).toEqual(want);
   });
 
@@ -41,7 +41,7 @@ describe("parseFieldMask()", () => {
     { text: "xfoo`", protoNames: true },
     { text: "`foox", protoNames: true },
     { text: "`a,b`", protoNames: true },
-  ])('with protoNames $protoNames, "$text" is refused', ({ text, protoNames }) => {
+  ])('refuses "$text" (protoNames: $protoNames)', ({ text, protoNames }) => {
     expect(parseFieldMask(text, protoNames)).toBeUndefined();
   });
 });

@@ -97,7 +97,7 @@ const malformed = [
   { why: "the escape \\constructor", text: '"\\constructor"' },
   { why: "an upper-case escape", text: '"\\N"' },
   { why: "a short unicode escape", text: '"\\u12"' },
-  { why: "a unicode escape with a letter that is not a digit", text: '"\\u12g4"' },
+  { why: "a unicode escape with a letter beyond f", text: '"\\u12g4"' },
   { why: "a leading zero", text: "01" },
   { why: "a plus sign", text: "+1" },
   { why: "only a minus sign", text: "-" },
@@ -132,20 +132,20 @@ const ambiguous = [
 const refused = [...malformed, ...ambiguous.filter(({ why }) => why.includes("surrogate"))];
 
 describe("JsonScanner", () => {
-  test.each(malformed)("refuses $why in a syntax check", ({ text }) => {
+  test.each(malformed)("refuses $why in skipSyntax()", ({ text }) => {
     expect(reasonOf(skipSyntaxOf, text)).toBe(reasonOf(skipAll, text));
   });
 
-  test.each(ambiguous)("accepts $why in a syntax check", ({ text }) => {
+  test.each(ambiguous)("accepts $why in skipSyntax()", ({ text }) => {
     expect(() => skipSyntaxOf(text)).not.toThrow();
     expect(() => skipAll(text)).toThrow(/surrogate|set more than once/);
   });
 
-  test.each(refused)("refuses $why in a value that it reads", ({ text }) => {
+  test.each(refused)("refuses $why when it reads the value", ({ text }) => {
     expect(() => readAll(text)).toThrow(/^(?:not valid JSON|nested deeper)/);
   });
 
-  test.each(refused)("refuses $why in a skipped value", ({ text }) => {
+  test.each(refused)("refuses $why when it skips the value", ({ text }) => {
     expect(() => skipAll(text)).toThrow(/^(?:not valid JSON|nested deeper)/);
   });
 

@@ -53,7 +53,7 @@ describe("parseCanonicalInteger()", () => {
     { why: "a number one below the int32 range", text: "-2147483649", range: int32 },
     { why: "a number one above the uint32 range", text: "4294967296", range: uint32 },
     { why: "a negative number for uint32", text: "-1", range: uint32 },
-  ])("$why is refused", ({ text, range }) => {
+  ])("refuses $why as an integer", ({ text, range }) => {
     expect(parseCanonicalInteger(text, range)).toBeUndefined();
   });
 
@@ -67,7 +67,7 @@ describe("parseCanonicalInteger()", () => {
     );
   });
 
-  test("accepts a text only if BigInt formats the value identically", () => {
+  test("accepts only text that equals the value's canonical form", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[-+ /0-9:xeE._n]{1,24}$/), (text) => {
         const value = parseCanonicalInteger(text, int64);
@@ -96,8 +96,8 @@ describe("parseExactInteger()", () => {
 
   test.each<{ why: string; text: string; range: IntegerRange }>([
     { why: "a fraction", text: "7.5", range: int64 },
-    { why: "a value that only rounding to a double brings into range", text: "9223372036854775807.5", range: int64 },
-    { why: "a number one above the int64 range, with an exponent", text: "9.223372036854775808e18", range: int64 },
+    { why: "a fraction that is in range only when rounded to a double", text: "9223372036854775807.5", range: int64 },
+    { why: "a number in exponent form above the int64 range", text: "9.223372036854775808e18", range: int64 },
     { why: "an exponent of 400 digits", text: `1e${"9".repeat(400)}`, range: int64 },
     { why: "a leading zero", text: "007", range: int64 },
     { why: "a dot without digits", text: "7.", range: int64 },
@@ -106,7 +106,7 @@ describe("parseExactInteger()", () => {
     { why: "an empty string", text: "", range: int64 },
     { why: "a negative number for uint64", text: "-1.0", range: uint64 },
     { why: "a number one above the int32 range", text: "2147483648.0", range: int32 },
-  ])("$why is refused", ({ text, range }) => {
+  ])("refuses $why as an integer", ({ text, range }) => {
     expect(parseExactInteger(text, range)).toBeUndefined();
   });
 
@@ -139,7 +139,7 @@ describe("parseFloatText()", () => {
     { text: "0.1", single: false, want: 0.1 },
     { text: "0x7", single: false, want: undefined },
     { text: "", single: false, want: undefined },
-  ])('with single precision $single, reads "$text" as $want', ({ text, single, want }) => {
+  ])('returns $want for "$text" (single precision: $single)', ({ text, single, want }) => {
     expect(parseFloatText(text, single)).toBe(want);
   });
 });

@@ -40,7 +40,7 @@ describe("shortestFloat()", () => {
     [3.4028234663852886e38, 3.4028235e38],
     [1.1754943508222875e-38, 1.1754944e-38],
     [1.401298464324817e-45, 1e-45],
-  ])("shortens %d to %d, which is the same float", (value, want) => {
+  ])("shortens %d to %d without loss", (value, want) => {
     expect(shortestFloat(value)).toBe(want);
   });
 

@@ -91,13 +91,13 @@ describe("parseDuration()", () => {
     "-315576000001s",
     "9999999999999s",
     "NaNs",
-  ])("returns undefined for %j, which is not a valid duration", (text) => {
+  ])("refuses %j as a duration", (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });
 
 describe("printTimestamp()", () => {
-  test("prints days of every month like Date", () => {
+  test("prints the same dates as Date", () => {
     const wrong: string[] = [];
     // Varies the seconds within a day, to cover each hour, minute and second.
     for (let seconds = -62_135_596_800; seconds <= 253_402_300_799; seconds += 97 * 86_400 + 3_661) {
@@ -113,7 +113,7 @@ describe("printTimestamp()", () => {
     { seconds: -1n, nanos: 1, want: "1969-12-31T23:59:59.000000001Z" },
     { seconds: 951782400n, nanos: 120_000_000, want: "2000-02-29T00:00:00.120Z" },
     { seconds: 951868800n, nanos: 123_400_000, want: "2000-03-01T00:00:00.123400Z" },
-  ])("prints $want with 0, 3, 6 or 9 fraction digits", ({ want, ...time }) => {
+  ])("prints $want as JSON", ({ want, ...time }) => {
     expect(printTimestamp(time)).toBe(want);
   });
 
@@ -137,7 +137,7 @@ describe("printDuration()", () => {
     { seconds: -315576000000n, nanos: 0, want: "-315576000000s" },
     { seconds: 315576000000n, nanos: 999_999_999, want: "315576000000.999999999s" },
     { seconds: -315576000000n, nanos: -999_999_999, want: "-315576000000.999999999s" },
-  ])("prints $want with 0, 3, 6 or 9 fraction digits", ({ want, ...duration }) => {
+  ])("prints $want as JSON", ({ want, ...duration }) => {
     expect(printDuration(duration)).toBe(want);
   });
 

@@ -17,7 +17,7 @@ function newState(): ReadState {
 // An older protobuf-es sets the prototype for the name `__proto__`.
 const keepsPrototypeName = Object.hasOwn(fromJson(StructSchema, parse('{"__proto__":1}')).fields, "__proto__");
 
-describe("the conversion from JSON to google.protobuf.Value", () => {
+describe("toValueMessage()", () => {
   test.each([
     { text: "null", strings: 0 },
     { text: "true", strings: 0 },
@@ -29,7 +29,7 @@ describe("the conversion from JSON to google.protobuf.Value", () => {
     { text: "{}", strings: 0 },
     { text: '[null,[false,"a"],{"b":"c","d":[{"e":0}]}]', strings: 5 },
     ...(keepsPrototypeName ? [{ text: '{"__proto__":{"constructor":1},"0":[]}', strings: 3 }] : []),
-  ])("for $text gives the same message as protobuf-es, and counts the strings", ({ text, strings }) => {
+  ])("converts $text like protobuf-es, and counts its strings", ({ text, strings }) => {
     const json = parse(text);
     const state = newState();
     const message = toValueMessage(json, state);
@@ -39,14 +39,14 @@ describe("the conversion from JSON to google.protobuf.Value", () => {
     expect(state.strings).toBe(strings);
   });
 
-  test("returns protobuf-es's messages for a list and an object", () => {
+  test("toListMessage() and toStructMessage() convert like protobuf-es", () => {
     const [list, object] = [[1, { a: "b" }], { a: [1], b: null }];
     expect(toListMessage(list, newState())).toStrictEqual(fromJson(ListValueSchema, list));
     expect(toStructMessage(object, newState())).toStrictEqual(fromJson(StructSchema, object));
   });
 
   test.each(["1e400", "[-1e400]", '"\\ud800"', '{"a":"\\udfff"}'])(
-    "throws for %s, which requires the exact reader",
+    "throws for %s so that the exact reader is used",
     (text) => {
       expect(() => toValueMessage(parse(text), newState())).toThrow();
     },

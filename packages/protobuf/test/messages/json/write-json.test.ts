@@ -55,7 +55,7 @@ test
     { registry: randomTypes },
     { registry: randomTypes, alwaysEmitImplicit: true },
     { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
-  ])("with the options %o, random messages are written as by protobuf-es", (options) => {
+  ])("with the options %o, random messages get the same JSON as from protobuf-es", (options) => {
   const dice = new Dice(testSeed);
   let written = 0;
   for (const desc of randomMessageTypes) {
@@ -94,7 +94,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
     { any: { typeUrl: `type.googleapis.com/${FloatValueSchema.typeName}`, value: Buffer.from("0d00000080", "hex") } },
     '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
   ],
-])("%s keeps its precision and sign in JSON", (_name, fields, text) => {
+])("%s is written with the precision and sign of its type", (_name, fields, text) => {
   const message = create(SinkSchema, fields);
   expect(createJsonMessageWriter(SinkSchema, { registry: randomTypes })(message)).toBe(text);
   const form = createMessageForms({ registry: randomTypes }).writerOf(SinkSchema);
@@ -160,14 +160,14 @@ function defineOdd(jsonNames: readonly string[]): DescMessage {
 
 test.each([
   ["a shared JSON name", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
-  ["one field's proto name as JSON name", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
+  ["a proto name as their shared JSON name", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
   ["__proto__ as JSON name", ["__proto__"], {}, '{"__proto__":"0"}'],
   ["each other's proto names as JSON names", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
   ["each other's proto names as JSON names", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],
-  ["one JSON name that is the other's proto name", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
-  ["one JSON name that is the other's proto name", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
-  ["two equal JSON names, and another field's proto name", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
-] as const)("fields with %s are written unambiguously (%j, options %j)", (_name, jsonNames, style, text) => {
+  ["another field's proto name as a JSON name", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
+  ["another field's proto name as a JSON name", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
+  ["a shared JSON name and a proto name as a JSON name", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
+] as const)("fields with %s get distinct JSON names (%j, options %j)", (_name, jsonNames, style, text) => {
   const odd = defineOdd(jsonNames);
   const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
   for (const codegen of [true, false]) expect(createJsonMessageWriter(odd, { ...style, codegen })(message)).toBe(text);
@@ -183,14 +183,14 @@ test("an Any cannot contain a message whose field @type is set", () => {
   expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
 });
 
-test("in an Any, a message's field @type has its proto name", () => {
+test("a field @type has its proto name in an Any", () => {
   const odd = defineOdd(["@type", "b"]);
   expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
   const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });
   expect(anyUnpack(any, odd)).toEqual(Object.assign(create(odd), { f0: "a" }));
 });
 
-test("generated code writes objects with a member for each field", () => {
+test("generated code creates JSON objects with a member for each field", () => {
   const json = createMessageForms({}, compileForm).writerOf(BookSchema).toJson(create(BookSchema));
   expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });

@@ -69,7 +69,7 @@ describe("a lenient service", () => {
       { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
       ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z'],
     ],
-  ])("ignores unknown names, and fields that the path sets, in %s %s", (request, body, want, ignored) => {
+  ])("ignores unknown names and path fields (%s %s)", (request, body, want, ignored) => {
     expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
   });
 
@@ -118,7 +118,7 @@ describe("a lenient service", () => {
 describe("a malformed query", () => {
   // Everything except printable ASCII must be escaped (RFC 3986 §3.4).
   test.each(["fString=é", "fString=\u007f", "fString=\u0000", "fString=a\tb", "é=a"])(
-    "given %j, is refused",
+    "such as %j is refused",
     (query) => {
       expect(() => decode(`GET /v1/query?${query}`)).toThrow("is malformed");
     },
@@ -188,12 +188,12 @@ describe("RestBinding.encode()", () => {
     expect([httpStatus, textOf(body)]).toEqual([200, "{}"]);
   });
 
-  test("writes JSON with the given options", () => {
+  test("applies the JSON options", () => {
     const { body } = bindingOf("GET /v1/query", { writeJson: { alwaysEmitImplicit: true } }).encode(create(EchoSchema));
     expect(textOf(body)).toBe('{"rpc":""}');
   });
 
-  test("writes JSON with the given options if the message has a field mask", () => {
+  test("applies the JSON options to a message with a field mask", () => {
     const options = { writeJson: { alwaysEmitImplicit: true } };
     const { body } = bindingOf("GET /v1/{name=shelves/*}", options, Shelves).encode(create(GetShelfRequestSchema));
     expect(textOf(body)).toBe('{"name":"","moreMasks":[],"masksByName":{}}');
@@ -201,27 +201,27 @@ describe("RestBinding.encode()", () => {
 
   test.each<{ why: string; request: string; service: DescService; message: Message; want: string }>([
     {
-      why: "that contains an empty Value",
+      why: "another field is an empty Value",
       request: "GET /v1/response/string",
       service: KitchenSink,
       message: create(SinkSchema, { fString: "a", value: {} }),
       want: '"a"',
     },
     {
-      why: "without a required field",
+      why: "a required field is missing",
       request: "GET /v1/legacies/number",
       service: LegacySink,
       message: create(LegacySchema, { number: 8 }),
       want: "8",
     },
     {
-      why: "with an extension without its required field",
+      why: "an extension lacks its required field",
       request: "GET /v1/legacies/number",
       service: LegacySink,
       message: create(LegacySchema, { $unknown: [{ no: 102, wireType: 2, data: new Uint8Array([0]) }], number: 8 }),
       want: "8",
     },
-  ])("writes the response body field of a message $why", ({ request, service, message, want }) => {
+  ])("writes the response body field even if $why", ({ request, service, message, want }) => {
     const options = { writeJson: { registry: createRegistry(file_kitchensink_v1_legacy) } };
     expect(textOf(bindingOf(request, options, service).encode(message).body)).toBe(want);
   });

@@ -151,7 +151,7 @@ describe("compileRestRoutes()", () => {
   test.each([
     { name: "google.protobuf.Struct messages", output: StructSchema },
     { name: "google.protobuf.Value messages", output: ValueSchema },
-  ])("refuses a stream of $name unless streamInResults wraps it and its errors", ({ output }) => {
+  ])("refuses a stream of $name without streamInResults", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
     expect(() => compileRestRoutes([method], { rules })).toThrow("could be mistaken for an error");
@@ -180,7 +180,7 @@ describe("compileRestRoutes()", () => {
     },
   );
 
-  test("refuses selectors that are not RPCs, and names each", () => {
+  test("names each selector that is not an RPC", () => {
     const rules = ["x.Y.Z", "orders.v1.OrderService"].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow(
       'rules: selector "x.Y.Z" does not match an RPC\nselector "orders.v1.OrderService" does not match an RPC',
@@ -188,13 +188,18 @@ describe("compileRestRoutes()", () => {
   });
 
   test.each([
-    { selector: "google.longrunning.Operations.GetOperation", want: undefined },
-    { selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
     {
+      name: "accepts an RPC of another service",
+      selector: "google.longrunning.Operations.GetOperation",
+      want: undefined,
+    },
+    { name: "accepts another RPC of the service", selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
+    {
+      name: "refuses an RPC that does not exist",
       selector: "kitchensink.v1.KitchenSink.Typos",
       want: noRpc("kitchensink.v1.KitchenSink.Typos"),
     },
-  ])("given $selector, refuses only misspelled selectors with ignoreUnregistered", ({ selector, want }) => {
+  ])("$name in the rules with ignoreUnregistered", ({ selector, want }) => {
     const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
     const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
     if (want === undefined) expect(compile().bindings).toHaveLength(1);
@@ -228,25 +233,25 @@ describe("compileRestRoutes()", () => {
       service: () => undefined,
       message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
     },
-  ])("refuses options of a service with $name", ({ service, message }) => {
+  ])("refuses service options with $name", ({ service, message }) => {
     const options: object = { rules: [ruleOf("GET /a")], service };
     const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
     expect(() => compileRestRoutes([unbound], options)).toThrow(error);
   });
 
-  test("rethrows the error of a rest.service that throws", () => {
+  test("rethrows an error of rest.service", () => {
     const service = fail;
     expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], service })).toThrow(
       new RangeError("no such service"),
     );
   });
 
-  test("refuses several rules with one error that lists all problems", () => {
+  test("reports the problems of all rules in one error", () => {
     expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4);
   });
 });
 
-test("rest.service is called once per service, and may set undefined options", () => {
+test("compileRestRoutes() calls rest.service once per service", () => {
   const asked: string[] = [];
   const service = ({ typeName }: DescService): object => {
     asked.push(typeName);
@@ -293,7 +298,7 @@ describe("compileRestRoutes() with valid rules", () => {
       ],
     ],
     ["custom kinds", ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"]],
-    ["body fields that the path sets partly or not at all", ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"]],
+    ["body fields with and without nested path fields", ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"]],
   ])("accepts %s", (_, rules) => {
     expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
   });
@@ -330,7 +335,7 @@ describe("compileRestRoutes() with external rules", () => {
     { request: "DELETE /v2/7", kind: "binding" },
     { request: "DELETE /orders/7", kind: "not-found" },
     { request: "DELETE /never/7", kind: "not-found" },
-  ])("given $request, routes by the last rule instead of the annotation", ({ request, kind }) => {
+  ])("routes $request by the last rule, not by the annotation", ({ request, kind }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(routes.match(httpMethod, path).kind).toBe(kind);
   });

@@ -10,7 +10,7 @@ test.each([
   [428, "Precondition Required"],
   [505, "HTTP Version Not Supported"],
   [499, undefined],
-])('problem details for status %i have the title "%s"', (httpStatus, title) => {
+])("status %i has the title %j in problem details", (httpStatus, title) => {
   const parts = { code: Code.Aborted, codeName: "ABORTED", httpStatus, message: "m", details: [] };
   expect(errorFormats.problem.toJson(parts)["title"]).toBe(title);
 });

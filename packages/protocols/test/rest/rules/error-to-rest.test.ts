@@ -73,7 +73,7 @@ describe("createErrorRecordWriter()", () => {
     { type: "not.Known", value: new Uint8Array([1, 2]) },
   ];
 
-  test("expands an upstream error's details of known types, and keeps others", () => {
+  test("expands only details of known types in an upstream error", () => {
     const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema, DurationSchema));
     expect(bodyOf(incoming, write)).toMatchObject({
       details: [
@@ -100,7 +100,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error, write)).toMatchObject({ details });
   });
 
-  test("prefers the registry's declaration of a type of error_details.proto", () => {
+  test("prefers a registry type to the built-in type of the same name", () => {
     const error = new ConnectError("x", Code.Unavailable);
     error.details = [{ type: "google.rpc.ErrorInfo", value: new Uint8Array([0x08, 7]) }];
     const number = { name: "number", jsonName: "number", number: 1, type: FieldDescriptorProto_Type.INT32 };
@@ -114,7 +114,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(incoming)).toMatchObject({ details: [{ value: "CgFh" }, { value: "/w==" }, { value: "AQI=" }] });
   });
 
-  test("writes the result of a custom errorRecord, for example problem details", () => {
+  test("writes the result of a custom errorRecord", () => {
     const error = new ConnectError("no such order", Code.NotFound);
     expect(createErrorRecordWriter(problemDetails)(error, failure)).toMatchObject({
       httpStatus: 404,
@@ -146,7 +146,7 @@ describe("createErrorRecordWriter()", () => {
       policy: () => ({ httpStatus: 404, body: {}, contentType: "text/html\r\nx: y" }),
       problem: "content-type",
     },
-  ])("an errorRecord that $name is reported, and clients get an internal error", ({ policy, problem }) => {
+  ])("an errorRecord that $name causes an internal error", ({ policy, problem }) => {
     const faults: unknown[] = [];
     // A function in JavaScript may return any value. The type of Object(…) is any.
     const write = createErrorRecordWriter(

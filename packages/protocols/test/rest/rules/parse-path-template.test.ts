@@ -39,7 +39,7 @@ describe("parsePathTemplate()", () => {
     ["/a%2Fb/%7Bx%7D", ["a/b", "{x}"], [], undefined],
     ["/$meta/a.b/~x/@y/a=b;c,d", ["$meta", "a.b", "~x", "@y", "a=b;c,d"], [], undefined],
     ["/%2A", ["*"], [], undefined],
-  ])("parses %s into its segments, variables and verb", (text, segments, variables, verb) => {
+  ])("parses %s into segments, variables and a verb", (text, segments, variables, verb) => {
     expect(shape(parsePathTemplate(text))).toEqual({ segments, variables, verb });
   });
 
@@ -56,7 +56,7 @@ describe("parsePathTemplate()", () => {
     { text: "/orders/id}", why: "closes a variable that is not open", want: "expected" },
     { text: "/orders/{}", why: "has a variable without a field", want: "expected a field name" },
     { text: "/orders/{1d}", why: "has a field name that starts with a digit", want: "expected a field name" },
-    { text: "/orders/{a.}", why: "has a field path that ends in a dot", want: "expected a field name" },
+    { text: "/orders/{a.}", why: "has a dot at the end of a field path", want: "expected a field name" },
     { text: "/orders/{a..b}", why: "has an empty name in a field path", want: "expected a field name" },
     { text: "/orders/{a-b}", why: "has a dash in a field name", want: 'expected "}"' },
     { text: "/orders/{id=}", why: "has a variable without segments", want: "expected a literal" },
@@ -86,7 +86,7 @@ describe("parsePathTemplate()", () => {
     { text: "/a%ff", why: "has an escape that is not UTF-8", want: "percent escapes must be UTF-8 at character 2" },
     { text: "/a/./b", why: 'has the segment "."', want: 'no path can match the segment "." at character 4' },
     { text: "/a/%2e%2E", why: 'has a percent-encoded ".." segment', want: 'no path can match the segment ".."' },
-  ])("refuses $text, which $why, as a template", ({ text, want }) => {
+  ])('refuses "$text" (it $why)', ({ text, want }) => {
     expect(() => parsePathTemplate(text)).toThrow(`path template "${text}": ${want}`);
   });
 

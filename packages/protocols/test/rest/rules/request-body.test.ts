@@ -39,7 +39,7 @@ describe("sameValueAsPath", () => {
       body: '{"shelf":{"name":"shelves/1","theme":"a"},"updateMask":"theme"}',
       want: { shelf: { name: "shelves/1", theme: "a" }, updateMask: { paths: ["theme"] } },
     },
-  ])("the body $body is accepted although $request sets the same field", ({ request, body, want }) => {
+  ])("accepts $body ($request)", ({ request, body, want }) => {
     expect(decode(options, request, body)).toEqual(create(UpdateShelfRequestSchema, want));
   });
 
@@ -53,7 +53,7 @@ describe("sameValueAsPath", () => {
     ['{"nested":{"text":"a","number":7}}', "PUT /v1/nested/a/sinks", { nested: { text: "a", number: 7n } }],
     ['{"choiceText":"a"}', "PUT /v1/choices/a", { choice: { case: "choiceText", value: "a" } }],
     ['{"inner":{"inner":{"text":"a"}}}', "PATCH /v1/inner/a", { nested: { inner: { inner: { text: "a" } } } }],
-  ])("the body %s is accepted although %s sets the same field", (body, request, want) => {
+  ])("accepts %s (%s)", (body, request, want) => {
     expect(decode(options, request, body)).toEqual(create(SinkSchema, want));
   });
 
@@ -79,7 +79,7 @@ describe("sameValueAsPath", () => {
     { field: "f_float", path: "NaN", body: '{"fFloat":"NaN"}' },
     { field: "w_double", path: "NaN", body: '{"wDouble":"NaN"}' },
     { field: "f_double", path: "Infinity", body: '{"fDouble":"Infinity"}' },
-  ])("if the path contains $path, the body $body is accepted", ({ field, path, body }) => {
+  ])("accepts $body ($path in the path)", ({ field, path, body }) => {
     const rules = [{ selector: "kitchensink.v1.KitchenSink.Types", ...putAt(field) }];
     const decodeAt = (value: string, json: string): Message =>
       decode({ ...options, rules }, `PUT /v1/floats/${value}`, json);
@@ -88,7 +88,7 @@ describe("sameValueAsPath", () => {
     expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("must be the value in the path");
   });
 
-  test("refuses a value that differs from the path's, even in lenient services", () => {
+  test("refuses another value than the path's even in a lenient service", () => {
     const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "must be the value in the path",
@@ -148,29 +148,29 @@ describe("updateMaskFromBody", () => {
       ["place.behind.floor", "place.room", "theme"],
     ],
     ["the path of an empty nested message", '{"place":{"behind":{}}}', ["place.behind"]],
-    ["null fields, which the update clears", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
+    ["the names of null fields, too", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
     [
-      "only the name of a list, a map and a well-known type",
+      "the name of a list, a map or a well-known type, not its members",
       '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
       ["built_at", "former_places", "labels", "notes"],
     ],
     [
-      "proto names for any names in the body",
+      "proto names even if the body has JSON names",
       '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
       ["address_line_1", "camelCase", "field_1x"],
     ],
-    ["no paths for an empty object", "{}", undefined],
-    ["no paths for null", "null", undefined],
-    ["no paths without a body", "", undefined],
-    ["the query's mask", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
+    ["nothing for an empty object", "{}", undefined],
+    ["nothing for null", "null", undefined],
+    ["nothing without a body", "", undefined],
+    ["the paths in the query", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
     [
-      "the body's fields if the query's mask is empty",
+      "the fields in the body if the query has no paths",
       '{"widthMm":1}',
       ["width_mm"],
       "PATCH /v1/shelves/1?update_mask=",
     ],
-    ["no paths for a PUT request", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
-    ["no paths if the rule's body is *", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
+    ["nothing for a PUT request", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
+    ["nothing if the rule's body is *", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
   ])("sets the mask to %s", (_, body, want, request = "PATCH /v1/shelves/1") => {
     expect(maskOf(request, body)).toEqual(want);
   });
@@ -189,18 +189,18 @@ describe("updateMaskFromBody", () => {
 
   test.each<{ why: string; request: string; body: string; want: readonly string[] }>([
     {
-      why: "except a message that the path sets completely",
+      why: "omits a message that contains only path fields",
       request: "PATCH /v1/inner/a",
       body: '{"inner":{"inner":{"text":"a"}},"number":1}',
       want: ["number"],
     },
     {
-      why: "with an Any as a single path",
+      why: "contains an Any as a single path",
       request: "PATCH /v1/children/a",
       body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}',
       want: ["any", "child.any"],
     },
-  ])("lists the fields of the body $why", ({ request, body, want }) => {
+  ])("$why", ({ request, body, want }) => {
     const options: RestRouteOptions = {
       service: () => ({ updateMaskFromBody: true, sameValueAsPath: true }),
       json: { registry },

@@ -88,7 +88,7 @@ const routes: readonly { readonly route: string; readonly options: () => GrpcTra
   },
 ];
 
-describe.each(routes)("the interop cases of grpc-go with the transport $route", ({ options }) => {
+describe.each(routes)("grpc-go interop cases $route", ({ options }) => {
   let transport: GrpcTransport;
 
   beforeAll(() => {
@@ -114,28 +114,28 @@ describe.each(routes)("the interop cases of grpc-go with the transport $route", 
     return { header: response.header, trailer: response.trailer, messages: jsonOf(method, response.message) };
   };
 
-  test("empty_unary", async () => {
+  test("empty_unary passes", async () => {
     expect((await unary("EmptyCall", {})).json).toEqual({});
   });
 
-  test("large_unary", async () => {
+  test("large_unary passes", async () => {
     const { json } = await unary("UnaryCall", { responseSize: 314159, payload: zeros(271828) });
     expect(json).toEqual({ payload: zeros(314159) });
   });
 
-  test("client_streaming", async () => {
+  test("client_streaming passes", async () => {
     const requests = requestSizes.map((size) => ({ payload: zeros(size) }));
     const { messages } = await stream("StreamingInputCall", requests);
     expect(await collect(messages)).toEqual([{ aggregatedPayloadSize: 74922 }]);
   });
 
-  test("server_streaming", async () => {
+  test("server_streaming passes", async () => {
     const responseParameters = responseSizes.map((size) => ({ size }));
     const { messages } = await stream("StreamingOutputCall", [{ responseParameters }]);
     expect(await collect(messages)).toEqual(responseSizes.map((size) => ({ payload: zeros(size) })));
   });
 
-  test("ping_pong", async () => {
+  test("ping_pong passes", async () => {
     const responded = requestSizes.map(() => Promise.withResolvers<void>());
     // Each message is sent only after the response to the previous message.
     const requests = (async function* () {
@@ -153,12 +153,12 @@ describe.each(routes)("the interop cases of grpc-go with the transport $route", 
     expect(received).toEqual(responseSizes.map((size) => ({ payload: zeros(size) })));
   });
 
-  test("empty_stream", async () => {
+  test("empty_stream passes", async () => {
     const { messages } = await stream("FullDuplexCall", []);
     expect(await collect(messages)).toEqual([]);
   });
 
-  test("custom_metadata", async () => {
+  test("custom_metadata passes", async () => {
     const header = {
       "x-grpc-test-echo-initial": "test_initial_metadata_value",
       "x-grpc-test-echo-trailing-bin": "q6ur",
@@ -177,7 +177,7 @@ describe.each(routes)("the interop cases of grpc-go with the transport $route", 
   test.each([
     { name: "status_code_and_message", message: "test status message" },
     { name: "special_status_message", message: "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n" },
-  ])("$name", async ({ message }) => {
+  ])("$name passes", async ({ message }) => {
     const responseStatus = { code: 2, message };
     const failure = { code: Code.Unknown, rawMessage: message };
     await expect(unary("UnaryCall", { responseStatus })).rejects.toMatchObject(failure);
@@ -185,11 +185,11 @@ describe.each(routes)("the interop cases of grpc-go with the transport $route", 
     await expect(call).rejects.toMatchObject(failure);
   });
 
-  test("unimplemented_method", async () => {
+  test("unimplemented_method passes", async () => {
     await expect(unary("UnimplementedCall", {})).rejects.toMatchObject({ code: Code.Unimplemented });
   });
 
-  test("cancel_after_begin", async () => {
+  test("cancel_after_begin passes", async () => {
     const controller = new AbortController();
     const requests = emptyUntil(controller.signal);
     const call = stream("StreamingInputCall", requests, { signal: controller.signal });
@@ -197,7 +197,7 @@ describe.each(routes)("the interop cases of grpc-go with the transport $route", 
     await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Canceled });
   });
 
-  test("cancel_after_first_response", async () => {
+  test("cancel_after_first_response passes", async () => {
     const controller = new AbortController();
     const requests = (async function* () {
       yield { responseParameters: [{ size: 31415 }], payload: zeros(27182) };
@@ -210,7 +210,7 @@ describe.each(routes)("the interop cases of grpc-go with the transport $route", 
     await expect(within(iterator.next(), "the end of the call")).rejects.toMatchObject({ code: Code.Canceled });
   });
 
-  test("timeout_on_sleeping_server", async () => {
+  test("timeout_on_sleeping_server passes", async () => {
     const never = new AbortController();
     const call = stream("FullDuplexCall", emptyUntil(never.signal), { timeoutMs: 1 });
     const read = call.then(({ messages }) => collect(messages));

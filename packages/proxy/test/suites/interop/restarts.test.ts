@@ -110,7 +110,7 @@ test.each(echoServers.filter(({ argsAt }) => argsAt !== undefined))(
 test.each([
   { name: "streams continue within the grace period", grace: "30s", failures: [] },
   { name: "streams fail after the grace period", grace: "1s", failures: [String(Code.Unavailable)] },
-])("no unary call fails, and $name at the maximum connection age", async ({ grace, failures }) => {
+])("at the maximum connection age, $name and no unary call fails", async ({ grace, failures }) => {
   await using server = await start("-age", "300ms", "-grace", grace);
   await using upstream = createUpstream({ addresses: server.address });
   await using proxy = await startProxy("", sinkFiles, { upstreamOptions: { upstream } });

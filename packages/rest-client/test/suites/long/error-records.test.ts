@@ -18,7 +18,7 @@ const nested = create(NestedSchema, { text: "t" });
 const typeUrl = "type.googleapis.com/kitchensink.v1.Nested";
 const detail = { type: "kitchensink.v1.Nested", value: toBinary(NestedSchema, nested) };
 
-describe("an error record", () => {
+describe("an error response", () => {
   test.each([
     {
       name: "google.rpc.Status",
@@ -31,19 +31,19 @@ describe("an error record", () => {
       },
     },
     {
-      name: "the gateway's record, which has status and code",
+      name: "the gateway's error record",
       status: 409,
       body: { code: 6, status: "ALREADY_EXISTS", message: "there", details: [] },
       want: { code: Code.AlreadyExists, rawMessage: "there" },
     },
     {
-      name: "the record of Google's APIs",
+      name: "the error record of Google's APIs",
       status: 403,
       body: { error: { code: 403, message: "no", status: "PERMISSION_DENIED" } },
       want: { code: Code.PermissionDenied, rawMessage: "no" },
     },
     {
-      name: "the array that streams of Google's APIs send",
+      name: "an error record in an array",
       status: 429,
       body: [{ error: { code: 429, message: "slowly", status: "RESOURCE_EXHAUSTED" } }],
       want: { code: Code.ResourceExhausted, rawMessage: "slowly" },
@@ -85,13 +85,13 @@ describe("an error record", () => {
       want: { code: Code.NotFound, rawMessage: "gone" },
     },
     {
-      name: "the code 0 (OK)",
+      name: "code 0 (OK)",
       status: 503,
       body: { code: 0, message: "later" },
       want: { code: Code.Unavailable, rawMessage: "later" },
     },
     {
-      name: "a detail in bytes with an unknown type",
+      name: "a detail of an unknown type in bytes",
       status: 400,
       body: { code: 3, details: [{ "@type": "x/unknown.Type", value: "CgF0" }] },
       want: { code: Code.InvalidArgument, details: [{ type: "unknown.Type", value: detail.value }] },
@@ -133,7 +133,7 @@ describe("an error record", () => {
       want: { code: Code.InvalidArgument, rawMessage: "m", details: [] },
     },
     {
-      name: "JSON that is not an error record",
+      name: "unrelated JSON",
       status: 500,
       body: [1],
       want: { code: Code.Unknown, rawMessage: "HTTP status 500" },
@@ -145,7 +145,7 @@ describe("an error record", () => {
       want: { code: Code.ResourceExhausted, rawMessage: "HTTP status 429" },
     },
     {
-      name: "HTML, without its text,",
+      name: "HTML",
       status: 502,
       type: "text/html",
       body: "<h1>secret</h1>",
@@ -159,12 +159,12 @@ describe("an error record", () => {
       want: { code: Code.Unavailable, rawMessage: "HTTP status 502" },
     },
     {
-      name: "a record of 100 KB",
+      name: "100 KB of JSON",
       status: 401,
       body: { message: "x".repeat(100_000) },
       want: { code: Code.Unauthenticated, rawMessage: "HTTP status 401" },
     },
-  ])("is read from a response with $name in the body", async ({ status, body, type, want }) => {
+  ])("with $name becomes a ConnectError", async ({ status, body, type, want }) => {
     const error = await ask((response) => respondWith(response, status, body, type));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(
@@ -220,14 +220,14 @@ describe("an error record", () => {
     expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
   });
 
-  test("is read from a custom record with the option readErrorBody", async () => {
+  test("with a custom error record is read by readErrorBody", async () => {
     const own = await ask((response) => respondWith(response, 418, { fault: "tea" }), { readErrorBody });
     expect(own).toMatchObject({ code: Code.DataLoss, rawMessage: '"tea" 418' });
     const other = await ask((response) => respondWith(response, 404, { code: 5, message: "gone" }), { readErrorBody });
     expect(other).toMatchObject({ code: Code.NotFound, rawMessage: "gone" });
   });
 
-  test("has the response's header fields as metadata", async () => {
+  test("passes its header fields on as metadata", async () => {
     const error = await ask((response) => response.writeHead(503, { "retry-after": "7" }).end());
     expect(asError(error).metadata.get("retry-after")).toBe("7");
     expect(error).toMatchObject({ isWireError: true });

@@ -146,43 +146,40 @@ test.each<StreamRow>([
   ["a field named error in an array", json, [[{ error: "a" }]], [{ error: "a" }]],
   ["a field named result in a wrapper", json, [{ result: { result: "a" } }], [{ result: "a" }]],
   ["an error between concatenated values", json, [{ error: gone }], ["gone"]],
-  ["an error in lines", ndjson, [{ "@error": gone }], ["gone"]],
+  ["an error line", ndjson, [{ "@error": gone }], ["gone"]],
   ["a message with an unknown member error", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
-  ["an error in lines of a message without the field error", ndjson, [{ error: gone }], ["gone"], NestedSchema],
+  ["an error line for a message type without a field error", ndjson, [{ error: gone }], ["gone"], NestedSchema],
   ["Struct messages", ndjson, [{ result: 1 }], [{ result: 1 }], StructSchema],
   ["Value messages", ndjson, [{ "@error": 1 }], [{ "@error": 1 }], ValueSchema],
   ["an error instead of an Any", ndjson, [{ error: gone }], ["gone"], AnySchema],
   ["a map field with the key result", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
-  ["list fields as lines", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
+  ["a list on each line", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
   ["an error instead of a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
-])(
-  "a stream with %s is read without confusing messages and errors",
-  async (_, type, body, want, output, field = "") => {
-    const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
-    const [found] = method === undefined ? [] : compileRestRules(method);
-    if (found === undefined) throw new Error("the rule is missing");
-    const pattern = { ...found.pattern, responseBody: field };
-    const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
-    const registry = createRegistry(NestedSchema);
-    const reader = createResponseReader(rule, { unknownFields: "ignore", registry });
-    const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
-    // Sent byte by byte, because the first bytes of a body may arrive alone.
-    const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
-    const response = new Response(pieces, {
-      headers: { "content-type": type },
-    });
-    const errors = { readErrorBody: undefined, registry: createRegistry() };
-    const results: unknown[] = [];
-    try {
-      for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
-        results.push(toJson(rule.method.output, message));
-      }
-    } catch (error) {
-      results.push(ConnectError.from(error).rawMessage);
+])("a stream with %s keeps messages and errors apart", async (_, type, body, want, output, field = "") => {
+  const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
+  const [found] = method === undefined ? [] : compileRestRules(method);
+  if (found === undefined) throw new Error("the rule is missing");
+  const pattern = { ...found.pattern, responseBody: field };
+  const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
+  const registry = createRegistry(NestedSchema);
+  const reader = createResponseReader(rule, { unknownFields: "ignore", registry });
+  const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
+  // Sent byte by byte, because the first bytes of a body may arrive alone.
+  const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
+  const response = new Response(pieces, {
+    headers: { "content-type": type },
+  });
+  const errors = { readErrorBody: undefined, registry: createRegistry() };
+  const results: unknown[] = [];
+  try {
+    for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
+      results.push(toJson(rule.method.output, message));
     }
-    expect(results).toEqual(want);
-  },
-);
+  } catch (error) {
+    results.push(ConnectError.from(error).rawMessage);
+  }
+  expect(results).toEqual(want);
+});
 
 test("a string field named value in JSON is not read as bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);

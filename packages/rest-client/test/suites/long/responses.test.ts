@@ -56,7 +56,7 @@ describe("createRestTransport", () => {
   const redirect = "the server redirected to https://elsewhere.example/; redirects are not followed";
   test.each([
     {
-      name: "HTML",
+      name: "an HTML response",
       answer: (response: ServerResponse) => respondWith(response, 200, "<p>hello", "text/html"),
       want: { code: Code.Unknown, rawMessage: "the response must be application/json, got text/html" },
     },
@@ -79,7 +79,7 @@ describe("createRestTransport", () => {
       want: { code: Code.Unavailable, rawMessage: "the response is incomplete" },
     },
     {
-      name: "no response",
+      name: "a connection closed before the response",
       answer: (response: ServerResponse) => response.destroy(),
       want: { code: Code.Unavailable, rawMessage: expect.stringContaining("cannot get a response from the server") },
     },
@@ -107,11 +107,11 @@ describe("createRestTransport", () => {
       want: { code: Code.Unknown, rawMessage: redirect },
     })),
     {
-      name: "status 304",
+      name: "a response with status 304",
       answer: (response: ServerResponse) => response.writeHead(304).end(),
       want: { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" },
     },
-  ])("a call fails if the server sends $name instead of the message", async ({ answer, want }) => {
+  ])("$name fails the call", async ({ answer, want }) => {
     const error = await ask(answer);
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(want);
@@ -235,20 +235,20 @@ test.each(
     { rpc, title: "after the default 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
     {
       rpc,
-      title: "only on cancellation, given defaultTimeoutMs: 0",
+      title: "only on cancellation with defaultTimeoutMs: 0,",
       options: { defaultTimeoutMs: 0 },
       call: {},
       code: Code.Canceled,
     },
     {
       rpc,
-      title: "only on cancellation, given timeoutMs: 0",
+      title: "only on cancellation with timeoutMs: 0,",
       options: {},
       call: { timeoutMs: 0 },
       code: Code.Canceled,
     },
   ]),
-)("a call to $rpc with only interim responses fails $title", async ({ rpc, options, call, code }) => {
+)("a call to $rpc fails $title despite interim responses", async ({ rpc, options, call, code }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const canceller = new AbortController();
@@ -338,18 +338,18 @@ describe("google.api.HttpBody", () => {
   });
 
   test.each([
-    { name: "is not set", file: undefined, want: "file: must be set, because it is the raw body of the request" },
+    { name: "that is not set", file: undefined, want: "file: must be set, because it is the raw body of the request" },
     {
-      name: "has an invalid content type",
+      name: "with an invalid content type",
       file: { contentType: "a\r\nb: c" },
       want: "file.content_type: must be a media type such as image/png",
     },
     {
-      name: "has extensions",
+      name: "with extensions",
       file: { extensions: [{}] },
       want: "file.extensions: must be empty, because a raw body cannot contain extensions",
     },
-  ])("is refused if it $name in the message", async ({ file, want }) => {
+  ])("$name is refused", async ({ file, want }) => {
     await using server = await startRestServer((response) => respondWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const call = client.putFile({ name: "n", ...(file && { file }) });

@@ -91,13 +91,17 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
 
   test.each([
     { name: "one message per line", body: '{"sensor":"a"}\n{"sensor":"b"}\n', want: ["a:0", "b:0"] },
-    { name: "a last line without a line feed", body: '{"sensor":"a"}\n{"sensor":"b"}', want: ["a:0", "b:0"] },
+    { name: "lines without a final line feed", body: '{"sensor":"a"}\n{"sensor":"b"}', want: ["a:0", "b:0"] },
     { name: "lines with CR LF", body: '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', want: ["a:0", "b:0"] },
-    { name: "blank lines", body: '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ', want: ["a:0", "b:0"] },
-    { name: "text beyond ASCII", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
-    { name: "no bytes", body: "", want: [] },
+    {
+      name: "messages between blank lines",
+      body: '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ',
+      want: ["a:0", "b:0"],
+    },
+    { name: "non-ASCII text", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
+    { name: "zero bytes", body: "", want: [] },
     { name: "only blank lines", body: "\n\r\n ", want: [] },
-  ])("accepts a body with $name in it", async ({ body, want }) => {
+  ])("accepts $name as its body", async ({ body, want }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const response = await post(greenhouse, "/readings", body);
@@ -239,7 +243,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await post(greenhouse, "/climate", "{}\n", header)).httpStatus).toBe(status === 200 ? 501 : status);
   });
 
-  test("is refused without suggesting application/json for curl's default content type", async () => {
+  test("with curl's default content type is refused, naming the accepted types", async () => {
     await using greenhouse = await start({ recordReadings });
     const form = "application/x-www-form-urlencoded";
     const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
@@ -313,7 +317,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   test.each([
     { coding: "identity", encode: (line: string) => Buffer.from(line) },
     { coding: "gzip", encode: (line: string) => gzipSync(line, { finishFlush: constants.Z_SYNC_FLUSH }) },
-  ])("gets an early response in $coding if the handler stops reading", async ({ coding, encode }) => {
+  ])("sent in $coding gets an early response if the handler stops reading", async ({ coding, encode }) => {
     await using greenhouse = await start({
       recordReadings: async (readings) => {
         for await (const { sensor } of readings) if (sensor === "last") break;

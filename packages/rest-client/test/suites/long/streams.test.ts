@@ -75,25 +75,25 @@ describe("a server stream", () => {
       want: ["a", "b"],
     },
     {
-      name: "an error line",
+      name: "lines with an error",
       type: ndjson,
       body: '{"title":"a"}\n{"@error":{"code":5,"message":"gone"}}\n',
       want: ["a", "NotFound: gone"],
     },
     {
-      name: "an error in an array",
+      name: "an array with an error",
       type: json,
       body: '[{"title":"a"},{"@error":{"code":3,"message":"bad"}}]',
       want: ["a", "InvalidArgument: bad"],
     },
     {
-      name: "an error of grpc-gateway",
+      name: "grpc-gateway lines with an error",
       type: json,
       body: '{"result":{"title":"a"}}\n{"error":{"grpc_code":14,"http_code":503,"message":"later"}}\n',
       want: ["a", "Unavailable: later"],
     },
     {
-      name: "an error event",
+      name: "events with an error",
       type: events,
       body: 'data: {"title":"a"}\n\nevent: error\ndata: {"error":7,"message":"no"}\n\n',
       want: ["a", "PermissionDenied: no"],
@@ -122,7 +122,7 @@ describe("a server stream", () => {
       body: "<p>",
       want: [`Unknown: the response must be a stream of JSON or events, got ${type}`],
     })),
-  ])("is read from $name", async ({ type, body, want }) => {
+  ])("sent as $name yields its messages or an error", async ({ type, body, want }) => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
 
@@ -323,21 +323,6 @@ describe("a client stream", () => {
     expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
   });
 
-  test("a download sets content_type only in its first message", async () => {
-    let send: (() => void) | undefined;
-    await using server = await startRestServer((response) => {
-      response.writeHead(200, { "content-type": "text/x" }).write("a");
-      send = () => response.end("b");
-    });
-    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
-    const types: string[] = [];
-    for await (const { contentType } of client.download({ name: "n" })) {
-      types.push(contentType);
-      send?.();
-    }
-    expect(types).toEqual(["text/x", ""]);
-  });
-
   test("uploads and downloads raw bodies in several messages", async () => {
     await using files = await startFiles("listening", {
       async upload(pieces) {
@@ -372,6 +357,21 @@ describe("a client stream", () => {
   });
 });
 
+test("a download sets content_type only in its first message", async () => {
+  let send: (() => void) | undefined;
+  await using server = await startRestServer((response) => {
+    response.writeHead(200, { "content-type": "text/x" }).write("a");
+    send = () => response.end("b");
+  });
+  const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+  const types: string[] = [];
+  for await (const { contentType } of client.download({ name: "n" })) {
+    types.push(contentType);
+    send?.();
+  }
+  expect(types).toEqual(["text/x", ""]);
+});
+
 test("a call fails with the error that the client's message stream throws", async () => {
   await using files = await startFiles("listening", {
     async *pipe(pieces) {
@@ -397,7 +397,7 @@ test.each([
   { count: 0, code: Code.InvalidArgument, ended: 0 },
   { count: 1, code: Code.Unavailable, ended: 0 },
   { count: 2, code: Code.InvalidArgument, ended: 1 },
-])("a server stream with $count input messages closes their iterator $ended times", async ({ count, code, ended }) => {
+])("for $count input message(s), a server stream calls return() $ended time(s)", async ({ count, code, ended }) => {
   const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
   let [remaining, ends] = [count, 0];
   const end = { done: true, value: undefined } as const;

@@ -38,7 +38,7 @@ describe("a printed fault", () => {
     ...formats.map((format) => ({ ...row, id: `${row.place}-of-${format}` })),
     { ...row, id: `${row.place}-by-fetch-of-connect-proto` },
   ]);
-  test.each(named)("from $id has its procedure, its request id and its stack", ({ what, procedure, id }) => {
+  test.each(named)("from $id contains its procedure, request id and stack", ({ what, procedure, id }) => {
     const line = `${what} in ${procedure}, request ${id}\n`;
     expect(printed.split(line)).toHaveLength(2);
     const [, after = ""] = printed.split(line);

@@ -81,15 +81,15 @@ async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void
 }
 
 describe.concurrent("each SQLSTATE of PostgreSQL", () => {
-  test("raised by a trigger leads to the expected outcome", async ({ expect }) => {
+  test("raised by a trigger has the outcome of its class", async ({ expect }) => {
     await checkTrigger(expect, "TRIGGER fail BEFORE DELETE ON plants");
   });
 
-  test("raised at the commit leads to the expected outcome", async ({ expect }) => {
+  test("raised at the commit has the outcome of its class", async ({ expect }) => {
     await checkTrigger(expect, "CONSTRAINT TRIGGER fail AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED");
   });
 
-  test("without an error context leads to the expected outcome", async ({ expect }) => {
+  test("without an error context has the outcome of its class", async ({ expect }) => {
     const url = await server.createPlants();
     const faults = { sqlState: "", left: 0 };
     await using proxy = await startFailingProxy(faults, "before-commit");

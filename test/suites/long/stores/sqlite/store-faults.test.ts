@@ -217,7 +217,7 @@ describe("an SQLite store with a permanent problem", () => {
       verb: "needs a restart",
     },
     {
-      name: "its copied log is deleted",
+      name: "its log is deleted",
       spoil: (file) => rmSync(`${file}-wal`),
       problem: "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file",
       verb: "needs a restart",

@@ -42,7 +42,7 @@ describe("a watched file", () => {
 
   test.concurrent.each<{ name: string; change: (path: string, text: string) => void }>([
     {
-      name: "a change in place that keeps size and modification time",
+      name: "a write that keeps its size and modification time",
       change: (path, text) => {
         const { atimeMs, mtimeMs } = statSync(path);
         writeFileSync(path, text);
@@ -50,13 +50,13 @@ describe("a watched file", () => {
       },
     },
     {
-      name: "a link to another file of the same size and times",
+      name: "its link points to another file of the same size and times",
       change: (path) => {
         unlinkSync(path);
         symlinkSync(`${path}.other`, path);
       },
     },
-  ])("is applied after $name, even long after the previous change", async ({ change }) => {
+  ])("is applied after $name, even after 3 s without changes", async ({ change }) => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];
@@ -98,7 +98,7 @@ describe("a watched file", () => {
 
   // The file contains a number, the timer slack in nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(
-    "is not read again if its last change is 2 seconds old",
+    "is not read again 2 seconds after its last change",
     { concurrent: true },
     async () => {
       const path = "/proc/self/timerslack_ns";
@@ -116,7 +116,7 @@ describe("a watched file", () => {
     },
   );
 
-  test.concurrent("that was rejected is applied once apply accepts the unchanged content", async () => {
+  test.concurrent("is applied after a rejection once apply() accepts it", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     let isAccepted = false;
@@ -136,7 +136,7 @@ describe("a watched file", () => {
     expect(watching.lastReload).toMatchObject({ path, succeeded: true });
   });
 
-  test.concurrent("that stays rejected is logged again at each interval", async () => {
+  test.concurrent("is logged again at each interval while it is rejected", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     using withDefaults = await watch(path);
@@ -157,7 +157,7 @@ describe("a watched file", () => {
         await checking;
       },
     },
-  ])("whose watch is closed $name is no longer applied", async ({ close }) => {
+  ])("close() $name stops further reloads", async ({ close }) => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const watching = await watch(path);

@@ -11,8 +11,8 @@ import {
   startProvider,
 } from "../../../../../testing/src/auth/fetched-keys.ts";
 
-describe("a provider that fails", () => {
-  test("leaves fetched keys valid for old and new tokens", async () => {
+describe("a failing provider", () => {
+  test("does not invalidate the keys fetched before", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const old = await provider.sign({ jti: "old" });
@@ -24,7 +24,7 @@ describe("a provider that fails", () => {
     expect(verifier.problem).toBeUndefined();
   });
 
-  test("makes tokens unavailable, not invalid, once its keys are too old", async () => {
+  test("makes tokens unavailable once its keys are too old", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, usableMs: 0 });
     const token = await provider.sign();
@@ -35,7 +35,7 @@ describe("a provider that fails", () => {
     expect(verifier.problem).toContain(`no usable keys for ${provider.issuer}: `);
   });
 
-  test("is used again once a fetch returns its unchanged keys", async () => {
+  test("is used again after a fetch returns the same keys", async () => {
     using provider = await startProvider();
     const timing = { ...byDemand, usableMs: 300 };
     using verifier = await openVerifierAt(provider, timing);
@@ -44,7 +44,7 @@ describe("a provider that fails", () => {
     await expect.poll(problem).toBeUndefined();
   });
 
-  test("is retried with exponential back-off and jitter, up to a maximum", async () => {
+  test("is retried with exponential backoff and jitter", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     const second = 1000;
@@ -66,7 +66,7 @@ describe("a provider that fails", () => {
     for (const replica of replicas) replica[Symbol.dispose]();
   });
 
-  test("that fails again after a recovery is retried and logged like the first failure", async () => {
+  test("restarts its backoff after each recovery", async () => {
     using provider = await startProvider();
     const messages: string[] = [];
     const failures: unknown[] = [];
@@ -98,7 +98,7 @@ describe("a provider that fails", () => {
     expect(messages).toEqual(["keys changed", failed, failed, recovered, failed, failed, recovered, failed]);
   });
 
-  test("is retried in the background, without any call, until it recovers", async () => {
+  test("is retried in the background until it recovers", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     const { issuer } = provider;
@@ -127,7 +127,7 @@ describe("a provider that fails", () => {
     expect(verifier.problem).toBeUndefined();
   });
 
-  test("gets no request for tokens during the back-off", async () => {
+  test("gets no requests during the backoff", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
@@ -140,7 +140,7 @@ describe("a provider that fails", () => {
   });
 });
 
-test("a token without a usable key does not stop the fetch retries", async () => {
+test("a token that cannot be verified does not stop the fetch retries", async () => {
   using provider = await startProvider();
   provider.answer = (_request, response) => void response.writeHead(503).end();
   const token = await provider.sign();
@@ -182,7 +182,7 @@ describe("a misbehaving provider", () => {
       answer: (_request, response) => void response.writeHead(500).end("oops"),
       want: /responded with status 500$/,
     },
-  ])("that $name leaves the previous keys in use, and is logged", async ({ answer, want, fetchMs = hourMs }) => {
+  ])("that $name leaves the previous keys in use", async ({ answer, want, fetchMs = hourMs }) => {
     using provider = await startProvider();
     const warnings: object[] = [];
     const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
@@ -203,7 +203,7 @@ describe("a misbehaving provider", () => {
     ]);
   });
 
-  test("that publishes an empty key set withdraws all keys", async () => {
+  test("withdraws all keys when it publishes an empty key set", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const token = await provider.sign();
@@ -215,19 +215,19 @@ describe("a misbehaving provider", () => {
   });
 
   test.each<{ name: string; document: (provider: IdentityProvider) => unknown; want: RegExp }>([
-    { name: "that is an array", document: () => [], want: /openid-configuration is not a JSON object/ },
+    { name: "is an array", document: () => [], want: /openid-configuration is not a JSON object/ },
     {
-      name: "of another issuer",
+      name: "is for another issuer",
       document: ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),
       want: /names a different issuer/,
     },
-    { name: "without jwks_uri", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
+    { name: "has no jwks_uri", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
     {
-      name: "with keys over plain HTTP",
+      name: "links to keys over plain HTTP",
       document: ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }),
       want: /must use https/,
     },
-  ])("that publishes metadata $name makes tokens unavailable", async ({ document, want }) => {
+  ])("whose metadata $name makes tokens unavailable", async ({ document, want }) => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.end(JSON.stringify(document(provider)));
     using verifier = await openVerifier({ issuer: provider.issuer });

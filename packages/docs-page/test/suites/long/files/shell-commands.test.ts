@@ -15,7 +15,7 @@ async function wordsOf(command: string): Promise<readonly string[]> {
   return stdout.split("\0").slice(0, -1);
 }
 
-test.each(hostile)("a name with %j is quoted as one grpcurl or buf argument", async (text) => {
+test.each(hostile)("the name %j is quoted as one argument for grpcurl and buf", async (text) => {
   const call = callOf({ procedure: `/shop.${text}.Shop/Get`, messages: [text] });
   expect(await wordsOf(writeGrpcurl(call))).toEqual([
     "-plaintext",
@@ -31,7 +31,7 @@ test.each(hostile)("a name with %j is quoted as one grpcurl or buf argument", as
   ]);
 });
 
-test.each(hostile)("method, header and body with %j are quoted as curl arguments", async (text) => {
+test.each(hostile)("%j in a method, header or body is quoted for curl", async (text) => {
   const request: Call["request"] = {
     method: `M${text}`,
     url: `http://127.0.0.1:1/${text}`,

@@ -294,7 +294,7 @@ describe.each(rows)("$about", ({ about, options, observe }) => {
   const wanted = documented.find(([first]) => first === about) ?? [];
 
   test.concurrent.each(transportNames.map((name, at) => ({ name, want: wanted[at + 1] })))(
-    "over $name, has its documented effect",
+    "over $name, the documented limit applies",
     async ({ name, want }) => {
       const isLimited = want !== undefined && want !== unlimited;
       expect(await observe({ every, name, isLimited })).toBe(want);

@@ -340,7 +340,7 @@ test.each([
 test.each([
   ["is refused", [], 400],
   ["is accepted if its label is allowed", ["INTERNAL"], 200],
-])("a hidden field of a type that only the registry has %s", async (_, allow, status) => {
+])("a hidden field in an Any of a registry type %s", async (_, allow, status) => {
   const jsonOptions = {
     registry: createRegistry(greenhouse.file, file_google_protobuf_any),
     ignoreUnknownFields: false,
@@ -368,14 +368,14 @@ describe("an allowed label that no definition uses", () => {
   const visibility = { allow: ["INTERNAL", " PARTNER ", "INTERNAL, BETA"] };
   const warning = 'the visibility label " PARTNER " has no effect: the definitions use INTERNAL';
 
-  test("causes a warning of createGateway that lists the labels in use", () => {
+  test("causes a warning from createGateway with the labels in use", () => {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     onTestFinished(() => warn.mockRestore());
     createGateway({ routes, visibility });
     expect(warn.mock.calls).toEqual([[warning]]);
   });
 
-  test("causes a console warning of createFetchGateway", () => {
+  test("causes a console warning from createFetchGateway", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
     onTestFinished(() => warn.mockRestore());
     createFetchGateway({ routes, visibility });

@@ -214,9 +214,9 @@ const cases: readonly Case[] = [
   { profile: "a2a", option: "eventStreams", off: service({ eventStreams: false }), request: stream },
 ];
 
-describe("a profile", () => {
+describe("rest.profile", () => {
   test.each(cases)(
-    "$profile enables $option unless that option is set",
+    "$profile sets the option $option unless it is configured",
     async ({ profile, off, request, body, header }) => {
       const strict = await send({}, request, body, header);
       const withProfile = await send({ profile }, request, body, header);
@@ -227,7 +227,7 @@ describe("a profile", () => {
   );
 
   test.each(cases.filter(({ off }) => "service" in off))(
-    "$profile enables $option for a single service",
+    "$profile sets the option $option for a single service",
     async ({ profile, request, body, header }) => {
       const gatewayWide: RestOptions = { errors: "status", contentType: "application/json", endEvent: true };
       const ofAll = await send({ profile, ...gatewayWide }, request, body, header);
@@ -262,7 +262,7 @@ describe("a profile", () => {
       message:
         'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
     },
-  ])("with an unknown name is rejected ($message)", ({ rest, message }) => {
+  ])('rejects an unknown name with the error "$message"', ({ rest, message }) => {
     const options = {
       rest,
       routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),
@@ -306,7 +306,7 @@ describe("the table of profiles in docs/reference/rest-options.md", () => {
     expect(names).toEqual(Object.keys(restProfiles).filter((name) => name !== "strict"));
   });
 
-  test("lists only options that a test case sets with the profile", () => {
+  test("lists exactly the options that have a test case", () => {
     const tested = new Set(cases.map(({ option, profile }) => `${option} of ${profile}`));
     const listed = documented.flatMap(([option = "", ...values]) =>
       values.flatMap((value, at) => (value.trim() === "" ? [] : [`${option.replaceAll("`", "")} of ${names[at]}`])),
@@ -314,7 +314,7 @@ describe("the table of profiles in docs/reference/rest-options.md", () => {
     expect(listed.toSorted()).toEqual([...tested].toSorted());
   });
 
-  test("lists only ignored parameters that a test case sends", () => {
+  test("has a test case for each parameter that google ignores", () => {
     const { ignoredQueryParameters = [] } = restProfiles.google.service;
     const tested = systemParameters.map((parameter) => parameter.replace(/=.*/, "").replace(/^x-goog-.*/, "x-goog-*"));
     const untested = ignoredQueryParameters.filter((name) => !tested.includes(name));

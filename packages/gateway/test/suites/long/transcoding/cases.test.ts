@@ -5,7 +5,7 @@ import { generatedFiles } from "../../../../../conformance/generate/files.ts";
 import { casesFolder, parseCase } from "../../../../../conformance/runner/index.ts";
 import { allCases as cases } from "../../../../../testing/src/transcoding/all-cases.ts";
 
-test("there are at least 1,000 cases with unique ids", () => {
+test("the transcoding suite has at least 1,000 cases with unique ids", () => {
   expect(cases.length).toBeGreaterThanOrEqual(1000);
   expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length);
 });
@@ -18,7 +18,7 @@ test("no two cases have the same request and expectation", () => {
 const standards =
   /^(?:RFC \d{4} §|google\/(?:api|protobuf|rpc)\/[a-z_]+\.proto|ProtoJSON, |Protocol Buffers|WHATWG URL §|AIP-\d+)/;
 
-test("each case cites sections of standards", () => {
+test("each case cites a standard", () => {
   expect(cases.filter(({ sentence }) => !standards.test(sentence)).map(({ id }) => id)).toEqual([]);
 });
 
@@ -60,7 +60,7 @@ test.each([
   ["a missing expectation", { ...good, expect: {} }, "expect must be"],
   ["an invalid status", { ...good, expect: { refused: ["9xx"] } }, "expect must be"],
   ["an invalid alternative", { ...good, or: [{ rpc: "A" }] }, "or must be"],
-])("%s is rejected by parseCase", (_, line, says) => {
+])("a line with %s is rejected by parseCase", (_, line, says) => {
   const text = typeof line === "string" ? line : JSON.stringify(line);
   expect(() => parseCase(text, "g", "g:1")).toThrow(`g:1: ${says}`);
 });

@@ -21,7 +21,10 @@ test.each([
     type: "text/event-stream",
     hasError: true,
   },
-])("$form is parsed by readStream()", ({ body, type = "application/json", isComplete = true, hasError = false }) => {
-  const response = { status: 200, header: [["content-type", type] as const], body: Buffer.from(body), isComplete };
-  expect(readStream(response)).toEqual({ items, hasError });
-});
+])(
+  "a stream as $form is parsed by readStream()",
+  ({ body, type = "application/json", isComplete = true, hasError = false }) => {
+    const response = { status: 200, header: [["content-type", type] as const], body: Buffer.from(body), isComplete };
+    expect(readStream(response)).toEqual({ items, hasError });
+  },
+);

@@ -88,7 +88,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       none: "event: end\ndata: {}\n\n",
       failed: `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${record}\n\n`,
     },
-  ])("if Accept is $accept, is sent in the $type format", async ({ accept, type, two, none, failed }) => {
+  ])("with Accept $accept is sent in the $type format", async ({ accept, type, two, none, failed }) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=2", accept);
     expect(answer.httpStatus).toBe(200);
@@ -135,7 +135,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect(answer.body.toString()).toBe(`{"result":{"sensor":"s0"}}\n{"error":${record}}\n`);
   });
 
-  test("gets the HTTP status of an error before the first message", async () => {
+  test("has the HTTP status of an error thrown before the first message", async () => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/broken/readings", "text/event-stream");
     expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
@@ -150,7 +150,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       message: 'retry: 3000\ndata: {"sensor":"late"}\n\n',
       end: `event: error\ndata: ${record}\n\n`,
     },
-  ])("as $accept, sends its header before its first message", async ({ accept, message, end }) => {
+  ])("in the $accept format sends its header before its first message", async ({ accept, message, end }) => {
     const next = new EventEmitter();
     await using greenhouse = await start({
       async *watchReadings(_, { responseHeader }) {
@@ -188,7 +188,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await seen.until(`{"@error":${record}}\n`);
   });
 
-  test("gets a response to HEAD before the first message", async () => {
+  test("responds to HEAD without waiting for the first message", async () => {
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
@@ -201,7 +201,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended.promise, "the end of the call");
   });
 
-  test("gets an error response if its header cannot be sent early", async () => {
+  test("gets status 500 if an interceptor sets an invalid header", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -218,7 +218,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect((await get(greenhouse, "/sensors/a/readings")).httpStatus).toBe(500);
   });
 
-  test("gets the HTTP status of an error thrown a few turns later", async () => {
+  test("has the HTTP status of an error thrown in a later event-loop turn", async () => {
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
       watchReadings: async function* () {
@@ -265,7 +265,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     { acceptEncoding: "gzip;q=0, identity", count: 100, coding: undefined },
     { acceptEncoding: "gzip", count: 1, coding: undefined },
     { acceptEncoding: "gzip", count: 100, coding: "gzip" },
-  ])("of $count messages is sent with the coding $coding for Accept-Encoding: $acceptEncoding", async (row) => {
+  ])("has Content-Encoding $coding with Accept-Encoding $acceptEncoding and $count message(s)", async (row) => {
     await using greenhouse = await start();
     const header: [string, string][] = [["accept-encoding", row.acceptEncoding]];
     const path = `/sensors/a/readings?count=${row.count}`;
@@ -406,7 +406,7 @@ describe("a server stream on REST", () => {
     expect((await answer).httpStatus).toBe(404);
   });
 
-  test("gets an error's HTTP status although a blocked process delayed it", async () => {
+  test("has an error's HTTP status even if a blocked event loop delays it", async () => {
     await using greenhouse = await startGreenhouse({ watchReadings: failLate }, { rest: { rules } });
     const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [] };
     expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
@@ -462,7 +462,7 @@ describe("a server stream on REST", () => {
     expect([started > 0, timers.size]).toEqual([true, 0]);
   });
 
-  test("closes the connection at its end, without chunks, for HTTP/1.0 clients", async () => {
+  test("ends by closing the connection for HTTP/1.0 clients", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -521,7 +521,7 @@ describe("a server stream on REST", () => {
     expect(body.toString()).toBe('{"sensor":"s0"}\n{"@error":{"id":9007199254740993}}\n');
   });
 
-  test("is not compiled if rest.omit contains its selector", () => {
+  test("with an invalid rule is accepted if rest.omit contains its RPC", () => {
     const omit = [selector];
     const struct = { selector, pattern: { case: "get", value: "/x" }, body: "nothing" } as const;
     expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is not a field');

@@ -83,7 +83,7 @@ function reasonToRefuse(header: readonly Field[]): string | undefined {
   return undefined;
 }
 
-test("every header that only the engine rejects is forbidden by the RFC", async () => {
+test("a header that only the engine rejects violates RFC 9113", async () => {
   const byOwn = await judge(own.address);
   const byNode = await judge(node.address);
   const differing = headers.filter((_, i) => byOwn[i]?.kind !== byNode[i]?.kind);

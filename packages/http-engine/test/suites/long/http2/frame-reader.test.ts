@@ -188,7 +188,7 @@ function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: st
 }
 
 test.each([1, 9, 24, 33, 1000, 4095, 4096, 4105, 8192, 12_297, 16_384, 16_393, 16_417, 32_768, 65_536])(
-  "bodies are read unchanged from chunks of %i bytes",
+  "bodies in chunks of size %i are read unchanged",
   (chunkBytes) => {
     expect(bodiesRead(chunkBytes)).toStrictEqual(bodiesRead(1_000_000));
   },
@@ -198,7 +198,7 @@ test.each([
   { name: "does not copy a part of 4 KiB", cuts: [4096], want: ["0: 4096", "1: 12288"] },
   { name: "copies a part below 4 KiB", cuts: [4095], want: ["copy: 16384"] },
   { name: "does not copy a payload that follows its header", cuts: [0], want: ["1: 16384"] },
-  { name: "does not copy a last octet", cuts: [16_383], want: ["0: 16383", "1: 1"] },
+  { name: "does not copy an octet that arrives last", cuts: [16_383], want: ["0: 16383", "1: 1"] },
   { name: "copies all parts after a small part", cuts: [5000, 5001, 12_000], want: ["0: 5000", "copy: 11384"] },
 ])("FrameReader $name", ({ cuts, want }) => {
   const sent = frameBytes(dataFrame(1, bytesFrom(1, 16_384)));

@@ -75,7 +75,7 @@ afterEach(async () => {
 });
 
 describe("a node:http2 client", () => {
-  test("and the engine decode each other's header fields over many calls", async () => {
+  test("exchanges header fields with the engine in many calls", async () => {
     const property = fc.asyncProperty(fieldLists, fieldLists, fieldLists, async (sent, header, trailer) => {
       respond = (stream) => {
         stream.receiver = receiving(stream);

@@ -87,7 +87,7 @@ afterEach(async () => {
 });
 
 describe.each(moments)("a connection ($name)", ({ options = {}, sent, handshake }) => {
-  test.each(ends)("$name closes only this connection", async ({ timeoutMs, apply }) => {
+  test.each(ends)("is closed by $name without affecting others", async ({ timeoutMs, apply }) => {
     const { port, opened } = await listen(options, timeoutMs);
     const { client, server } = await open(port);
     await send(client, server, sent);
@@ -129,7 +129,7 @@ describe.each([
   test.each<{ name: string; apply: (client: Socket, opened: Gateway) => unknown }>([
     { name: "the client resets it", apply: (client) => client.resetAndDestroy() },
     { name: "a drain reaches its deadline", apply: (_client, opened) => opened.drain(1) },
-  ])("is closed when $name, even during the call", async ({ apply }) => {
+  ])("is closed when $name during the call", async ({ apply }) => {
     const { port, opened } = await listen({}, longMs);
     const { client, server } = await open(port);
     await send(client, server, slowCall + sent);

@@ -92,7 +92,7 @@ describe.concurrent("a slow HTTP/2 client", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
   });
 
-  test("that does not read from its socket has its call completed", async ({ expect }) => {
+  test("that does not read from its socket does not keep its call open", async ({ expect }) => {
     await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
     connection.socket.pause();

@@ -14,12 +14,12 @@ function servicesOf(...files: readonly FileInit[]): readonly string[] {
   return readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
 }
 
-test.each(optionalFiles)("even if an unused import is $name, a service is read", ({ files }) => {
+test.each(optionalFiles)("a service with an unused import that is $name is read", ({ files }) => {
   expect(servicesOf(wholeService, ...files)).toEqual(["a.Whole"]);
   expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
 });
 
-test.each(optionalFiles)("if a used type's file is $name, the service is omitted or refused", ({ files, problem }) => {
+test.each(optionalFiles)("a service with a used import that is $name is omitted or refused", ({ files, problem }) => {
   const needing = [withNeedingService, ...files];
   if (problem === undefined) expect(servicesOf(...needing)).toEqual(["a.Whole"]);
   else expect(() => servicesOf(...needing)).toThrow(problem);

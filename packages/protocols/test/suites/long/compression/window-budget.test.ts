@@ -87,7 +87,7 @@ async function fill(greenhouse: TestGreenhouse, coding: keyof typeof coders, cou
 test.each([
   { coding: "zstd", most: 32 },
   { coding: "br", most: 16 },
-] as const)("the gateway reads $most bodies in $coding, and refuses the next", async ({ coding, most }) => {
+] as const)("the gateway refuses more than $most concurrent $coding bodies", async ({ coding, most }) => {
   await using greenhouse = await start();
   const others = await fill(greenhouse, coding, most);
   try {
@@ -137,7 +137,7 @@ describe.each(["1.1", "2"] as const)("the decompression window of a body over HT
       options: { kind: "wait", more: muchMore, header: [["connect-timeout-ms", "200"]] },
     },
     {
-      name: "the deadline passes after the body ended while the handler waits",
+      name: "the deadline passes after the end of the body",
       end: (upload) => upload.end(),
       options: { kind: "wait", header: [["connect-timeout-ms", "200"]] },
     },

@@ -9,7 +9,7 @@ import { hostileCases } from "./hostile-cases.ts";
 // A call to a server that violates HTTP/2 or gRPC fails with the expected error, and is sent only once.
 
 test.each(hostileCases)(
-  "a server that sends $name causes the expected result",
+  "if the server sends $name, the call gets the matching gRPC status",
   async ({ script, want, message, requests = 1, options }) => {
     await using server = await startScriptedServer(script);
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl, ...options });

@@ -44,9 +44,9 @@ const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
 
 const failures = [
-  { how: "refused", failFrame: (id: number) => resetFrame(id, 7) },
+  { how: "a refusal", failFrame: (id: number) => resetFrame(id, 7) },
   {
-    how: "retried by its policy",
+    how: "a retryable error",
     failFrame: (id: number) => headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream),
   },
 ];
@@ -55,7 +55,7 @@ const failures = [
 const large = "x".repeat(100_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
-test.each(failures)("a stream that is $how is retried with all its messages", async ({ failFrame }) => {
+test.each(failures)("a stream retried after $how sends all its messages again", async ({ failFrame }) => {
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
   let acknowledged = 0;
@@ -91,7 +91,7 @@ test.each(failures)("a stream that is $how is retried with all its messages", as
   expect([...bodies.values()].at(-1)?.equals(allMessages)).toBe(true);
 });
 
-test.each(failures)("a stream that is $how after discarding messages is not retried", async ({ failFrame }) => {
+test.each(failures)("a stream with discarded messages is not retried after $how", async ({ failFrame }) => {
   await using server = await startScriptedServer({
     opening: windowsForLarge,
     request: (connection, id) => connection.send(failFrame(id)),
@@ -378,25 +378,25 @@ async function* throwing(): AsyncGenerator<{ sensor: string }> {
   throw new ConnectError("mine", Code.Aborted);
 }
 
-test.each([{ hasHeader: false }, { hasHeader: true }])(
-  "an error of the request stream fails the call (header received: $hasHeader)",
-  async ({ hasHeader }) => {
-    await using server = await startScriptedServer({
-      frame: (connection, { type, streamId }) => {
-        if (hasHeader && type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
-      },
-    });
-    await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
-    const client = createClient(GreenhouseService, transport);
-    const call = hasHeader ? collect(client.controlClimate(throwing())) : client.recordReadings(throwing());
-    await expect(within<unknown>(call, "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
-  },
-);
+test.each([
+  { when: "before", hasHeader: false },
+  { when: "after", hasHeader: true },
+])("an error of the request stream $when the response header fails the call", async ({ hasHeader }) => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      if (hasHeader && type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const client = createClient(GreenhouseService, transport);
+  const call = hasHeader ? collect(client.controlClimate(throwing())) : client.recordReadings(throwing());
+  await expect(within<unknown>(call, "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
+});
 
 test.each([
-  { name: "has ended before the response", isFinite: true, count: 0 },
-  { name: "is still open at the response", isFinite: false, count: 1 },
-])("a request stream that $name gets $count return() calls", async (testCase) => {
+  { name: "a request stream that ended before the response gets no return() call", isFinite: true, count: 0 },
+  { name: "a request stream that is open at the response gets one return() call", isFinite: false, count: 1 },
+])("$name", async (testCase) => {
   const responded = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, flags }) => {

@@ -99,7 +99,7 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a non-retryable code", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   {
-    name: "a retryable error but no policy",
+    name: "a retryable error without a policy",
     steps: [unavailable, ok],
     retry: "transparent",
     want: "Unavailable",
@@ -114,7 +114,7 @@ const retryCases: readonly RetryCase[] = [
     attempts: 4,
   },
   {
-    name: "a pushback of 0, and a later failure without pushback",
+    name: "a pushback of 0 and a failure without pushback",
     steps: [failWithPushback("0"), unavailable, ok],
     retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
     want: "ok",
@@ -149,7 +149,7 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a lost connection", steps: [({ socket }) => socket.destroy(), ok], want: "ok", attempts: 2 },
   {
-    name: "a 503 response in HTML from a load balancer",
+    name: "an HTML 503 response from a load balancer",
     steps: [
       sends((id) => [
         headersFrame(id, [
@@ -164,14 +164,14 @@ const retryCases: readonly RetryCase[] = [
     attempts: 2,
   },
   {
-    name: "an RPC that the policy excludes",
+    name: "a failure of an RPC that the policy excludes",
     steps: [unavailable, ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "an RPC that the policy excludes, and a pushback",
+    name: "a pushback to an RPC that the policy excludes",
     steps: [failWithPushback("0"), ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
@@ -205,14 +205,14 @@ const retryCases: readonly RetryCase[] = [
     attempts: 4,
   },
   {
-    name: "a refused stream and no policy",
+    name: "a refused stream without a policy",
     steps: [refused, ok],
     retry: "transparent",
     want: "ok",
     attempts: 2,
   },
   {
-    name: "a refused stream and retries off",
+    name: "a refused stream with retries off",
     steps: [refused, ok],
     retry: "off",
     want: "Unavailable",
@@ -238,7 +238,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 }
 
 test.each(retryCases)(
-  "a call with $name returns $want after $attempts attempts",
+  "after $name, a call returns $want (attempts: $attempts)",
   async ({ steps, retry = policy, options, want, attempts }) => {
     await using server = await startSteps(steps);
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });

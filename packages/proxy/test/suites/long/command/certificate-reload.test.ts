@@ -103,7 +103,7 @@ test.each<{ name: string; next: Certificate; problem: RegExp }>([
   expect(logged[0]).toMatch(problem);
 });
 
-test("an expired certificate is logged and measured until it is replaced", async () => {
+test("an expired certificate is logged and shown in metrics until it is replaced", async () => {
   writePair(expired);
   await using proxy = await start();
   const { command } = proxy;

@@ -181,9 +181,17 @@ test("rest.services sets the profile and options of single services", async () =
 });
 
 test.each([
-  { name: "in production, only the access log names", environment: { NODE_ENV: "production" }, isNamed: false },
-  { name: "outside production, the access log and the response name", environment: {}, isNamed: true },
-])("$name the limit that a refused request exceeds", async ({ environment, isNamed }) => {
+  {
+    name: "in production, only the access log names the limit that a request exceeds",
+    environment: { NODE_ENV: "production" },
+    isNamed: false,
+  },
+  {
+    name: "outside production, the response also names the limit that a request exceeds",
+    environment: {},
+    isNamed: true,
+  },
+])("$name", async ({ environment, isNamed }) => {
   await using proxy = await start("named.yaml", "", "accessLog: errors\nrequestBytes: 1024", environment);
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ note: "x".repeat(1024) });
@@ -285,7 +293,7 @@ describe("the configuration file", () => {
   test.each([
     { open: `/${GreenhouseService.typeName}/GetReading`, listed: `${GreenhouseService.typeName}.GetReading` },
     { open: "other.v1.Service", listed: "none" },
-  ])("--check lists the open RPCs ($listed) in its output", async ({ open, listed }) => {
+  ])("--check lists $listed as RPCs without a credential", async ({ open, listed }) => {
     writeFileSync(folder.file("check-token"), token);
     const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
 authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${open}] }

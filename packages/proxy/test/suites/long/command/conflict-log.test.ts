@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ConflictLog } from "../../../../src/command/conflict-log.ts";
 
-test("ConflictLog logs each new conflict, and the number of conflicts above 20", () => {
+test("ConflictLog logs each new conflict, up to 20 per reload", () => {
   const lines: string[] = [];
   const log = new ConflictLog({ out: () => undefined, err: (line) => void lines.push(line) });
   const record = (...conflicts: readonly (readonly string[])[]): readonly string[] => {

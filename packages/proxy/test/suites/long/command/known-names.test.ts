@@ -114,7 +114,7 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
       ),
     want: `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`,
   },
-])("$name is rejected with its line and the nearest name", async ({ args, want }) => {
+])("$name is rejected with its location", async ({ args, want }) => {
   const { exitCode, errors } = await check(...args());
   expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
 });
@@ -125,34 +125,39 @@ const mistaken = (selector: string): string =>
   `DIR/selectors.yaml:3:15: selector must be an RPC of the descriptors, got "${selector}"`;
 
 test.each<{ name: string; selectors: readonly string[]; exitCode: number; errors: readonly string[] }>([
-  { name: "of mixins are logged", selectors: mixins, exitCode: 0, errors: mixins.map(noEffect) },
+  { name: "log selectors of mixins", selectors: mixins, exitCode: 0, errors: mixins.map(noEffect) },
   {
-    name: "of a misspelled package are logged with the nearest name",
+    name: "log the nearest name for a misspelled package",
     selectors: ["grenhouse.v1.GreenhouseService.WaterBed"],
     exitCode: 0,
     errors: [`${noEffect("grenhouse.v1.GreenhouseService.WaterBed")}, did you mean ${served}.WaterBed?`],
   },
   {
-    name: "of a subpackage are logged",
+    name: "log selectors of an unknown subpackage",
     selectors: ["greenhouse.v1.admin.Admin.Get"],
     exitCode: 0,
     errors: [noEffect("greenhouse.v1.admin.Admin.Get")],
   },
   {
-    name: "of a misspelled service in a served package are refused",
+    name: "refuse a misspelled service in a served package",
     selectors: ["greenhouse.v1.GreenhosueService.WaterBed", ...mixins],
     exitCode: 2,
     errors: [`${mistaken("greenhouse.v1.GreenhosueService.WaterBed")}, did you mean ${served}.WaterBed?`],
   },
   {
-    name: "of a misspelled RPC are refused",
+    name: "refuse a misspelled RPC",
     selectors: [`${served}.WaterBd`],
     exitCode: 2,
     errors: [`${mistaken(`${served}.WaterBd`)}, did you mean ${served}.WaterBed?`],
   },
-  { name: "with a wildcard are refused", selectors: [`${served}.*`], exitCode: 2, errors: [mistaken(`${served}.*`)] },
-  { name: "without a service are refused", selectors: ["WaterBed"], exitCode: 2, errors: [mistaken("WaterBed")] },
-])("unknown selectors $name by serve and check", async ({ selectors, exitCode, errors }) => {
+  {
+    name: "refuse selectors with a wildcard",
+    selectors: [`${served}.*`],
+    exitCode: 2,
+    errors: [mistaken(`${served}.*`)],
+  },
+  { name: "refuse selectors without a service", selectors: ["WaterBed"], exitCode: 2, errors: [mistaken("WaterBed")] },
+])("serve and check $name", async ({ selectors, exitCode, errors }) => {
   const items = selectors.map((selector, at) => `  - selector: ${JSON.stringify(selector)}\n    get: /x/${at}\n`);
   const rules = withRules("selectors.yaml", `http:\n  rules:\n${items.join("")}`);
   const want = { exitCode, errors: errors.join("\n") };

@@ -101,7 +101,7 @@ describe("MCP on standard input", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("calls that wait for a slow client share one output listener", async () => {
+  test("calls to a slow client share one drain listener", async () => {
     const client = openStdio(createGreenhouse(), { reads: false });
     for (let id = 1; id <= runningMax; id++) client.send(call(id, "GetReading", { sensor: "x".repeat(50_000) }));
     await expect.poll(() => client.output.writableLength).toBeGreaterThan((runningMax - 2) * 50_000);

@@ -41,7 +41,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 2, result: {} });
   });
 
-  test("cancels running and queued requests while 32 calls run", async () => {
+  test("cancels running calls and queued requests", async () => {
     await using client = openStdio(createGreenhouse());
     for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
     for (const id of [33, 34]) client.send(call(id, "GetReading", { sensor: String(id) }));
@@ -74,12 +74,12 @@ describe("MCP on standard input and output", () => {
     },
     { name: "an unknown method", line: '{"jsonrpc":"2.0","id":7,"method":"a\\nb"}', error: { code: -32601 }, id: 7 },
     {
-      name: "an unknown tool with a name that is not a header value",
+      name: "an unknown tool whose name is not a valid header value",
       line: JSON.stringify({ ...call(7, "GetReading", {}), params: { name: "ä\n", _meta: statelessMeta } }),
       error: { code: -32602, message: "unknown tool" },
       id: 7,
     },
-  ])("returns an error for $name in a request", async ({ line, error, id }) => {
+  ])("responds to $name with an error", async ({ line, error, id }) => {
     await using client = openStdio(createGreenhouse());
     client.send(line);
     expect(await client.read()).toMatchObject({ error, ...(id !== undefined && { id }) });
@@ -91,7 +91,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
   });
 
-  test.each([1, "$'"])("the error for a refused request has the id %j", async (id) => {
+  test.each([1, "$'"])("the id %j is returned in the error for a refused request", async (id) => {
     const gateway = createGreenhouse((authorization) => {
       if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
     });
@@ -110,13 +110,13 @@ describe("MCP on standard input and output", () => {
   });
 
   test.each([
-    { name: "whose fetch fails", fetch: () => Promise.reject(new Error("reset")) },
+    { name: "the gateway's fetch fails", fetch: () => Promise.reject(new Error("reset")) },
     {
-      name: "whose response is reset",
+      name: "the gateway's response is reset",
       fetch: async () =>
         new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })),
     },
-  ])("returns an error for a gateway $name during the request", async ({ fetch }) => {
+  ])("returns an error if $name during the request", async ({ fetch }) => {
     await using client = openStdio({ fetch });
     client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     client.send({ jsonrpc: "2.0", id: "a", method: "ping" });

@@ -443,7 +443,7 @@ test("the cause of upstream failures is logged once, and hidden from callers", a
   ]);
 });
 
-test("rules without a served RPC are logged again after descriptor changes", async () => {
+test("rules without a served RPC are logged after each descriptor change", async () => {
   const file = write("rules-of.binpb", both);
   const unselected = "streams.v1.StreamService.Count";
   const known = "- selector: greenhouse.v1.GreenhouseService.GetReading\n  get: /r/{sensor}\n";
@@ -592,7 +592,7 @@ describe("an unreachable upstream of two", () => {
   test.each([
     { option: [], ready: { status: 200, body: { status: "ready", degraded } } },
     { option: ["--require-all"], ready: { status: 503, body: { status: "not ready", obstacles: degraded } } },
-  ])("given the flags $option, is reported by /readyz", async ({ option, ready }) => {
+  ])("with the flags $option leads to status $ready.status from /readyz", async ({ option, ready }) => {
     await using upstream = await startUpstream();
     await using running = proxy(...args(upstream, "--admin-port", "0", ...option));
     const url = await running.serving;
@@ -769,7 +769,7 @@ describe("plantstore-proxy serve", () => {
 test.each([
   { signals: ["SIGTERM"], exitCode: 0, when: "after its calls" },
   { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "immediately" },
-] as const)("the proxy survives SIGHUP, and exits on $signals, $when", async ({ signals, exitCode }) => {
+] as const)("the proxy exits $when on $signals, even after SIGHUP", async ({ signals, exitCode }) => {
   const received = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using upstream = await startUpstream({}, () => {

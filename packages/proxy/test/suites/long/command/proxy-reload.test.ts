@@ -78,14 +78,14 @@ test.each<{
     problem: /ENOENT: no such file or directory/,
   },
   {
-    name: "with reflection that lists no service to proxy",
+    name: "without a service in reflection",
     source: () => ["--reflection"],
     breakSource: () => list(ServerReflection),
     fixSource: () => list(GreenhouseService, ServerReflection),
     problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
   },
   {
-    name: "with one of several upstreams that lists no service to proxy",
+    name: "without a service in the reflection of one of several upstreams",
     source: () => [
       "--reflection",
       "--require-all",
@@ -100,7 +100,7 @@ test.each<{
     fixSource: () => list(GreenhouseService, ServerReflection),
     problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
   },
-])("a reload $name is logged, and the previous descriptors stay in use", async (testCase) => {
+])("a reload $name is logged and keeps the previous descriptors", async (testCase) => {
   writeFileSync(file, descriptors);
   list(GreenhouseService, ServerReflection);
   const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", address];

@@ -62,7 +62,7 @@ test.concurrent.for<WatchedFile>([
     content: (version) => JSON.stringify({ keys: keys.slice(version % 2).map(({ jwk }) => jwk) }),
     logged: /^key set reloaded /gm,
   },
-])("after two reloads, only the current file of $name is watched", async (row, { expect }) => {
+])("after two reloads, only the current file with $name is watched", async (row, { expect }) => {
   const { name, settings, content, logged } = row;
   const versions = new Map<string, number>();
   const fileOf = (id: string): string => `${name.replaceAll(" ", "-")}-${id}`;

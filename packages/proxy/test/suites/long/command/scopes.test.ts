@@ -248,7 +248,7 @@ describe("createRequiredScopes", () => {
     { procedure: "/shop.v1.Orders/Delete", scope: "orders" },
     { procedure: "/shop.v1.OrdersTwo/Delete", scope: "shop" },
     { procedure: "/shop.v2.Orders/GetOne", scope: "any" },
-  ])("returns the scopes of the most specific name, given $procedure", ({ procedure, scope }) => {
+  ])("for $procedure returns the scopes of the most specific name", ({ procedure, scope }) => {
     expect(scopesOf(procedure)).toEqual(scope.split(" "));
   });
 

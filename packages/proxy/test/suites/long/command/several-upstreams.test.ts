@@ -84,7 +84,7 @@ const both = [...(one ?? []), ...(two ?? []), "--reflection"];
 
 test.each([
   {
-    name: "no service names",
+    name: "no --service flag",
     flags: [],
     want: [
       "upstreams[0].services is required because upstreams[1] uses reflection, too; add --service 'dns:a:1=PACKAGE.*'",
@@ -92,25 +92,25 @@ test.each([
     ],
   },
   {
-    name: "service names for only one upstream",
+    name: "a --service flag for only one upstream",
     flags: ["--service", "dns:a:1=a.*"],
     want: [
       "upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'",
     ],
   },
   {
-    name: "one service name for both upstreams",
+    name: "the same --service flag for both",
     flags: ["--service", "a.*"],
     want: [
       "--service must not contain \"a.*\", which upstreams[0] has, too; use --service 'dns:b:2=a.*' for one of them",
     ],
   },
   {
-    name: "an address that no upstream has",
+    name: "a --service flag for an unknown address",
     flags: ["--service", "dns:c:3=c.*"],
     want: ['plantstore-proxy: --service must have the address of an upstream before "=", got "dns:c:3"'],
   },
-])("flags for two upstreams are refused with $name in --service", async ({ flags, want }) => {
+])("two upstreams with reflection and $name are refused", async ({ flags, want }) => {
   const { exitCode, errors } = await run([...both, ...flags]);
   expect(exitCode).toBe(2);
   expect(errors.split("\n")).toEqual(expect.arrayContaining(want));

@@ -73,7 +73,7 @@ const undefinedProblem = (...rpcs: readonly string[]): string =>
 
 test.each<{ name: string; service?: DescService; settings: readonly string[]; problems: readonly string[] }>([
   {
-    name: "scopes in the definition are reported as unchecked without authentication.scopes",
+    name: "scopes in the definition are reported if authentication.scopes is missing",
     settings: authentication,
     problems: [restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"), undefinedProblem("ControlClimate")],
   },
@@ -86,7 +86,7 @@ test.each<{ name: string; service?: DescService; settings: readonly string[]; pr
     problems: [restrictedProblem("RecordReadings")],
   },
   {
-    name: "one of two required scopes is reported as unchecked",
+    name: "an RPC is reported if authentication.scopes lacks one of its scopes",
     settings: [...authentication, `  scopes: { ${served}.*: watch, ${served}.WaterBed: water record }`],
     problems: [restrictedProblem("WatchReadings", "RecordReadings")],
   },
@@ -176,10 +176,10 @@ test("calls fail if reloaded descriptors require unchecked scopes", async () => 
 const shelves = serviceWithRoutes("shelves.v1.Shelves", { Get: [] });
 
 test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
-  { name: "a file, before an upstream with reflection, prevent the start", from: "file", isFirst: true },
-  { name: "a file, after an upstream with reflection, prevent the start", from: "file", isFirst: false },
-  { name: "reflection, next to another upstream with reflection, are logged", from: "reflection", isFirst: false },
-])("unchecked scopes from $name", async ({ from, isFirst }) => {
+  { name: "in a file listed before reflection prevent the start", from: "file", isFirst: true },
+  { name: "in a file listed after reflection prevent the start", from: "file", isFirst: false },
+  { name: "in the reflection of one of two upstreams are logged", from: "reflection", isFirst: false },
+])("unchecked scopes $name", async ({ from, isFirst }) => {
   await using greenhouse = await startReflectedUpstream(scoped);
   await using other = await startReflectedUpstream(shelves);
   const descriptors = from === "file" ? write("mixed.binpb", descriptorSetOf(scoped.file)) : from;

@@ -41,21 +41,18 @@ function inPackage(services: readonly DescService[], prefix: string): readonly D
 }
 
 describe("the comparison of definitions", () => {
-  test.for(cases)(
-    "reports exactly the breaking changes if $name, and nothing else",
-    async ({ prefix, reports, rest = {} }) => {
-      const [before, after] = [inPackage(old.all, prefix), inPackage(now.all, prefix)];
-      const changes = compareServices(before, after, rest, await loadRules());
-      const found = changes.map(({ severity, rule, subject }) => `${severity} ${rule} ${subject}`);
-      expect(found.map((line) => line.replaceAll(prefix, "")).toSorted()).toEqual(reports.toSorted());
-    },
-  );
+  test.for(cases)("if $name, reports exactly the breaking changes", async ({ prefix, reports, rest = {} }) => {
+    const [before, after] = [inPackage(old.all, prefix), inPackage(now.all, prefix)];
+    const changes = compareServices(before, after, rest, await loadRules());
+    const found = changes.map(({ severity, rule, subject }) => `${severity} ${rule} ${subject}`);
+    expect(found.map((line) => line.replaceAll(prefix, "")).toSorted()).toEqual(reports.toSorted());
+  });
 });
 
 describe("a recorded request", () => {
   const recorded = cases.filter(({ whyInvisible }) => whyInvisible === undefined);
 
-  test.for(recorded)("gets an equal response when $name, unless a change was reported", async (each) => {
+  test.for(recorded)("if $name, gets the same response unless a change is reported", async (each) => {
     const recordedServices = inPackage(old.visible, each.prefix);
     const before = await exchange(each, recordedServices, recordedServices);
     expect(before.status).toBeLessThan(300);

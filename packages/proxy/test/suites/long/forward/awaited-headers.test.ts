@@ -74,8 +74,8 @@ describe.each([
   { served: "a handler", start: startHandlers, arrived: () => Promise.resolve() },
   { served: "an upstream", start: startForwarding, arrived: headerOfUpstream },
 ])("an interceptor of $served", ({ start, arrived }) => {
-  describe.each(protocols)("with $name", ({ transport }) => {
-    test.each(kinds)("can set header fields of $rpc until it returns the response", async ({ call }) => {
+  describe.each(protocols)("over $name", ({ transport }) => {
+    test.each(kinds)("can set response header fields of $rpc before it returns", async ({ call }) => {
       await using served = await start((next) => async (request) => {
         const response = await next(request);
         await arrived(response.header);

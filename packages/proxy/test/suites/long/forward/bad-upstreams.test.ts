@@ -57,58 +57,64 @@ function limitsOf({ options: { readMaxBytes } = {} }: HostileCase): { readonly r
   return readMaxBytes === undefined ? {} : { readMaxBytes };
 }
 
-test.each(hostileCases)("if the upstream sends $name, a gRPC caller gets the expected result", async (testCase) => {
-  await using upstream = await startScriptedServer(testCase.script);
-  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], limitsOf(testCase));
-  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
-  const call = createClient(GreenhouseService, transport).waterBed({ bed: 7n, liters: 3 });
-  const outcome = await within(
-    call.then(
-      ({ bed }) => bed,
-      (error: unknown) => error,
-    ),
-    "the end of the call",
-  );
-  const want = codeOf(testCase);
-  if (want === undefined) expect(outcome).toBe(7n);
-  else {
-    const error = ConnectError.from(outcome);
-    // The proxy forwards an undecodable message's bytes, and the caller fails to decode them.
-    expect(Code[error.code]).toBe(Code[testCase.name === undecodable ? Code.Internal : want]);
-    if (want === Code.Unavailable) expect(error.rawMessage).toBe("the service is not available");
-    else expect(error.rawMessage).toContain(testCase.message ?? "");
-    expect(error.message).not.toMatch(/secret|127\.0\.0\.1/);
-  }
-  expect(upstream.requests).toBe(testCase.requests === 0 ? upstream.requests : (testCase.requests ?? 1));
-});
+test.each(hostileCases)(
+  "if the upstream sends $name, a gRPC caller gets the matching gRPC status",
+  async (testCase) => {
+    await using upstream = await startScriptedServer(testCase.script);
+    await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], limitsOf(testCase));
+    await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+    const call = createClient(GreenhouseService, transport).waterBed({ bed: 7n, liters: 3 });
+    const outcome = await within(
+      call.then(
+        ({ bed }) => bed,
+        (error: unknown) => error,
+      ),
+      "the end of the call",
+    );
+    const want = codeOf(testCase);
+    if (want === undefined) expect(outcome).toBe(7n);
+    else {
+      const error = ConnectError.from(outcome);
+      // The proxy forwards an undecodable message's bytes, and the caller fails to decode them.
+      expect(Code[error.code]).toBe(Code[testCase.name === undecodable ? Code.Internal : want]);
+      if (want === Code.Unavailable) expect(error.rawMessage).toBe("the service is not available");
+      else expect(error.rawMessage).toContain(testCase.message ?? "");
+      expect(error.message).not.toMatch(/secret|127\.0\.0\.1/);
+    }
+    expect(upstream.requests).toBe(testCase.requests === 0 ? upstream.requests : (testCase.requests ?? 1));
+  },
+);
 
-test.each(hostileCases)("if the upstream sends $name, a REST caller gets the expected result", async (testCase) => {
-  await using upstream = await startScriptedServer(testCase.script);
-  const causes: unknown[] = [];
-  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
-    ...limitsOf(testCase),
-    onError: (_, { cause }) => void causes.push(cause),
-  });
-  const response = await exchangeHttp1(proxy.address, {
-    httpMethod: "POST",
-    path: "/beds/7:water",
-    header: [["content-type", "application/json"]],
-    body: Buffer.from('{"liters":3}'),
-  });
-  const want = codeOf(testCase);
-  const status = testCase.name === undecodable ? 502 : want === undefined ? 200 : httpStatuses[want];
-  const text = response.body.toString();
-  expect(response.httpStatus, text).toBe(status);
-  expect(text).not.toMatch(/secret|127\.0\.0\.1/);
-  expect(JSON.parse(text)).toMatchObject(want === undefined ? { bed: "7" } : { code: want });
-  const isLost = want === Code.Unavailable;
-  if (testCase.name === undecodable) {
-    const message = "the response is not a valid greenhouse.v1.WaterBedResponse";
-    expect(causes).toMatchObject([{ message, cause: expect.any(Error) }]);
-  }
-  expect(fieldValue(response.header, "retry-after")).toBe(isLost ? "1" : undefined);
-  expect(upstream.requests).toBe(testCase.requests === 0 ? upstream.requests : (testCase.requests ?? 1));
-});
+test.each(hostileCases)(
+  "if the upstream sends $name, a REST caller gets the matching HTTP status",
+  async (testCase) => {
+    await using upstream = await startScriptedServer(testCase.script);
+    const causes: unknown[] = [];
+    await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
+      ...limitsOf(testCase),
+      onError: (_, { cause }) => void causes.push(cause),
+    });
+    const response = await exchangeHttp1(proxy.address, {
+      httpMethod: "POST",
+      path: "/beds/7:water",
+      header: [["content-type", "application/json"]],
+      body: Buffer.from('{"liters":3}'),
+    });
+    const want = codeOf(testCase);
+    const status = testCase.name === undecodable ? 502 : want === undefined ? 200 : httpStatuses[want];
+    const text = response.body.toString();
+    expect(response.httpStatus, text).toBe(status);
+    expect(text).not.toMatch(/secret|127\.0\.0\.1/);
+    expect(JSON.parse(text)).toMatchObject(want === undefined ? { bed: "7" } : { code: want });
+    const isLost = want === Code.Unavailable;
+    if (testCase.name === undecodable) {
+      const message = "the response is not a valid greenhouse.v1.WaterBedResponse";
+      expect(causes).toMatchObject([{ message, cause: expect.any(Error) }]);
+    }
+    expect(fieldValue(response.header, "retry-after")).toBe(isLost ? "1" : undefined);
+    expect(upstream.requests).toBe(testCase.requests === 0 ? upstream.requests : (testCase.requests ?? 1));
+  },
+);
 
 const reading = envelope(toBinary(ReadingSchema, create(ReadingSchema, { sensor: "a" })));
 
@@ -164,7 +170,7 @@ test.each<{
     want: [Code.Internal, "the response of the service has more than one message", upstreamError],
   },
 ])(
-  "if an upstream responds to a stream with $name, callers get the expected result",
+  "if an upstream responds to a stream with $name, the caller gets the matching status",
   async ({ rpc, frames, want, fields = 0 }) => {
     await using upstream = await startScriptedServer({ request: (connection, id) => connection.send(...frames(id)) });
     const codes: unknown[] = [];

@@ -503,7 +503,7 @@ test("calls to an unreachable upstream get 503 without its address", async () =>
   expect(String(causes[0])).toContain("127.0.0.1:1");
 });
 
-test("an upstream sends at most the flow-control windows to an idle caller", async () => {
+test("backpressure from an idle caller stops the upstream", async () => {
   let sent = 0;
   await using upstream = await startGreenhouse({
     async *watchReadings() {

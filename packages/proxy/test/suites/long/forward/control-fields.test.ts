@@ -55,7 +55,7 @@ async function fieldsOf(
 
 const sandboxed = { "content-security-policy": "sandbox", "x-content-type-options": "nosniff" };
 
-describe("response fields that affect more than the response", () => {
+describe("control fields of an upstream's response", () => {
   test.each([
     { from: "a header", path: "/files/a", httpStatus: 200, fields: sandboxed },
     { from: "a trailer", path: "/files/trailer", httpStatus: 200, fields: sandboxed },
@@ -63,7 +63,7 @@ describe("response fields that affect more than the response", () => {
     { from: "a stream of bytes", path: "/downloads/a", httpStatus: 200, fields: sandboxed },
     { from: "a header for Connect callers", path: "Connect", httpStatus: 200, fields: {} },
     { from: "a header for gRPC-Web callers", path: "gRPC-Web", httpStatus: 200, fields: {} },
-  ])("are not forwarded from $from, even if allow is a wildcard", async ({ path, httpStatus, fields }) => {
+  ])("in $from are not forwarded, even if allow is a wildcard", async ({ path, httpStatus, fields }) => {
     const wanted = { httpStatus, fields };
     expect(await fieldsOf(path)).toEqual(wanted);
     expect(await fieldsOf(path, { allow: ["*", "x-*", "content-*", /./] })).toEqual(wanted);
@@ -84,7 +84,7 @@ describe("response fields that affect more than the response", () => {
     });
   });
 
-  test("are listed by the reference page", () => {
+  test("are listed on the reference page", () => {
     const page = readFileSync(
       join(import.meta.dirname, "../../../../../../docs/reference/proxy-configuration.md"),
       "utf8",

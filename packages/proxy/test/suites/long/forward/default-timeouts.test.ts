@@ -38,7 +38,7 @@ test.each([
   { protocol: "grpc", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
   { protocol: "grpc", options: { timeoutMs: 0 }, wantMs: undefined },
 ] as const)(
-  "a $protocol call with the upstream's $options gets the timeout $wantMs ms",
+  "with the upstream options $options, a $protocol call gets the timeout $wantMs (ms)",
   async ({ protocol, options, wantMs }) => {
     await expectTimeout(protocol, options, wantMs);
   },

@@ -25,9 +25,12 @@ function failToConnect(): Promise<never> {
 }
 
 test.each<{ name: string; options: Partial<ProxyOptions> }>([
-  { name: "trustedProxies are not valid", options: { trustedProxies: { addresses: ["nonsense"] } } },
-  { name: "an endpoint has no handler", options: { endpoints: [Object.assign(Object.create(null), { path: "/a" })] } },
-])("if $name, the failed start stops retries of an unreachable upstream", async ({ options }) => {
+  { name: "invalid trustedProxies", options: { trustedProxies: { addresses: ["nonsense"] } } },
+  {
+    name: "an endpoint without a handler",
+    options: { endpoints: [Object.assign(Object.create(null), { path: "/a" })] },
+  },
+])("a start that fails due to $name stops retries of unreachable upstreams", async ({ options }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const upstreams = [upstreamOf(1), upstreamOf(2, { read: failToConnect })];
   await expect(createProxy({ ...options, upstreams })).rejects.toMatchObject({ code: "ERR_OPTIONS" });

@@ -149,7 +149,7 @@ describe("header forwarding without rules", () => {
     expect(received).toEqual(["192.0.2.9"]);
   });
 
-  test("rename does not forge X-Forwarded-For for a caller without an address", async () => {
+  test("renaming X-Forwarded-For drops a forged value if the caller has no address", async () => {
     let received = {};
     await using upstream = await startGreenhouse({
       getReading: (_, { requestHeader }) => {

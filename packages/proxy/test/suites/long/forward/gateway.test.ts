@@ -197,7 +197,7 @@ test.each<{ name: string; options: object }>([
   { name: "is omitted", options: {} },
   // TypeScript allows it without exactOptionalPropertyTypes.
   { name: "is undefined", options: { engine: undefined } },
-])("a proxy whose option engine $name uses the package's engine", async ({ options }) => {
+])("if the option engine $name, a proxy uses the package's engine", async ({ options }) => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   using connection = await openHttp1(proxy.address);
@@ -243,15 +243,18 @@ test("a drain waits for a request that is still being received", async () => {
 test.each([
   { retry: "transparent", requests: 2, httpStatus: 200 },
   { retry: "off", requests: 1, httpStatus: 503 },
-] as const)("with retry '$retry', a refused call is sent $requests times", async ({ retry, requests, httpStatus }) => {
-  await using upstream = await startScriptedServer({
-    request: (connection, id) => {
-      if (connection.requests > 1) connection.send(...grpcResponse(id, envelope(Buffer.alloc(0))));
-      // REFUSED_STREAM (RFC 9113 §7).
-      else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
-    },
-  });
-  await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
-  expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
-  expect(upstream.requests).toBe(requests);
-});
+] as const)(
+  "with retry '$retry', a refused call reaches the upstream $requests time(s)",
+  async ({ retry, requests, httpStatus }) => {
+    await using upstream = await startScriptedServer({
+      request: (connection, id) => {
+        if (connection.requests > 1) connection.send(...grpcResponse(id, envelope(Buffer.alloc(0))));
+        // REFUSED_STREAM (RFC 9113 §7).
+        else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
+      },
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
+    expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
+    expect(upstream.requests).toBe(requests);
+  },
+);

@@ -287,7 +287,7 @@ test("reconfigure accepts an invalid upstream, but rejects invalid rules", async
   }
 });
 
-test("calls of a service without a package reach only its own upstream", async () => {
+test("another upstream cannot receive calls of a service without a package", async () => {
   const file = create(FileDescriptorProtoSchema, {
     name: "greeter.proto",
     syntax: "proto3",
@@ -305,7 +305,7 @@ test("calls of a service without a package reach only its own upstream", async (
   expect([a.calls, b.calls]).toEqual([["Other t"], ["Greet t"]]);
 });
 
-test("conflicts of a descriptor file are reported after an unchanged reload", async () => {
+test("conflicts of a descriptor file are still reported after a reload without changes", async () => {
   const a = await start(orders);
   const descriptors = Buffer.concat([descriptorSetOf(evil.file), descriptorSetOf(orders.file)]);
   const ofFile = { upstream: "http://127.0.0.1:1", descriptors, services: ["evil.*"] };

@@ -170,7 +170,7 @@ const invalidRequests = [
 ] as const;
 
 describe.each(invalidRequests)("a request with $name", ({ body, code, isForwarded }) => {
-  test.each(Object.values(rpcs))("is rejected for %s, and never reaches the upstream completely", async (rpc) => {
+  test.each(Object.values(rpcs))("is rejected for %s before it completes at the upstream", async (rpc) => {
     const requests: ReturnType<typeof requestEnd>[] = [];
     await using proxied = await startCalls((stream) => void requests.push(requestEnd(stream)));
     const stream = proxied.open(rpc);

@@ -84,20 +84,20 @@ const missing = "other.Service: the type third.Text of a field of other.Text is 
 const added = fileOf("added", undefined, []);
 
 test.each([
-  { name: "a message type", files: [complete, other, added], unread: [], problem: missing },
+  { name: "loses a message type of a service", files: [complete, other, added], unread: [], problem: missing },
   {
-    name: "its file",
+    name: "loses the file of a service",
     files: [complete, third, added],
     unread: ["other.Service"],
     problem: "other.Service is not described",
   },
   {
-    name: "a message type, and no other service,",
+    name: "loses a message type of the only service",
     files: [other],
     unread: [],
     problem: `cannot use the descriptors: they have no service to proxy; ${missing}`,
   },
-])("a reload that leaves a service without $name fails", async ({ files, unread, problem }) => {
+])("a reload that $name fails", async ({ files, unread, problem }) => {
   let set = setOf(complete, other, third);
   let omitted: ReadonlyMap<string, string> = new Map();
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set), omitted: () => omitted });

@@ -106,7 +106,7 @@ test.each<{ name: string; request: typeof water | typeof watch; respond: Script[
   expect(ends).toMatchObject([{ ...want, durationMs: expect.any(Number) }]);
 });
 
-test("the queue time is reported only for calls that waited", async () => {
+test("the time in the queue is reported for calls that waited", async () => {
   const { observer, ends } = recorder();
   const held: (() => void)[] = [];
   await using server = await startScriptedServer({

@@ -17,12 +17,15 @@ async function servedBy(files: readonly FileInit[]): Promise<readonly string[]> 
   return proxy.services.map(({ typeName }) => typeName);
 }
 
-test.each(optionalFiles)("even if an unneeded file is $name, a reflected service is proxied", async ({ files }) => {
+test.each(optionalFiles)("with an unneeded file that is $name, a reflected service is proxied", async ({ files }) => {
   expect(await servedBy([wholeService, ...files])).toEqual(["a.Whole"]);
 });
 
-test.each(optionalFiles)("if its type's file is $name, a reflected service is omitted", async ({ files, problem }) => {
-  const served = servedBy([withNeedingService, ...files]);
-  if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
-  else await expect(served).rejects.toThrow(problem);
-});
+test.each(optionalFiles)(
+  "if the file of its type is $name, a reflected service is not proxied",
+  async ({ files, problem }) => {
+    const served = servedBy([withNeedingService, ...files]);
+    if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
+    else await expect(served).rejects.toThrow(problem);
+  },
+);

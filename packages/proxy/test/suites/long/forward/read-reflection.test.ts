@@ -144,8 +144,8 @@ test("well-known files that the server does not send are added", async () => {
 });
 
 test.each([
-  { name: "does not have it", response: notKnown },
-  { name: "sends a different file", response: sending({ name: "c.proto" }) },
+  { name: "does not have", response: notKnown },
+  { name: "replaces with another file", response: sending({ name: "c.proto" }) },
 ])("an imported file that the server $name is omitted", async ({ response }) => {
   const { services, files } = await read(importing(["b.proto"], () => response));
   expect(services).toEqual(["a.A"]);

@@ -166,7 +166,7 @@ function bothSucceeded(lastSuccessMs: number): object[] {
   return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
 }
 
-describe("descriptorReloads of two upstreams", () => {
+describe("descriptorReloads", () => {
   const greenhouse = descriptorSetOf(GreenhouseService.file);
   const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
   const invalid = Buffer.from("no descriptors");
@@ -203,7 +203,7 @@ describe("descriptorReloads of two upstreams", () => {
         want: [/not a binary/, /^no file/],
       },
     ],
-  )("a reload with $name records its result", async ({ next, want }) => {
+  )("records a reload with $name for each upstream", async ({ next, want }) => {
     let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
     const upstreams = [0, 1].map((at) => ({
       upstream: `http://127.0.0.1:${at + 1}`,

@@ -92,7 +92,7 @@ test("in responses, rename replaces a field that already has the new name", asyn
   expect((await forward([], { "x-b": "2" }, { responseHeader: rules })).back).not.toHaveProperty("x-b");
 });
 
-test("rename removes a forged Grpc-Metadata field for the new name", async () => {
+test("rename removes a forged Grpc-Metadata field with the new name", async () => {
   const rest = { service: () => ({ grpcMetadata: true }) };
   const requestHeader = { rename: { authorization: "x-auth" } };
   const header: readonly Field[] = [["Grpc-Metadata-X-Auth", "forged"]];

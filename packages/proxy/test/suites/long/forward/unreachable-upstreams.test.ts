@@ -224,7 +224,7 @@ describe("a request for an unknown path", () => {
     { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
-  ])("at $path, with the known route $known, causes $reads descriptor reads", async (testCase) => {
+  ])("with the known route $known, $path leads to $reads descriptor read(s) in total", async (testCase) => {
     const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = testCase;
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     const set = descriptorSetOf(GreenhouseService.file);

@@ -126,7 +126,7 @@ describe.each([
   { type: "application/grpc-web+proto", invalidArgument: "3", internal: "13" },
   { type: connect, invalidArgument: "invalid_argument", internal: "internal" },
 ])("an interceptor of a call with $type", ({ type, invalidArgument, internal }) => {
-  test.each(interceptors)("that $name causes decoding only of messages it uses", async ({ interceptor, sent, got }) => {
+  test.each(interceptors)("that $name decodes only the messages that it reads", async ({ interceptor, sent, got }) => {
     const { forwarded, got: response } = await call(interceptor, type, received, received);
     const want = bodyOf(type, got);
     expect([forwarded, response.body.subarray(0, want.byteLength)]).toEqual([envelope(sent), want]);
@@ -217,7 +217,7 @@ const streamInterceptors = [
   },
 ];
 
-describe.each(kinds)("an interceptor of a stream of $rpc", (kind) => {
+describe.each(kinds)("an interceptor of $rpc streams", (kind) => {
   const { requests, responses } = kind;
   describe.each(streamTypes)("with $type", ({ type, invalidArgument, internal }) => {
     test.each(streamInterceptors)(

@@ -155,7 +155,7 @@ describe("the openapi command", () => {
       code: 1,
       says: "nope",
     },
-  ])("reports an error for $name in its arguments", async ({ args, code, says }) => {
+  ])("reports $name as an error", async ({ args, code, says }) => {
     const { exitCode, errors } = await runOpenApi(orders, ...args);
     expect([exitCode, errors]).toEqual([code, expect.stringContaining(says)]);
   });

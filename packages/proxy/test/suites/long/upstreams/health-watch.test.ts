@@ -134,33 +134,43 @@ test("a reachable but unhealthy server is not reported as unreachable", async ()
 });
 
 test.each([
-  { name: "reports SERVING", first: reports(serving), want: "ok" },
-  { name: "reports NOT_SERVING", first: reports(notServing), want: unhealthy },
-  { name: "does not know the service", first: reports(status(3)), want: unhealthy },
-  { name: "sends an empty message", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
-  { name: "sends an unknown field", first: reports(servingIn(1_024)), want: "ok" },
-  { name: "does not implement grpc.health.v1", first: endsWith("12"), want: "ok" },
+  { name: "reports SERVING gets calls", first: reports(serving), want: "ok" },
+  { name: "reports NOT_SERVING gets no calls", first: reports(notServing), want: unhealthy },
+  { name: "does not know the service gets no calls", first: reports(status(3)), want: unhealthy },
+  { name: "sends an empty message gets no calls", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
+  { name: "reports SERVING with an unknown field gets calls", first: reports(servingIn(1_024)), want: "ok" },
+  { name: "does not implement grpc.health.v1 gets calls", first: endsWith("12"), want: "ok" },
   {
-    name: "reports in a trailer that it does not implement grpc.health.v1",
+    name: "reports in a trailer that it does not implement grpc.health.v1 gets calls",
     first: (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
     want: "ok",
   },
   {
-    name: "sends GOAWAY",
+    name: "sends GOAWAY gets no calls",
     first: () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
     want: expect.stringMatching(/: the server did not respond with HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
   },
-  { name: "denies permission", first: endsWith("7"), want: unhealthy },
+  { name: "denies permission gets no calls", first: endsWith("7"), want: unhealthy },
   {
-    name: "sends an invalid message",
+    name: "sends an invalid message gets no calls",
     first: reports(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)),
     want: unhealthy,
     resets: 1,
   },
-  { name: "sends a message above the limit", first: reports(servingIn(1_025)), want: unhealthy, resets: 1 },
-  { name: "compresses its message", first: reports(envelope(Buffer.of(8, 1), 1)), want: unhealthy, resets: 1 },
   {
-    name: "splits its message",
+    name: "sends a message above the limit gets no calls",
+    first: reports(servingIn(1_025)),
+    want: unhealthy,
+    resets: 1,
+  },
+  {
+    name: "compresses its message gets no calls",
+    first: reports(envelope(Buffer.of(8, 1), 1)),
+    want: unhealthy,
+    resets: 1,
+  },
+  {
+    name: "splits its SERVING message gets calls",
     first: (id: number) => [
       headersFrame(id, grpcHead),
       dataFrame(id, serving.subarray(0, 6)),
@@ -169,7 +179,7 @@ test.each([
     want: "ok",
   },
   {
-    name: "responds with HTML",
+    name: "responds with HTML gets no calls",
     first: (id: number) => [
       headersFrame(id, [
         [":status", "503"],
@@ -179,9 +189,19 @@ test.each([
     want: unhealthy,
     resets: 1,
   },
-  { name: "allows one stream", first: reports(notServing), opening: [settingFrame(3, 1)], want: "ok" },
-  { name: "allows two streams", first: reports(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
-])("the health watch decides whether a server that $name gets calls", async ({ first, opening, want, resets = 0 }) => {
+  {
+    name: "reports NOT_SERVING, but allows one stream, gets calls",
+    first: reports(notServing),
+    opening: [settingFrame(3, 1)],
+    want: "ok",
+  },
+  {
+    name: "reports NOT_SERVING and allows two streams gets no calls",
+    first: reports(notServing),
+    opening: [settingFrame(3, 2)],
+    want: unhealthy,
+  },
+])("a server that $name", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toEqual(want);

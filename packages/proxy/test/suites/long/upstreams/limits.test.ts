@@ -103,7 +103,7 @@ test.each([
   { name: "connectionsMax", value: text(connectionsMax) },
   { name: "serversMax", value: text(defaults.serversMax) },
   { name: "lookupGapMs", value: `${defaults.lookupGapMs / 1000} s` },
-])("the comment for the limit $name states its value, $value, correctly", ({ name, value }) => {
+])("the value $value of the limit $name is in its comment", ({ name, value }) => {
   const declaration = new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*(?:readonly|export const) ${name}\\b`);
   const [, comment = ""] = declaration.exec(readFileSync(limitsFile, "utf8")) ?? [];
   expect(comment).toMatch(new RegExp(`\\. ${value}[.,:]`));
@@ -113,7 +113,7 @@ function text(count: number): string {
   return count.toLocaleString("en");
 }
 
-test("toClientLimits sets no blocked timeout and a limited stall timeout", () => {
+test("toClientLimits sets the stall timeout, but no blocked timeout", () => {
   const limits = { ...upstreamLimits, callsPerConnection: 10, headerBytes: 2 ** 21 };
   expect(toClientLimits(limits, 5, 7)).toMatchObject({
     concurrentStreams: 10,
@@ -298,7 +298,7 @@ test("an idle connection closes, and the next call opens another", async () => {
 test.each([
   { sentBytes: 60_000, attempts: 2, want: "ok" },
   { sentBytes: 100_000, attempts: 1, want: "Unavailable: the server refused the call" },
-])("a refused stream of $sentBytes bytes is sent $attempts times", async ({ sentBytes, attempts, want }) => {
+])("a refused stream of $sentBytes bytes is sent in $attempts attempt(s)", async ({ sentBytes, attempts, want }) => {
   let received = 0;
   const refused = Promise.withResolvers<void>();
   await using server = await startScriptedServer({

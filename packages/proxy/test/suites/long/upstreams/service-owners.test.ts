@@ -17,7 +17,7 @@ test.each<{ patterns: readonly (readonly string[] | undefined)[]; name: string; 
   { patterns: [["b.v1.B*"], ["b.v1.B"]], name: "b.v1.Bee", owner: 0 },
   { patterns: [["a.*"], ["b.*"]], name: "c.v1.C", owner: undefined },
   { patterns: [["a.*"], undefined], name: "c.v1.C", owner: undefined },
-])("the patterns $patterns make upstream $owner the owner of the service", ({ patterns, name, owner }) => {
+])("for the service $name, the patterns $patterns select upstream $owner as owner", ({ patterns, name, owner }) => {
   const owners = new ServiceOwners(patterns.map((services) => ({ services, descriptors: "reflection" })));
   expect(owners.ownerOf(name)).toBe(owner);
   const isUnlimited = patterns.map((services) => services === undefined);
@@ -31,7 +31,7 @@ test.each<{ patterns: readonly string[]; segment: string; owner: number | undefi
   { patterns: ["*", "Greet*"], segment: "Greeter", owner: 1 },
   { patterns: ["*", "b.*"], segment: "Greeter", owner: undefined },
   { patterns: ["*", "b.*"], segment: "v1", owner: undefined },
-])("the patterns $patterns make upstream $owner the owner of a path segment", (row) => {
+])("for the path segment $segment, the patterns $patterns select upstream $owner as owner", (row) => {
   const owners = new ServiceOwners(
     row.patterns.map((services) => ({ services: [services], descriptors: "reflection" })),
   );
@@ -52,7 +52,7 @@ const set = descriptorSetOf(GreenhouseService.file);
 
 test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem: string }>([
   {
-    name: "two upstreams with reflection, one without services,",
+    name: "reflection of two upstreams without services for each",
     upstreams: [
       { upstream, descriptors: "reflection", services: ["a.*"] },
       { upstream, descriptors: "reflection", services: [] },
@@ -60,7 +60,7 @@ test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem:
     problem: 'upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["package.*"]',
   },
   {
-    name: "two upstreams with the same service pattern",
+    name: "the same service pattern for two upstreams",
     upstreams: [
       { upstream, descriptors: "reflection", services: ["b.*", "a.*"] },
       { upstream, descriptors: set, services: ["a.*"] },
@@ -76,7 +76,7 @@ test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem:
   await proxy.close();
 });
 
-test("only upstreams with reflection need `services`, not those with a file", async () => {
+test("`services` is optional if only one upstream uses reflection", async () => {
   const upstreams: readonly ProxiedUpstreamOptions[] = [
     { upstream, descriptors: "reflection" },
     { upstream, descriptors: set },

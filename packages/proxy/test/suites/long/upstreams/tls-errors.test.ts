@@ -64,7 +64,7 @@ test.each([
   { code: "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", want: /^the server rejected the client certificate of tls\.cert/ },
   { code: "ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE", want: /^the server rejected the client certificate of tls\.cert/ },
   { code: "ECONNREFUSED", want: /^connect failed$/ },
-])("the TLS error $code gets the expected explanation", ({ code, want }) => {
+])("the error $code is explained if it is a TLS error", ({ code, want }) => {
   expect(explainTlsError(Object.assign(new Error("connect failed"), { code })).message).toMatch(want);
 });
 

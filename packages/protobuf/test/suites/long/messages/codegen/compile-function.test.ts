@@ -10,15 +10,19 @@ const program = join(projectFolder, "packages/testing/src/gateway/messages-witho
 
 // Older protobuf-es versions read and write some odd messages differently.
 test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16")).each([
-  { words: ["--disallow-code-generation-from-strings", program], canCompile: false },
-  { words: [program, "--no-codegen"], canCompile: false },
-  { words: [program], canCompile: true },
-])("with the arguments $words, generated code and its replacement produce equal messages", ({ words, canCompile }) => {
+  {
+    name: "--disallow-code-generation-from-strings",
+    words: ["--disallow-code-generation-from-strings", program],
+    canCompile: false,
+  },
+  { name: "--no-codegen", words: [program, "--no-codegen"], canCompile: false },
+  { name: "the default options", words: [program], canCompile: true },
+])("with $name, generated and interpreted code produce equal messages", ({ words, canCompile }) => {
   const output = execFileSync(process.execPath, words, { encoding: "utf8" });
   expect(JSON.parse(output)).toEqual({ canCompile, same: 1200, different: 0 });
 });
 
-test("a compiled function sees its scope's values, and runs in strict mode", () => {
+test("a compiled function runs in strict mode with the values of its scope", () => {
   const compiled = compileFunction<() => unknown>("function () { return [value, this]; }", { value: 7 });
   expect(compiled()).toEqual([7, undefined]);
 });

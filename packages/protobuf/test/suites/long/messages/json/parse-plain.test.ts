@@ -53,7 +53,7 @@ describe("parsePlain() and countStrings()", () => {
   test.each([
     ["a duplicate name", '{"a":1,"b":2,"a":1}'],
     ["a nested duplicate name", '[{"a":{"b":"x","b":"x"}}]'],
-    ["a duplicate name whose first value is an object with names", '{"a":{"b":1},"a":2}'],
+    ["a duplicate name after an object", '{"a":{"b":1},"a":2}'],
     ["__proto__ as a duplicate name", '{"__proto__":1,"__proto__":1}'],
     ["an escape in a name", '{"\\u0061":1}'],
     ["an escaped quote in a name, followed by white space", '{"\\"" \t\r\n:1}'],
@@ -75,14 +75,17 @@ describe("parsePlain() and countStrings()", () => {
     ["an unterminated string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
-  ])("for %s, fall back to the exact reader", (_, text) => {
+  ])("fall back for %s to the exact reader", (_, text) => {
     expect(parseWhole(text, false)).toBeUndefined();
   });
 
-  test.each(["[1.0]", "[1e0]", "[-0.0]"])("for %s, fall back to the exact reader with canonical integers", (text) => {
-    expect(parseWhole(text, true)).toBeUndefined();
-    expect(parseWhole("[1.5]", true)).toEqual([1.5]);
-  });
+  test.each(["[1.0]", "[1e0]", "[-0.0]"])(
+    "fall back for %s to the exact reader if integers must be canonical",
+    (text) => {
+      expect(parseWhole(text, true)).toBeUndefined();
+      expect(parseWhole("[1.5]", true)).toEqual([1.5]);
+    },
+  );
 });
 
 test("an escaped name is read correctly after a name of one backslash", () => {
@@ -115,13 +118,13 @@ describe("a JSON name that two fields share", () => {
     { text: '{"id":"7"}', want: { id: 7n } },
     { text: '{"parent_id":"7"}', want: { parentId: 7n } },
     { text: '{"parent_id":"7","id":"8"}', want: { parentId: 7n, id: 8n } },
-  ])("in $text selects the field whose proto name is equal", ({ text, want }) => {
+  ])("in $text selects the field with that proto name", ({ text, want }) => {
     expect(readJson(desc, text)).toEqual(create(desc, want));
     const notes = { paths: [], repeated: 0 };
     expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
   });
 
-  test("in a single-field body selects the field whose proto name is equal", () => {
+  test("in a single-field body selects the field with that proto name", () => {
     const message = create(desc);
     for (const field of desc.fields.slice(0, 1)) {
       createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
@@ -140,7 +143,7 @@ test("a null proto2 field stays unset in a message with path fields", () => {
 });
 
 test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
-  "in the field %s, an object whose toString is null is refused",
+  "the field %s refuses an object whose toString is null",
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
@@ -184,9 +187,9 @@ describe("the fallback to the exact reader", () => {
     ["an unknown name at the end", `{"tags":[${strings}"a"],"x":1}`],
     ["a duplicate name at the end", `{"tags":[${strings}"a"],"fString":"a","fString":"b"}`],
     ["text after the value", `{"tags":[${strings}"a"]}{`],
-    ["escaped quotes, and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
+    ["escaped quotes and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
     ["escaped quotes in an unterminated string", `{"tags":["${'\\"'.repeat(100_000)}`],
-    ["fractions that are zeros", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
+    ["many fractions that are zero", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
   ])("JSON with %s takes at most four times the exact reader's time", async (_, text) => {
     const outcome = (notes?: FieldNotes) => (): void => {
       try {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { writeRandomJson } from "../../../../../../testing/src/gateway/both-json-writers.ts";
 import { numRunsOf, testSeed } from "../../../../../../testing/src/test-seed.ts";
 
-test("generated code and closures write the same JSON, or both throw", () => {
+test("generated code and closures write the same JSON", () => {
   const outcomes = { written: 0, refused: 0 };
   const first = testSeed * 1_000_003;
   for (let i = 0; i < numRunsOf(500); i++) {
