@@ -1,10 +1,3 @@
-import type { Distribution } from "../postgres/distribution.ts";
-import { distribute, refuseDistributedSchema } from "./distribute.ts";
-import { CitusWorkers } from "./workers.ts";
-
-/** The Citus extension. */
-export const citus: Distribution = {
-  createWorkers: () => new CitusWorkers(),
-  checkSchema: refuseDistributedSchema,
-  distribute,
-};
+export { citusPlacement } from "./citus-placement.ts";
+export { distribute, refuseDistributedSchema } from "./distribute.ts";
+export { CitusWorkers } from "./workers.ts";

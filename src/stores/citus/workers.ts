@@ -1,11 +1,9 @@
-import type { DistributedTables, StoreWorkers } from "../postgres/distribution.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import type { Notice } from "../postgres/server/connect.ts";
-import { InDoubtError, type Session } from "../postgres/server/session.ts";
+import { InDoubtError, type Session, type Workers } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
-import { citusPlacement } from "./citus-placement.ts";
 import { refuseDistributedSchema } from "./distribute.ts";
-import { findShards } from "./shards.ts";
+import { findShards, type Shards } from "./shards.ts";
 
 // An untranslated substring of a warning. After a C library upgrade, each new connection to a worker starts with a
 // collation warning. The warning does not put deletions in doubt. Otherwise every retry would also stay in doubt.
@@ -15,19 +13,19 @@ const collationHint = "REFRESH COLLATION VERSION";
 const stuckMax = 100;
 
 /** The Citus workers, if the tables are distributed. All sessions of a store share this object. */
-export class CitusWorkers implements StoreWorkers {
+export class CitusWorkers implements Workers {
   // In some transactions, Citus forwards a worker's warning as a debug message. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   areUsed = false;
   /** The server process ids that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
 
-  async find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined> {
+  /** Finds a store's shards, if its tables are distributed. @throws StoreOpenError for an unsupported distribution */
+  async findShards(session: Session, schema: StoreSchema): Promise<Shards | undefined> {
     const shards = await findShards(session, schema);
     this.areUsed = shards !== undefined;
-    if (shards !== undefined) return { layout: shards, place: () => citusPlacement(schema, shards) };
-    await refuseDistributedSchema(session, schema);
-    return undefined;
+    if (shards === undefined) await refuseDistributedSchema(session, schema);
+    return shards;
   }
 
   // Citus forwards a worker warning's SQLSTATE and text, but not its routine. So any warning may mean that a wait for

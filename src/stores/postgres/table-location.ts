@@ -1,21 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
-import { citus } from "../citus/index.ts";
+import { citusPlacement, CitusWorkers, distribute, refuseDistributedSchema } from "../citus/index.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer, singleServerByDay } from "./delete/single-server.ts";
-import type { Distribution, StoreWorkers } from "./distribution.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
 
-const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
+// This file is the only one in this folder that imports Citus.
+export { distribute, refuseDistributedSchema };
 
-/** The PostgreSQL extension that can distribute the tables over several servers. */
-export const distribution: Distribution = citus;
+const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
 /** The schema and placement of a store's tables. All sessions of a store share this object. */
 export class TableLocation {
-  readonly workers: StoreWorkers = distribution.createWorkers();
+  readonly workers: CitusWorkers = new CitusWorkers();
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   #layout: unknown;
@@ -39,13 +38,13 @@ export class TableLocation {
   /** Reads the current placement. An operator may distribute the tables, or add workers, at any time. */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
-    const found = await this.workers.find(session, schema);
+    const shards = await this.workers.findShards(session, schema);
     const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
-    const layout = { distributed: found?.layout, isByDay };
+    const layout = { shards, isByDay };
     // Keeps an unchanged placement, because building statements and finding an id for each worker take a while.
     if (isDeepStrictEqual(layout, this.#layout)) return;
     const singlePlacement = isByDay ? singleServerByDay : singleServer;
-    this.#placement = found?.place() ?? singlePlacement(schema);
+    this.#placement = shards === undefined ? singlePlacement(schema) : citusPlacement(schema, shards);
     this.#layout = layout;
   }
 

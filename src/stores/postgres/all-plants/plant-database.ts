@@ -1,5 +1,5 @@
-import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { randomUUID } from "node:crypto";
+import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
@@ -15,7 +15,7 @@ import { namePrefix } from "../server/named-statements.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
-import { distribution, TableLocation } from "../table-location.ts";
+import { distribute, refuseDistributedSchema, TableLocation } from "../table-location.ts";
 import { startImport } from "./import.ts";
 
 /**
@@ -27,7 +27,7 @@ import { startImport } from "./import.ts";
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
   const schema = await onSession(server, (session) => retryTransientErrors(session, () => findStore(session)));
-  const openSession = (): Session => new Session(server, undefined, distribution.createWorkers());
+  const openSession = (): Session => new Session(server, undefined, new TableLocation().workers);
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
       await onSession(server, (session) => retryTransientErrors(session, () => checkDatabase(session, schema)));
@@ -67,11 +67,11 @@ export async function migratePostgres(
   const server = readServerUrl(url);
   const migrateAll = async (session: Session): Promise<Versions> => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
-    await retryTransientErrors(session, () => distribution.checkSchema(session, schema));
+    await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
     // Does not change the tables and functions of a newer release.
     if (versions.to > schemaAfter(steps).version) return versions;
-    await retryTransientErrors(session, () => distribution.distribute(session, schema));
+    await retryTransientErrors(session, () => distribute(session, schema));
     await retryTransientErrors(session, async () => {
       // Citus has no day partitions.
       const { days } = await new TableLocation().placementOn(session);
@@ -89,7 +89,7 @@ async function onSession<Result>(
   work: (session: Session) => Promise<Result>,
   timeouts?: SessionTimeouts,
 ): Promise<Result> {
-  const session = new Session(server, timeouts, distribution.createWorkers());
+  const session = new Session(server, timeouts, new TableLocation().workers);
   try {
     return await work(session);
   } catch (fault) {
