@@ -26,11 +26,13 @@ import { startImport } from "./import.ts";
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  const schema = await onSession(server, (session) => retryTransientErrors(session, () => findStore(session)));
+  const schema = await withSession(server, undefined, (session) => retryTransientErrors(session, () => findStore(session)));
   const openSession = (): Session => new Session(server, undefined, new TableLocation().workers);
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
-      await onSession(server, (session) => retryTransientErrors(session, () => checkDatabase(session, schema)));
+      await withSession(server, undefined, (session) =>
+        retryTransientErrors(session, () => checkDatabase(session, schema)),
+      );
       return startImport(openSession(), schema, options);
     },
     exportPlants: () => exportPlants(openSession(), schema),
@@ -65,7 +67,7 @@ export async function migratePostgres(
   steps: readonly Migration[] = migrations,
 ): Promise<Versions> {
   const server = readServerUrl(url);
-  const migrateAll = async (session: Session): Promise<Versions> => {
+  return await withSession(server, unlimitedTimeouts, async (session, location) => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
     await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
@@ -74,24 +76,25 @@ export async function migratePostgres(
     await retryTransientErrors(session, () => distribute(session, schema));
     await retryTransientErrors(session, async () => {
       // Citus has no day partitions.
-      const { days } = await new TableLocation().placementOn(session);
+      const { days } = await location.placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);
       await days.make(session);
     });
     return versions;
-  };
-  return await onSession(server, migrateAll, unlimitedTimeouts);
+  });
 }
 
-async function onSession<Result>(
+/** Runs a command's work in a session, and closes the session. @throws StoreOpenError that names the server */
+export async function withSession<Result>(
   server: Server,
-  work: (session: Session) => Promise<Result>,
-  timeouts?: SessionTimeouts,
+  timeouts: SessionTimeouts | undefined,
+  work: (session: Session, location: TableLocation) => Promise<Result>,
 ): Promise<Result> {
-  const session = new Session(server, timeouts, new TableLocation().workers);
+  const location = new TableLocation();
+  const session = new Session(server, timeouts, location.workers);
   try {
-    return await work(session);
+    return await work(session, location);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   } finally {

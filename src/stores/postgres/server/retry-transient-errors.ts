@@ -14,16 +14,19 @@ export function backoffMs(attempts: number): number {
 /** How long an operator's command retries after the first error, in milliseconds. */
 export const retryForMs = 10_000;
 
-// serialization_failure and deadlock_detected. Concurrent transactions caused the rollback.
-const rolledBack: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
-
 /**
- * Runs the work of an operator's command, and retries it for {@link retryForMs} after the first error if the server
- * rolled a transaction back or reports an unknown outcome, which distributed engines may do for any statement.
+ * Runs the work of an operator's command, and retries it after transient errors, until a time after the first error. By
+ * default, retries for {@link retryForMs} if the server rolled a transaction back or reports an unknown outcome, which
+ * distributed engines may do for any statement.
  *
  * @param work - must leave no transaction open, and must be idempotent
  */
-export async function retryTransientErrors<Result>(session: Session, work: () => Promise<Result>): Promise<Result> {
+export async function retryTransientErrors<Result>(
+  session: Session,
+  work: () => Promise<Result>,
+  isTransient: (fault: unknown) => boolean = isRolledBackOrUnknown,
+  forMs: number = retryForMs,
+): Promise<Result> {
   let endMs: number | undefined;
   for (let attempts = 0; ; attempts++) {
     try {
@@ -31,12 +34,16 @@ export async function retryTransientErrors<Result>(session: Session, work: () =>
     } catch (fault) {
       // Closing the connection rolls the transaction back.
       session.discard();
-      endMs ??= performance.now() + retryForMs;
-      const isTransient = rolledBack.has(sqlStateOf(fault)) || isOutcomeUnknown(fault);
-      if (!isTransient || performance.now() >= endMs) throw fault;
+      endMs ??= performance.now() + forMs;
+      if (!isTransient(fault) || performance.now() >= endMs) throw fault;
     }
     await sleep(backoffMs(attempts));
   }
+}
+
+// Concurrent transactions cause serialization_failure (40001) and deadlock_detected (40P01).
+function isRolledBackOrUnknown(fault: unknown): boolean {
+  return /^(?:40001|40P01)$/.test(sqlStateOf(fault) ?? "") || isOutcomeUnknown(fault);
 }
 
 /** Returns whether an error means that a commit's outcome is unknown. */
