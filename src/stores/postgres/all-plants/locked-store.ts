@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { chunkRowsMax } from "../../records/in-chunks.ts";
-import type { DeletionRecord, LockedStore, LockOptions, StoreCounts } from "../../contract/locked-store.ts";
+import type { DeletionRecord, LockedStore, LockOptions } from "../../contract/locked-store.ts";
 import { batchUuidOf } from "../../records/moved-batch.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { quote, toArrayLiteral } from "../delete/array-literals.ts";
+import type { Placement } from "../delete/placement.ts";
 import { problemOf } from "../delete/problem.ts";
-import { toIds } from "../delete/single-server.ts";
+import { toId } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/migrate.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
@@ -15,8 +15,8 @@ import { readServerUrl } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
 import { watchIntervalMs } from "../postgres-store.ts";
 import { TableLocation } from "../table-location.ts";
-import { int64Copy } from "./int64-copy.ts";
-import { unlimitedTimeouts } from "./plant-database.ts";
+import { copyPlants } from "./copy-plants.ts";
+import { fetchChunks, unlimitedTimeouts } from "./plant-database.ts";
 
 // How long to watch for servers, in milliseconds. Every server that uses the store tries to write during this time. If
 // a server has committed no deletion since its last check, the next check writes.
@@ -44,7 +44,7 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
     if (identity === options.refused) throw new StoreOpenError("it is both the source and the target");
     await lock(session, schema);
     await assertUnserved(session, schema, options.watchMs ?? servedWatchMs);
-    return new LockedPostgres(session, location, server.name, identity);
+    return lockedStore(session, location.placement, server.name, identity);
   } catch (fault) {
     await session.close();
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
@@ -97,101 +97,69 @@ function isServed([pid, application, address]: Row): StoreOpenError {
   return new StoreOpenError(`another session writes to it (${client}); stop all servers that use it first`);
 }
 
-class LockedPostgres implements LockedStore {
-  readonly name: string;
-  readonly identity: string;
-  readonly #session: Session;
-  readonly #schema: StoreSchema;
-  readonly #isByDay: boolean;
-
-  constructor(session: Session, { placement }: TableLocation, name: string, identity: string) {
-    this.#session = session;
-    this.#schema = placement.schema;
-    this.#isByDay = placement.days !== undefined;
-    this.name = name;
-    this.identity = identity;
-  }
-
-  async count(): Promise<StoreCounts> {
-    const { plants, deletions } = this.#schema;
-    const [row] = await this.#query(`
-      SELECT (SELECT count(*) FROM ${plants}), count(*), count(idempotency_key) FROM ${deletions}`);
-    const [plantCount, records, keys] = row?.map(Number) ?? [];
-    return { plants: plantCount ?? Number.NaN, records: records ?? Number.NaN, keys: keys ?? Number.NaN };
-  }
-
-  async *plants(): AsyncGenerator<readonly bigint[]> {
-    const chunks = this.#readAll("moved_plants", `SELECT id FROM ${this.#schema.plants} ORDER BY id`);
-    for await (const rows of chunks) yield toIds(rows);
-  }
-
-  async *records(): AsyncGenerator<readonly DeletionRecord[]> {
-    const chunks = this.#readAll(
-      "moved_records",
-      `SELECT plant_id, (extract(epoch FROM deleted_at) * 1000000)::bigint, subject, request_id, batch, idempotency_key
-       FROM ${this.#schema.deletions} ORDER BY deleted_at, seq`,
-    );
-    for await (const rows of chunks) yield rows.map(toRecord);
-  }
-
-  async insertPlants(ids: readonly bigint[]): Promise<number> {
-    const sql = `COPY ${this.#schema.plants} (id) FROM STDIN (FORMAT binary)`;
-    return await this.#run(() => this.#session.copy(sql, int64Copy(BigInt64Array.from(ids))));
-  }
-
-  async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
-    // Records with an idempotency key are in the partition `deletions_by_row`, see tables.ts.
-    const [byDay, isByDay] = this.#isByDay ? [", by_day", ", CASE key WHEN '' THEN true END"] : ["", ""];
-    const sql = `
-      INSERT INTO ${this.#schema.deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key${byDay})
-      SELECT plant_id, 'epoch'::timestamptz + deleted_at_us * interval '1 microsecond', subject, request_id, batch, NULLIF(key, '')${isByDay}
-      FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
-        $5::pg_catalog.text[], $6::pg_catalog.uuid[]) WITH ORDINALITY
-        AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)
-      ORDER BY place`;
-    const values = [
-      toArrayLiteral(records.map(({ plantId }) => plantId)),
-      toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
-      toArrayLiteral(records.map(({ subject }) => quote(subject))),
-      toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
-      // An empty text means that the record has no key.
-      toArrayLiteral(records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""))),
-      toArrayLiteral(records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs))),
-    ];
-    return await this.#run(() => this.#session.change(sql, values));
-  }
-
-  async commit(): Promise<void> {
-    await this.#run(() => this.#session.commit());
-  }
-
-  // Closing the session rolls the transaction back.
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#session.close();
-  }
-
-  async *#readAll(cursor: string, query: string): AsyncGenerator<readonly Row[]> {
-    await this.#run(() => this.#session.run(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`));
-    let rows: readonly Row[];
-    do {
-      rows = await this.#query(`FETCH ${chunkRowsMax} FROM ${cursor}`);
-      // Checks again, because a server may have been started since the store was locked.
-      await this.#run(() => assertUnserved(this.#session, this.#schema, 0));
-      if (rows.length > 0) yield rows;
-    } while (rows.length === chunkRowsMax);
-  }
-
-  async #query(sql: string): Promise<readonly Row[]> {
-    return await this.#run(() => this.#session.query(sql));
-  }
-
-  async #run<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Returns the store. Closing the session rolls the transaction back. */
+function lockedStore(session: Session, { schema, days }: Placement, name: string, identity: string): LockedStore {
+  const { plants, deletions } = schema;
+  const fail = (fault: unknown): never => {
+    throw new StoreOpenError(`cannot use ${name}: ${problemOf(fault).text}`, { cause: fault });
+  };
+  async function* readAll<Item>(query: string, toItem: (row: Row) => Item): AsyncGenerator<readonly Item[]> {
     try {
-      return await work();
+      for await (const rows of fetchChunks(session, query)) {
+        // Checks again, because a server may have been started since the store was locked.
+        await assertUnserved(session, schema, 0);
+        yield rows.map(toItem);
+      }
     } catch (fault) {
-      throw new StoreOpenError(`cannot use ${this.name}: ${problemOf(fault).text}`, { cause: fault });
+      fail(fault);
     }
   }
+  return {
+    name,
+    identity,
+    count: async () => {
+      const sql = `SELECT (SELECT count(*) FROM ${plants}), count(*), count(idempotency_key) FROM ${deletions}`;
+      const [row = []] = await session.query(sql).catch(fail);
+      const [plantCount = Number.NaN, records = Number.NaN, keys = Number.NaN] = row.map(Number);
+      return { plants: plantCount, records, keys };
+    },
+    plants: () => readAll(`SELECT id FROM ${plants} ORDER BY id`, ([id]) => toId(id)),
+    records: () => readAll(recordsSql(schema), toRecord),
+    insertPlants: (ids) => copyPlants(session, schema, BigInt64Array.from(ids)).catch(fail),
+    insertRecords: (records) => insertRecords(session, schema, records, days !== undefined).catch(fail),
+    commit: () => session.commit().catch(fail),
+    [Symbol.asyncDispose]: () => session.close(),
+  };
+}
+
+const recordsSql = ({ deletions }: StoreSchema): string => `
+  SELECT plant_id, (extract(epoch FROM deleted_at) * 1000000)::bigint, subject, request_id, batch, idempotency_key
+  FROM ${deletions} ORDER BY deleted_at, seq`;
+
+async function insertRecords(
+  session: Session,
+  { deletions }: StoreSchema,
+  records: readonly DeletionRecord[],
+  isByDay: boolean,
+): Promise<number> {
+  // Records with an idempotency key are in the partition `deletions_by_row`, see tables.ts.
+  const [byDayColumn, byDay] = isByDay ? [", by_day", ", CASE key WHEN '' THEN true END"] : ["", ""];
+  const sql = `
+    INSERT INTO ${deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key${byDayColumn})
+    SELECT plant_id, 'epoch'::timestamptz + deleted_at_us * interval '1 microsecond', subject, request_id, batch, NULLIF(key, '')${byDay}
+    FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
+      $5::pg_catalog.text[], $6::pg_catalog.uuid[]) WITH ORDINALITY
+      AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)
+    ORDER BY place`;
+  return await session.change(sql, [
+    toArrayLiteral(records.map(({ plantId }) => plantId)),
+    toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
+    toArrayLiteral(records.map(({ subject }) => quote(subject))),
+    toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
+    // An empty text means that the record has no key.
+    toArrayLiteral(records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""))),
+    toArrayLiteral(records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs))),
+  ]);
 }
 
 function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyKey]: Row): DeletionRecord {

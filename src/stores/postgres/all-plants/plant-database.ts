@@ -5,6 +5,7 @@ import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
 import { problemOf } from "../delete/problem.ts";
+import { toIds } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
@@ -104,7 +105,7 @@ export async function withSession<Result>(
 
 async function* exportPlants(session: Session, { plants }: StoreSchema): AsyncGenerator<readonly bigint[]> {
   const chunks = chunksOf(session, `SELECT id FROM ${plants} ORDER BY id`);
-  for await (const rows of chunks) yield rows.map(([id]) => BigInt(id ?? ""));
+  for await (const rows of chunks) yield toIds(rows);
 }
 
 async function* listDeletions(
@@ -134,19 +135,23 @@ async function* listDeletions(
 
 /** Reads the rows of a query in chunks, from one snapshot. Closes the session, even if the reader stops early. */
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
-  // The name is random, because another client of a pooler may have left a cursor (WITH HOLD) on the connection.
-  const cursorName = `"${namePrefix}${randomUUID()}"`;
   try {
     // A transaction reads one snapshot. PgBouncer keeps a transaction on one server connection.
-    await session.begin(
-      `ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE ${cursorName} NO SCROLL CURSOR FOR ${query}`,
-    );
-    for (;;) {
-      const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursorName}`);
-      if (rows.length > 0) yield rows;
-      if (rows.length < chunkRowsMax) return;
-    }
+    await session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    yield* fetchChunks(session, query);
   } finally {
     await session.close();
+  }
+}
+
+/** Reads the rows of a query in chunks, in the session's transaction. */
+export async function* fetchChunks(session: Session, query: string): AsyncGenerator<readonly Row[]> {
+  // The name is random, because another client of a pooler may have left a cursor (WITH HOLD) on the connection.
+  const cursorName = `"${namePrefix}${randomUUID()}"`;
+  await session.run(`DECLARE ${cursorName} NO SCROLL CURSOR FOR ${query}`);
+  for (;;) {
+    const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursorName}`);
+    if (rows.length > 0) yield rows;
+    if (rows.length < chunkRowsMax) return;
   }
 }
