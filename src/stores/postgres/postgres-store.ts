@@ -6,7 +6,7 @@ import { queuedStore } from "../queue/queued-store.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../contract/retention.ts";
-import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
+import { elapsedMsSince, type OnUpkeep, type Upkeep } from "../contract/upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { TableLocation } from "./table-location.ts";
 import { problemOf } from "./delete/problem.ts";
@@ -55,6 +55,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return queuedStore(new PostgresBackend(server, location, problem, options), { onBatch: options.onBatch });
 }
 
+type Refusal = Extract<Upkeep["kind"], `${string}-refused`>;
+
 class PostgresBackend implements Backend {
   readonly attemptMsMin = attemptTotalMs;
   readonly #health = new StoreHealth({
@@ -67,8 +69,8 @@ class PostgresBackend implements Backend {
   readonly #location: TableLocation;
   readonly #retention: Retention;
   readonly #onUpkeep: OnUpkeep | undefined;
-  #areTimeoutsReported = false;
-  #areConnectionsReported = false;
+  /** The refusals that were reported. Each kind is reported once. */
+  readonly #reported = new Set<Refusal>();
 
   constructor(
     server: Server,
@@ -87,9 +89,7 @@ class PostgresBackend implements Backend {
       onUpkeep,
     });
     const begunMs = performance.now();
-    const names = new NamedStatements((refusal) =>
-      onUpkeep?.({ kind: "prepared-statements-refused", lastedMs: elapsedMsSince(begunMs), problem: refusal }),
-    );
+    const names = new NamedStatements((refusal) => this.#report("prepared-statements-refused", begunMs, refusal));
     const openSession = (): Session => new Session(server, deleteTimeouts, location.workers, names);
     this.#sessions = new SessionPool(openSession);
   }
@@ -120,11 +120,18 @@ class PostgresBackend implements Backend {
       await this.#sessions.use(deadlineMs, (session) => runBatch(session, batch, { placement, isCareful }));
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
-      const isMaybeOneServer = placement.mayFailPartly && (fault.server === "unavailable" || fault.server === "busy");
-      this.#reportRefusedConnection(fault, begunMs);
+      const { server, ending } = fault;
+      const problem = problemOf(fault.fault);
+      // The store may be healthy even if the server refuses more connections.
+      if (sqlStateOf(fault.fault) === "53300") this.#report("connections-refused", begunMs, problem.text);
+      const isMaybeOneServer = placement.mayFailPartly && (server === "unavailable" || server === "busy");
+      // The server is not at fault if another batch has succeeded since this batch began. A `refusing` server is always
+      // at fault, because it may refuse only new connections.
+      const isServerAtFault =
+        server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
       if (isMaybeOneServer) void this.#health.check();
-      else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
-      return fault.ending;
+      else if (isServerAtFault) this.#health.report(problem);
+      return ending;
     }
     // A batch that deletes no plant writes nothing, and so does not show that commits work.
     if (batch.some(({ ending }) => ending?.kind === "deleted")) this.#health.recordCommit();
@@ -136,12 +143,6 @@ class PostgresBackend implements Backend {
     await Promise.all([this.#retention.stop(), this.#sessions.close()]);
   }
 
-  // Returns false if another batch has succeeded since this batch began. A `refusing` server is always at fault,
-  // because it may refuse only new connections.
-  #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
-    return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
-  }
-
   async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {
     return await this.#sessions.use(deadlineMs, async (session) => {
       try {
@@ -151,7 +152,9 @@ class PostgresBackend implements Backend {
         await checkDatabase(session, schema);
         // Finds the workers, because `checkWrite` checks each worker.
         await this.#location.refresh(session);
-        await this.#reportRefusedTimeouts(session);
+        const begunMs = performance.now();
+        const refusedTimeouts = await findRefusedTimeouts(session, deleteTimeouts);
+        if (refusedTimeouts !== undefined) this.#report("timeouts-refused", begunMs, refusedTimeouts);
         if (hasCommitted) return undefined;
         await checkRights(session, schema);
         await this.#location.placement.checkWrite(session);
@@ -164,23 +167,9 @@ class PostgresBackend implements Backend {
     });
   }
 
-  /** Reports once that a batch failed because the server refuses more connections. The store may be healthy. */
-  #reportRefusedConnection({ fault }: BatchFailure, begunMs: number): void {
-    if (this.#areConnectionsReported || sqlStateOf(fault) !== "53300") return;
-    this.#areConnectionsReported = true;
-    this.#onUpkeep?.({
-      kind: "connections-refused",
-      lastedMs: elapsedMsSince(begunMs),
-      problem: problemOf(fault).text,
-    });
-  }
-
-  async #reportRefusedTimeouts(session: Session): Promise<void> {
-    if (this.#areTimeoutsReported) return;
-    const begunMs = performance.now();
-    const problem = await findRefusedTimeouts(session, deleteTimeouts);
-    if (problem === undefined) return;
-    this.#areTimeoutsReported = true;
-    this.#onUpkeep?.({ kind: "timeouts-refused", lastedMs: elapsedMsSince(begunMs), problem });
+  #report(kind: Refusal, begunMs: number, problem: string): void {
+    if (this.#reported.has(kind)) return;
+    this.#reported.add(kind);
+    this.#onUpkeep?.({ kind, lastedMs: elapsedMsSince(begunMs), problem });
   }
 }
