@@ -1,6 +1,6 @@
 import { connect as connectSocket } from "node:net";
 import { Client } from "pg";
-import { droppedSetting, parseSettings } from "./requested-settings.ts";
+import { droppedSetting } from "./requested-settings.ts";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
 import { requireChannelBinding } from "./channel-binding.ts";
 import type { Host, Way } from "./server-url.ts";
@@ -22,6 +22,9 @@ export interface SessionTimeouts {
   readonly responseTimeoutMs: number;
 }
 
+/** The settings of a session, by name. */
+export type SessionSettings = Readonly<Record<string, string | number>>;
+
 /** A server notice. `routine` is a function in the server's source. `message` may be in any language. */
 export interface Notice {
   readonly routine?: string | undefined;
@@ -31,10 +34,10 @@ export interface Notice {
 
 /** Options for {@link connectTo}. */
 export interface ConnectOptions {
-  readonly timeouts: SessionTimeouts | undefined;
-  readonly cachesPlans: boolean;
-  /** Further settings for the session, by name. */
-  readonly settings: ReadonlyMap<string, string>;
+  /** The session's settings, which override the URL's settings. */
+  readonly settings: SessionSettings;
+  /** The settings in the URL, by name. */
+  readonly requestedSettings: ReadonlyMap<string, string>;
   /** Whether to refuse read-only hosts. Set for several hosts, because only one host is the primary. */
   readonly mustBeWritable: boolean;
   /** Deadline for the connection, on the `performance.now()` clock. The host's timeout also applies. */
@@ -58,9 +61,10 @@ export const closeTimeoutMs = 500;
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   let refusal: string | undefined;
+  const settings = Object.entries(options.settings).map(([name, value]) => `-c ${name}=${value}`);
   const remaining = [...ways];
   for (let way = remaining.shift(); way !== undefined;) {
-    const withSettings = { ...way, options: `${way.options ?? ""} ${sessionOptions(options)}`.trimStart() };
+    const withSettings = { ...way, options: [way.options, ...settings].filter(Boolean).join(" ") };
     try {
       const client = await connectBy(refusal === undefined ? withSettings : way, connectTimeoutMs, options);
       options.onConnected(refusal);
@@ -73,7 +77,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
       else break;
     }
   }
-  const [requested] = parseSettings(ways[0]?.options ?? "").keys();
+  const [requested] = options.requestedSettings.keys();
   if (requested !== undefined && isRefusalOfPooler(fault)) throw droppedSetting(requested);
   throw fault;
 }
@@ -103,12 +107,6 @@ export async function disconnect(client: Client): Promise<void> {
   // Ignores errors, because the connection is discarded in any case.
   await client.end().catch(() => undefined);
 }
-
-// The level includes the warning that a commit is not on the standbys. Overrides the level of the role and the URL.
-const showWarnings = "-c client_min_messages=debug1";
-
-// With this setting, a statement fails (42501) if a policy would hide rows.
-const refuseHiddenRows = "-c row_security=off";
 
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): length, code, process id and secret key.
 const cancelBytes = 16;
@@ -143,18 +141,24 @@ export async function abortStatement(client: Client): Promise<boolean> {
 
 // A plan that was cached for an empty table would use sequential scans and nested loops, even for millions of rows
 // later. JIT is off, because the huge cost estimates of disabled plan types would trigger compilation.
-const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
+const cachedPlanSettings: SessionSettings = { enable_seqscan: "off", enable_nestloop: "off", jit: "off" };
 
-/** Returns the session's `options`, which follow and override the URL's options. */
-export function sessionOptions(options: Pick<ConnectOptions, "timeouts" | "cachesPlans" | "settings">): string {
-  const { timeouts, cachesPlans, settings } = options;
-  // Sets timeouts in `options`, because node-postgres cannot send timeout 0. Timeout 0 overrides the role's timeout.
-  const limits =
-    timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  const further = [...settings].map(([name, value]) => `-c ${name}=${value}`);
-  return [showWarnings, ...further, refuseHiddenRows, limits ?? "", cachesPlans ? cachedPlanOptions : ""]
-    .filter(Boolean)
-    .join(" ");
+/** Returns the settings for a session with these timeouts, which override the settings of the role and the URL. */
+export function sessionSettings(
+  timeouts: SessionTimeouts | undefined,
+  cachesPlans: boolean,
+  further: ReadonlyMap<string, string> = new Map(),
+): SessionSettings {
+  return {
+    // The level includes the warning that a commit is not on the standbys.
+    client_min_messages: "debug1",
+    ...Object.fromEntries(further),
+    // With this setting, a statement fails (42501) if a policy would hide rows.
+    row_security: "off",
+    // Timeout 0 overrides the role's timeout. As a client option, node-postgres would not send timeout 0.
+    ...(timeouts && { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs }),
+    ...(cachesPlans && cachedPlanSettings),
+  };
 }
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {

@@ -10,7 +10,7 @@ const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
 
-// `showWarnings` in connect.ts explains this setting.
+// `sessionSettings` in connect.ts explains this setting.
 const pinClientMinMessages = `
     CASE pg_catalog.current_setting('client_min_messages') WHEN 'debug1' THEN ''
       ELSE pg_catalog.set_config('client_min_messages', 'debug1', true) END`;

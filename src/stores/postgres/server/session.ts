@@ -1,14 +1,14 @@
 import type { Client, QueryArrayResult } from "pg";
-import { parseSettings } from "./requested-settings.ts";
 import {
   cancelStatement,
   closeTimeoutMs,
-  sessionOptions,
   type ConnectOptions,
   connectTo,
   abortStatement,
   disconnect,
   type Notice,
+  type SessionSettings,
+  sessionSettings,
   type SessionTimeouts,
 } from "./connect.ts";
 import { CopyIn } from "./copy-in.ts";
@@ -53,13 +53,14 @@ export class Session {
   readonly #workers: Workers | undefined;
   readonly #names: NamedStatements | undefined;
   readonly #responseTimeoutMs: number;
-  readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "deadlineMs">;
+  readonly #settings: SessionSettings;
   /** Index of the host to try first, modulo the number of hosts. */
   #host = 0;
   #client: Client | undefined;
+  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
+  settingsRefusal: string | undefined;
   /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
   #durabilityProblem: string | undefined;
-  #settingsRefusal: string | undefined;
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
@@ -71,14 +72,7 @@ export class Session {
     this.#workers = workers;
     this.#names = names;
     this.#responseTimeoutMs = timeouts?.responseTimeoutMs || Number.POSITIVE_INFINITY;
-    this.#connectOptions = {
-      timeouts,
-      cachesPlans: names !== undefined,
-      settings: workers?.settings ?? new Map(),
-      onConnected: (refusal) => (this.#settingsRefusal = refusal),
-      onLost: (client) => this.#dropClient(client),
-      onNotice: (notice) => this.#read(notice),
-    };
+    this.#settings = sessionSettings(timeouts, names !== undefined, workers?.settings);
   }
 
   get hasTime(): boolean {
@@ -89,11 +83,6 @@ export class Session {
     return this.#client?.processID ?? undefined;
   }
 
-  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
-  get settingsRefusal(): string | undefined {
-    return this.#settingsRefusal;
-  }
-
   /** The settings in the server's URL. */
   get settings(): ReadonlyMap<string, string> {
     return this.#server.settings;
@@ -101,8 +90,7 @@ export class Session {
 
   /** The {@link settings} from the URL, except settings that the session overrides. */
   get requestedSettings(): ReadonlyMap<string, string> {
-    const overridden = parseSettings(sessionOptions(this.#connectOptions));
-    return new Map([...this.settings].filter(([name]) => !overridden.has(name)));
+    return new Map([...this.settings].filter(([name]) => !Object.hasOwn(this.#settings, name)));
   }
 
   /** Remaining time for a statement, in milliseconds. Excludes the time to cancel the statement. */
@@ -125,8 +113,16 @@ export class Session {
   async #connectToAny(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
     // Reads the hosts once per attempt, because hosts may change between connections.
-    const { hosts, mustBeWritable } = this.#server;
-    const options = { ...this.#connectOptions, mustBeWritable, deadlineMs: this.deadlineMs };
+    const { hosts, mustBeWritable, settings: requestedSettings } = this.#server;
+    const options: ConnectOptions = {
+      settings: this.#settings,
+      requestedSettings,
+      mustBeWritable,
+      deadlineMs: this.deadlineMs,
+      onConnected: (refusal) => (this.settingsRefusal = refusal),
+      onLost: (client) => this.#dropClient(client),
+      onNotice: (notice) => this.#read(notice),
+    };
     let fault: unknown = closedError();
     for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
       // Stops if no time remains. Otherwise the error would name a host without a real attempt.
