@@ -42,6 +42,8 @@ export interface Workers {
   cancelWaits(session: Session): Promise<void>;
 }
 
+type Statement = Pick<NamedStatement, "text"> & Partial<NamedStatement>;
+
 /** A row's columns as text, in the statement's order. */
 export type Row = readonly (string | null)[];
 
@@ -49,6 +51,8 @@ export type Row = readonly (string | null)[];
 export class Session {
   /** The deadline for all work, on the `performance.now()` clock. Statements that would exceed it are cancelled. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
+  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
+  settingsRefusal: string | undefined;
   readonly #server: Server;
   readonly #workers: Workers | undefined;
   readonly #names: NamedStatements | undefined;
@@ -57,8 +61,6 @@ export class Session {
   /** Index of the host to try first, modulo the number of hosts. */
   #host = 0;
   #client: Client | undefined;
-  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
-  settingsRefusal: string | undefined;
   /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
   #durabilityProblem: string | undefined;
   #isInTransaction = false;
@@ -106,11 +108,6 @@ export class Session {
   }
 
   async #connect(): Promise<void> {
-    await this.#connectToAny();
-    await this.#workers?.cancelWaits(this);
-  }
-
-  async #connectToAny(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
     // Reads the hosts once per attempt, because hosts may change between connections.
     const { hosts, mustBeWritable, settings: requestedSettings } = this.#server;
@@ -129,7 +126,8 @@ export class Session {
       if (attempts > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
-        if (host !== undefined) return await this.#adoptFrom(connectTo(host, options));
+        if (host !== undefined) await this.#adoptFrom(connectTo(host, options));
+        return await this.#workers?.cancelWaits(this);
       } catch (reason) {
         fault = reason;
         // The next attempt starts with the next host, because this host may fail slowly.
@@ -144,12 +142,13 @@ export class Session {
    * refused the statement because of a setting, runs the statement again in a separate transaction.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const named = typeof statement === "string" ? { text: statement } : statement;
     try {
-      return await this.#queryByName(statement, values);
+      return await this.#queryByName(named, values);
     } catch (fault) {
       if (this.#isInTransaction || !isRefusedBySetting(fault)) throw fault;
     }
-    return await this.queryInTransaction(typeof statement === "string" ? statement : statement.text, values);
+    return await this.queryInTransaction(named.text, values);
   }
 
   /** Runs a statement in a separate transaction, which starts with {@link beginSql}. */
@@ -157,15 +156,15 @@ export class Session {
     return await this.transact(readCommitted, async () => (await this.#query({ text }, values)).rows);
   }
 
-  async #queryByName(statement: string | NamedStatement, values: readonly unknown[]): Promise<readonly Row[]> {
-    if (typeof statement === "string") return (await this.#query({ text: statement }, values)).rows;
-    if (this.#names?.areKept !== true) return (await this.#query({ text: statement.text }, values)).rows;
-    try {
-      return (await this.#query(statement, values)).rows;
-    } catch (fault) {
-      if (!this.#names.isRefused(fault)) throw fault;
-      return (await this.#query({ text: statement.text }, values)).rows;
+  async #queryByName({ name, text }: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    if (name !== undefined && this.#names?.areKept === true) {
+      try {
+        return (await this.#query({ name, text }, values)).rows;
+      } catch (fault) {
+        if (!this.#names.isRefused(fault)) throw fault;
+      }
     }
+    return (await this.#query({ text }, values)).rows;
   }
 
   /** Returns the number of changed rows. */
@@ -173,10 +172,7 @@ export class Session {
     return (await this.#query({ text }, values)).rowCount ?? 0;
   }
 
-  async #query(
-    statement: { readonly text: string; readonly name?: string },
-    values: readonly unknown[],
-  ): Promise<QueryArrayResult<(string | null)[]>> {
+  async #query(statement: Statement, values: readonly unknown[]): Promise<QueryArrayResult<(string | null)[]>> {
     const client = await this.#connected();
     const running = client.query<(string | null)[]>({
       ...statement,
@@ -204,7 +200,7 @@ export class Session {
    */
   async begin(characteristics: string): Promise<void> {
     try {
-      await this.run(this.#beginSql(characteristics));
+      await this.run(beginSql(characteristics, this.#workers?.settings));
     } catch (fault) {
       this.#disconnect();
       throw fault;
@@ -218,7 +214,7 @@ export class Session {
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
-      await this.run(`${this.#beginSql(characteristics)}; ${script}; COMMIT`);
+      await this.run(`${beginSql(characteristics, this.#workers?.settings)}; ${script}; COMMIT`);
     } catch (fault) {
       this.#disconnect();
       throw fault;
@@ -236,10 +232,6 @@ export class Session {
       await this.rollBack().catch(() => this.discard());
       throw fault;
     }
-  }
-
-  #beginSql(characteristics: string): string {
-    return beginSql(characteristics, this.#workers?.settings);
   }
 
   /** Commits the transaction. After an error, call {@link discard}. */
@@ -285,17 +277,13 @@ export class Session {
       if (cancellation.isAccepted !== undefined) {
         // A worker may still wait for its standby, even if the server responded.
         this.#workers?.addPossibleWait(client.processID);
-        this.#release(client, cancellation.isAccepted);
+        // Closes the connection after a cancel request, because a late request could cancel the next statement.
+        this.#dropClient(client);
+        // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
+        void cancellation.isAccepted.then(() => disconnect(client));
       }
     }
     throw new InDoubtError(this.#durabilityProblem);
-  }
-
-  /** Closes a connection after a cancel request, because a late request could cancel the next statement. */
-  #release(client: Client, isAccepted: Promise<boolean>): void {
-    this.#dropClient(client);
-    // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
-    void isAccepted.then(() => disconnect(client));
   }
 
   /**
@@ -335,14 +323,13 @@ export class Session {
   #adoptFrom(connecting: Promise<Client>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#abortConnecting = () => reject(closedError());
-      connecting.then((client) => this.#useClient(client)).then(resolve, reject);
+      const useClient = (client: Client): void => {
+        // Closes a connection that is established after `close`, because the connection would keep the process alive.
+        if (this.#isClosed) void disconnect(client);
+        else this.#client = client;
+      };
+      connecting.then(useClient).then(resolve, reject);
     });
-  }
-
-  #useClient(client: Client): void {
-    // Closes a connection that is established after `close`, because the connection would keep the process alive.
-    if (this.#isClosed) void disconnect(client);
-    else this.#client = client;
   }
 
   #dropClient(client: Client): void {
