@@ -1,4 +1,4 @@
-import type { Connection, Submittable } from "pg";
+import { type Client, type Connection, Query } from "pg";
 
 // node-postgres has these methods for the COPY protocol, but its types lack the methods.
 declare module "pg" {
@@ -8,41 +8,29 @@ declare module "pg" {
   }
 }
 
-/** A `COPY … FROM STDIN` as a node-postgres query (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY). */
-export class CopyIn implements Submittable {
-  readonly #text: string;
+/**
+ * Runs a `COPY … FROM STDIN` (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY). Resolves to the number of
+ * stored rows. Triggers may have dropped rows.
+ */
+export function copyIn(client: Client, text: string, bytes: Buffer): Promise<number> {
+  return new Promise((resolve, reject) => {
+    client
+      .query(new CopyIn(text, bytes))
+      .on("end", ({ rowCount }) => resolve(rowCount ?? 0))
+      .on("error", reject);
+  });
+}
+
+class CopyIn extends Query {
   readonly #bytes: Buffer;
-  readonly #done = Promise.withResolvers<number>();
-  #rows = 0;
 
   constructor(text: string, bytes: Buffer) {
-    this.#text = text;
+    super(text);
     this.#bytes = bytes;
-  }
-
-  /** Resolves to the number of stored rows. Triggers may have dropped rows. */
-  get done(): Promise<number> {
-    return this.#done.promise;
-  }
-
-  submit(connection: Connection): void {
-    connection.query(this.#text);
   }
 
   handleCopyInResponse(connection: Connection): void {
     connection.sendCopyFromChunk(this.#bytes);
     connection.endCopyFrom();
-  }
-
-  handleCommandComplete({ text }: { readonly text: string }): void {
-    this.#rows = Number(text.replace("COPY ", ""));
-  }
-
-  handleReadyForQuery(): void {
-    this.#done.resolve(this.#rows);
-  }
-
-  handleError(fault: unknown): void {
-    this.#done.reject(fault);
   }
 }

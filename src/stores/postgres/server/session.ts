@@ -11,7 +11,7 @@ import {
   sessionSettings,
   type SessionTimeouts,
 } from "./connect.ts";
-import { CopyIn } from "./copy-in.ts";
+import { copyIn } from "./copy-in.ts";
 import type { NamedStatement, NamedStatements } from "./named-statements.ts";
 import { beginSql, isRefusedBySetting, readCommitted } from "./pinned-settings.ts";
 import type { Server } from "./server-url.ts";
@@ -185,7 +185,7 @@ export class Session {
 
   async copy(text: string, bytes: Buffer): Promise<number> {
     const client = await this.#connected();
-    return await this.#waitFor(client, client.query(new CopyIn(text, bytes)).done);
+    return await this.#waitFor(client, copyIn(client, text, bytes));
   }
 
   /** Runs statements that have neither parameters nor results. */
