@@ -1,11 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { pemBytesMax, readRegularFileSync, validityProblem } from "@plantstore/command-line";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-
-/** The database URL parameters that name PEM files. */
-export const certificateParameters = ["sslrootcert", "sslcert", "sslkey"] as const;
-/** One of {@link certificateParameters}. */
-export type CertificateParameter = (typeof certificateParameters)[number];
 
 /** The contents of the PEM files, as TLS options. */
 export interface PemFiles {
@@ -14,23 +10,19 @@ export interface PemFiles {
   readonly key?: string;
 }
 
-const optionNames: Readonly<Record<CertificateParameter, keyof PemFiles>> = {
-  sslrootcert: "ca",
-  sslcert: "cert",
-  sslkey: "key",
-};
+/** The paths of the PEM files, by TLS option. */
+export type PemPaths = ReadonlyMap<keyof PemFiles, string>;
 
 /** The certificate files in a database URL, read again for each connection, because certificates are rotated. */
 export class CertificateFiles {
-  readonly #paths: ReadonlyMap<CertificateParameter, string>;
-  #texts: readonly string[];
+  readonly #paths: PemPaths;
   #files: PemFiles;
 
   /** @throws StoreOpenError if a file cannot be read or is invalid, or if the key does not belong to the certificate */
-  constructor(paths: ReadonlyMap<CertificateParameter, string>) {
+  constructor(paths: PemPaths) {
     this.#paths = paths;
-    this.#texts = this.paths.map(readPem);
-    this.#files = this.#parse(this.#texts);
+    this.#files = this.#toFiles(this.paths.map(readPem));
+    this.#check(this.#files);
   }
 
   get paths(): readonly string[] {
@@ -53,26 +45,27 @@ export class CertificateFiles {
    * @throws StoreOpenError if `texts` are unusable, or would replace a valid certificate with an expired or future one
    */
   renew(texts: readonly string[]): void {
+    const files = this.#toFiles(texts);
     // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
-    if (texts.every((text, i) => text === this.#texts[i])) return;
-    const files = this.#parse(texts);
+    if (isDeepStrictEqual(files, this.#files)) return;
+    this.#check(files);
     for (const name of ["ca", "cert"] as const) {
       if (isValidNow(files[name]) || !isValidNow(this.#files[name])) continue;
-      throw new StoreOpenError(`no certificate of ${this.#pathOf(name)} is valid at this time`);
+      throw new StoreOpenError(`no certificate of ${this.#paths.get(name)} is valid at this time`);
     }
-    this.#texts = texts;
     this.#files = files;
   }
 
-  #parse(texts: readonly string[]): PemFiles {
-    const names = [...this.#paths.keys()].map((parameter) => optionNames[parameter]);
-    const files: PemFiles = Object.fromEntries(names.map((name, i) => [name, texts[i]]));
+  #toFiles(texts: readonly string[]): PemFiles {
+    return Object.fromEntries([...this.#paths.keys()].map((name, i) => [name, texts[i]]));
+  }
+
+  #check(files: PemFiles): void {
     this.#certificatesOf(files, "ca");
     const own = this.#certificatesOf(files, "cert")?.[0];
     const { key } = files;
-    if (own !== undefined && key !== undefined && !own.checkPrivateKey(this.#privateKeyOf(key)))
-      throw new StoreOpenError(`the key in ${this.#pathOf("key")} does not belong to ${this.#pathOf("cert")}`);
-    return files;
+    if (own === undefined || key === undefined || own.checkPrivateKey(this.#privateKeyOf(key))) return;
+    throw new StoreOpenError(`the key in ${this.#paths.get("key")} does not belong to ${this.#paths.get("cert")}`);
   }
 
   #certificatesOf(files: PemFiles, name: "ca" | "cert"): readonly X509Certificate[] | undefined {
@@ -80,7 +73,7 @@ export class CertificateFiles {
     if (pem === undefined) return undefined;
     const certificates = certificatesIn(pem);
     if (certificates !== undefined) return certificates;
-    throw new StoreOpenError(`${this.#pathOf(name)} must contain certificates in PEM, and nothing incomplete`);
+    throw new StoreOpenError(`${this.#paths.get(name)} must contain certificates in PEM, and nothing incomplete`);
   }
 
   #privateKeyOf(pem: string): KeyObject {
@@ -88,14 +81,9 @@ export class CertificateFiles {
       return createPrivateKey(pem);
     } catch (cause) {
       // Does not contain the message of `cause`, which is for programmers.
-      throw new StoreOpenError(`${this.#pathOf("key")} must contain a private key in PEM, without a passphrase`, {
-        cause,
-      });
+      const message = `${this.#paths.get("key")} must contain a private key in PEM, without a passphrase`;
+      throw new StoreOpenError(message, { cause });
     }
-  }
-
-  #pathOf(name: keyof PemFiles): string | undefined {
-    return [...this.#paths].find(([parameter]) => optionNames[parameter] === name)?.[1];
   }
 }
 

@@ -1,6 +1,6 @@
-import type { ConnectionOptions } from "node:tls";
+import type { ConnectionOptions, PeerCertificate } from "node:tls";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-import { type CertificateParameter, certificateParameters, type PemFiles } from "./certificate-files.ts";
+import type { PemFiles, PemPaths } from "./certificate-files.ts";
 import { type Parameters, readWord } from "./parse-url.ts";
 
 /** The TLS options for a connection attempt. `false` for cleartext. */
@@ -13,8 +13,15 @@ export type SslMode = (typeof sslModes)[number];
 /** The TLS settings in a database URL. */
 export interface TlsSettings {
   readonly mode: SslMode;
-  readonly paths: ReadonlyMap<CertificateParameter, string>;
+  readonly paths: PemPaths;
 }
+
+/** The TLS options for PEM files, and the parameters that name the files. */
+const fileParameters = [
+  ["ca", "sslrootcert"],
+  ["cert", "sslcert"],
+  ["key", "sslkey"],
+] as const;
 
 /**
  * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. With a certificate, `sslmode` defaults to `require`,
@@ -27,10 +34,15 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
   const ssl = readWord(parameters, "ssl", ["true"]);
   if (ssl !== undefined && (sslMode === "disable" || sslMode === "prefer"))
     throw new StoreOpenError(`ssl=true in the database URL contradicts sslmode=${sslMode}`);
-  const paths = new Map(certificateParameters.flatMap((name) => pathOf(parameters, name)));
-  if (paths.has("sslcert") !== paths.has("sslkey"))
+  const paths = new Map<keyof PemFiles, string>();
+  for (const [option, name] of fileParameters) {
+    const path = parameters.get(name);
+    if (path === "") throw new StoreOpenError(`${name} in the database URL must be the path of a file in PEM, got ""`);
+    if (path !== undefined) paths.set(option, path);
+  }
+  if (paths.has("cert") !== paths.has("key"))
     throw new StoreOpenError("sslcert and sslkey in the database URL must be set together");
-  const trustsSystem = paths.get("sslrootcert") === "system";
+  const trustsSystem = paths.get("ca") === "system";
   const byDefault = trustsSystem ? "verify-full" : paths.size > 0 ? "require" : "prefer";
   const mode = sslMode ?? (ssl === undefined ? byDefault : "require");
   if (trustsSystem && mode !== "verify-full") {
@@ -39,14 +51,8 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
     );
   }
   // Without a file, Node.js trusts its bundled authorities. NODE_USE_SYSTEM_CA=1 adds the system's authorities.
-  if (trustsSystem) paths.delete("sslrootcert");
+  if (trustsSystem) paths.delete("ca");
   return { mode, paths };
-}
-
-function pathOf(parameters: Parameters, name: CertificateParameter): [CertificateParameter, string][] {
-  const path = parameters.get(name);
-  if (path === "") throw new StoreOpenError(`${name} in the database URL must be the path of a file in PEM, got ""`);
-  return path === undefined ? [] : [[name, path]];
 }
 
 /** The TLS options for connecting to a host, in order (postgresql.org/docs/current/libpq-ssl.html, table 34.1). */
@@ -66,14 +72,12 @@ export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonl
     case "verify-ca":
       return [withAuthority];
     case "verify-full":
-      // Passes the host explicitly. node-postgres does not pass the host to TLS, and TLS would expect "localhost".
-      return [
-        { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
-      ];
+      return [{ ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => checkIdentity(host, peer) }];
   }
 }
 
-// Loads the module on demand, because not all settings use TLS.
-function tls(): typeof import("node:tls") {
-  return process.getBuiltinModule("node:tls");
+// Passes the host explicitly. node-postgres does not pass the host to TLS, and TLS would expect "localhost". Loads the
+// module on demand, because not all settings use TLS.
+function checkIdentity(host: string, peer: PeerCertificate): Error | undefined {
+  return process.getBuiltinModule("node:tls").checkServerIdentity(host, peer);
 }
