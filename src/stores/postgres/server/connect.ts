@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { droppedSetting } from "./requested-settings.ts";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
 import { requireChannelBinding } from "./channel-binding.ts";
-import type { Host, Way } from "./server-url.ts";
+import type { ClientOptions, Host } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 // node-postgres documents these properties, but its types lack the properties.
@@ -53,27 +53,27 @@ export interface ConnectOptions {
 export const closeTimeoutMs = 500;
 
 /**
- * Connects to a host. Tries the host's {@link Way}s in order. Rejects with the error of the last attempt.
+ * Connects to a host, with the options of each attempt in order. Rejects with the error of the last attempt.
  *
  * Poolers may refuse settings in the start-up parameters, or all unknown start-up parameters. After a refusal, tries
  * the host again without the session's settings. The role's settings then apply.
  */
-export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
+export async function connectTo(host: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   let refusal: string | undefined;
   const settings = Object.entries(options.settings).map(([name, value]) => `-c ${name}=${value}`);
-  const remaining = [...ways];
-  for (let way = remaining.shift(); way !== undefined;) {
-    const withSettings = { ...way, options: [way.options, ...settings].filter(Boolean).join(" ") };
+  const remaining = [...host];
+  for (let attempt = remaining.shift(); attempt !== undefined;) {
+    const withSettings = { ...attempt, options: [attempt.options, ...settings].filter(Boolean).join(" ") };
     try {
-      const client = await connectBy(refusal === undefined ? withSettings : way, connectTimeoutMs, options);
+      const client = await connectWith(refusal === undefined ? withSettings : attempt, options);
       options.onConnected(refusal);
       return client;
     } catch (reason) {
-      fault = isTimeout(reason) ? new Error(`${way.host} did not respond in time`, { cause: reason }) : reason;
+      fault = isTimeout(reason) ? new Error(`${attempt.host} did not respond in time`, { cause: reason }) : reason;
       if (refusal === undefined && areSettingsRefused(reason))
         refusal = reason instanceof Error ? reason.message : String(reason);
-      else if (canTryNextWay(reason)) way = remaining.shift();
+      else if (isTlsFailure(reason)) attempt = remaining.shift();
       else break;
     }
   }
@@ -82,13 +82,14 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
   throw fault;
 }
 
-async function connectBy(way: Way, connectTimeoutMs: number, options: ConnectOptions): Promise<Client> {
-  const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.deadlineMs - performance.now()));
-  const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
+async function connectWith(attempt: ClientOptions, options: ConnectOptions): Promise<Client> {
+  const { connectionTimeoutMillis: timeoutMs, requiresChannelBinding } = attempt;
+  const limitMs = (): number => Math.max(1, Math.min(timeoutMs, options.deadlineMs - performance.now()));
+  const client = new Client({ ...attempt, connectionTimeoutMillis: limitMs() });
   // Without a listener, a lost idle connection would terminate the process.
   client.on("error", () => options.onLost(client));
   client.on("notice", options.onNotice);
-  const refusalOf = way.requiresChannelBinding ? requireChannelBinding(client) : undefined;
+  const refusalOf = requiresChannelBinding ? requireChannelBinding(client) : undefined;
   try {
     await client.connect();
     const refusal = refusalOf?.();
@@ -187,8 +188,8 @@ function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
-// Tries the next way only after TLS errors, because ways differ only in TLS.
-function canTryNextWay(fault: unknown): boolean {
+// The next attempt follows only after a TLS failure, because the attempts differ only in TLS.
+function isTlsFailure(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000 means that pg_hba.conf has no entry for this kind of connection.
   if (sqlState !== undefined) return sqlState === "28000";

@@ -9,14 +9,11 @@ import { readServerUrl, type Server } from "./server-url.ts";
  * @throws StoreOpenError if the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
-  const { name, mustBeWritable, settings, certificates } = readServerUrl(url);
+  const server = readServerUrl(url);
   return {
-    name,
-    mustBeWritable,
-    settings,
-    certificates,
+    ...server,
     get hosts() {
-      return readServerUrl(currentUrl(), certificates).hosts;
+      return readServerUrl(currentUrl(), server.certificates).hosts;
     },
   };
 }

@@ -2,7 +2,7 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import { readSettings } from "./requested-settings.ts";
 import { type Parameters, parseUrl, readWord } from "./parse-url.ts";
-import { readTlsSettings, type Tls, tlsWaysOf } from "./tls-settings.ts";
+import { readTlsSettings, type Tls, tlsAttemptsOf } from "./tls-settings.ts";
 
 /** The server in a database URL. With several hosts, one of the hosts is the primary. */
 export interface Server {
@@ -17,15 +17,11 @@ export interface Server {
   readonly settings: ReadonlyMap<string, string>;
 }
 
-/** A host of a server. */
-export interface Host {
-  /** The ways to connect, in the order of the attempts (libpq's `sslmode`). */
-  readonly ways: readonly Way[];
-  readonly connectTimeoutMs: number;
-}
+/** A host of a server: the options of each connection attempt, in order (libpq's `sslmode`). */
+export type Host = readonly ClientOptions[];
 
-/** A way to connect, as options for pg's client. Does not use pg's types, because programs may lack pg's types. */
-export interface Way {
+/** Options for pg's client. Does not use pg's types, because programs may lack pg's types. */
+export interface ClientOptions {
   readonly host: string;
   readonly port: number;
   readonly ssl: Tls;
@@ -34,6 +30,7 @@ export interface Way {
   readonly password?: string;
   readonly options?: string;
   readonly application_name: string;
+  readonly connectionTimeoutMillis: number;
   readonly keepAlive: boolean;
   readonly keepAliveInitialDelayMillis: number;
   readonly enableChannelBinding: boolean;
@@ -83,11 +80,10 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
-  const sharedOptions = sharedWayOptions(parameters);
+  const sharedOptions = sharedOptionsOf(parameters);
   const { mode, paths } = readTlsSettings(parameters);
   const isTlsUsed = mode !== "disable" && hosts.some(({ host }) => !host.startsWith("/"));
   const files = certificates ?? new CertificateFiles(isTlsUsed ? paths : new Map());
-  const connectTimeoutMs = 1_000 * readConnectTimeoutS(parameters);
   const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
     name: `${names.join()}/${databaseOf(parameters)}`,
@@ -96,10 +92,9 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
     certificates: files,
     get hosts() {
       const pem = files.current;
-      return hosts.map(({ host, port }) => ({
-        ways: tlsWaysOf(host, mode, pem).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
-        connectTimeoutMs,
-      }));
+      return hosts.map(({ host, port }) =>
+        tlsAttemptsOf(host, mode, pem).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
+      );
     },
   };
 }
@@ -112,7 +107,7 @@ function databaseOf(parameters: Parameters): string {
 }
 
 // A single port applies to all hosts.
-function hostsOf(parameters: Parameters): readonly Pick<Way, "host" | "port">[] {
+function hostsOf(parameters: Parameters): readonly Pick<ClientOptions, "host" | "port">[] {
   const names = (parameters.get("host") ?? "").split(",");
   const ports = (parameters.get("port") ?? "").split(",");
   if (ports.length !== 1 && ports.length !== names.length) {
@@ -128,7 +123,7 @@ function readPort(text: string | undefined): number {
   throw new StoreOpenError("a port in the database URL must be between 1 and 65535");
 }
 
-function sharedWayOptions(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
+function sharedOptionsOf(parameters: Parameters): Omit<ClientOptions, "host" | "port" | "ssl"> {
   const channelBinding = readWord(parameters, "channel_binding", ["disable", "prefer", "require"]) ?? "disable";
   const [user, password, database, options] = ["user", "password", "dbname", "options"].map((n) => parameters.get(n));
   return {
@@ -138,6 +133,7 @@ function sharedWayOptions(parameters: Parameters): Omit<Way, "host" | "port" | "
     ...(password && { password }),
     ...(options && { options }),
     application_name: parameters.get("application_name") ?? "plantstore",
+    connectionTimeoutMillis: 1_000 * readConnectTimeoutS(parameters),
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     enableChannelBinding: channelBinding !== "disable",

@@ -56,7 +56,7 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
 }
 
 /** The TLS options for connecting to a host, in order (postgresql.org/docs/current/libpq-ssl.html, table 34.1). */
-export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonly Tls[] {
+export function tlsAttemptsOf(host: string, mode: SslMode, files: PemFiles): readonly Tls[] {
   // Servers do not offer TLS on Unix sockets.
   if (host.startsWith("/")) return [false];
   const unverified = { ...files, rejectUnauthorized: false };

@@ -17,40 +17,40 @@ describe("readServerUrl", () => {
     {
       url: "postgres://ann:s%40cret@db.example:6543/plants",
       name: "db.example:6543/plants",
-      way: { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" },
+      options: { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" },
     },
-    { url: "postgresql://db/plants", name: "db:5432/plants", way: { host: "db", port: 5432, database: "plants" } },
-    { url: "postgres://[::1]:1/p", name: "[::1]:1/p", way: { host: "::1", port: 1 } },
+    { url: "postgresql://db/plants", name: "db:5432/plants", options: { host: "db", port: 5432, database: "plants" } },
+    { url: "postgres://[::1]:1/p", name: "[::1]:1/p", options: { host: "::1", port: 1 } },
     {
       url: "postgres:///p?host=/run/pg&port=7&user=u&password=w",
       name: "/run/pg:7/p",
-      way: { host: "/run/pg", port: 7, user: "u", password: "w" },
+      options: { host: "/run/pg", port: 7, user: "u", password: "w" },
     },
-    { url: "postgres://ann@/p?host=/run/pg", name: "/run/pg:5432/p", way: { host: "/run/pg", user: "ann" } },
-    { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", way: { host: "/run/pg" } },
-    { url: "postgres://:7/p", name: "localhost:7/p", way: { host: "localhost", port: 7 } },
-    { url: "postgres://db:65535/p", name: "db:65535/p", way: { port: 65_535 } },
-    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/ann", way: { user: "ann", password: "a+b+?" } },
-    { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", way: { database: "q", port: 7 } },
-    { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", way: { enableChannelBinding: true } },
+    { url: "postgres://ann@/p?host=/run/pg", name: "/run/pg:5432/p", options: { host: "/run/pg", user: "ann" } },
+    { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", options: { host: "/run/pg" } },
+    { url: "postgres://:7/p", name: "localhost:7/p", options: { host: "localhost", port: 7 } },
+    { url: "postgres://db:65535/p", name: "db:65535/p", options: { port: 65_535 } },
+    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/ann", options: { user: "ann", password: "a+b+?" } },
+    { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", options: { database: "q", port: 7 } },
+    { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", options: { enableChannelBinding: true } },
     {
       url: "postgres://db/p?channel_binding=require",
       name: "db:5432/p",
-      way: { enableChannelBinding: true, requiresChannelBinding: true },
+      options: { enableChannelBinding: true, requiresChannelBinding: true },
     },
-    { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", way: { enableChannelBinding: false } },
+    { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", options: { enableChannelBinding: false } },
     {
       url: "postgres://db/p?application_name=a&options=-c%20x=1",
       name: "db:5432/p",
-      way: { application_name: "a", options: "-c x=1" },
+      options: { application_name: "a", options: "-c x=1" },
     },
     // An unreachable server is detected sooner than after the system's default of two hours.
-    { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
-    { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
-  ])("reads $url as libpq does", ({ url, name, way }) => {
+    { url: "postgres://db/p", name: "db:5432/p", options: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
+    { url: "postgres://ann:secret@db/p", name: "db:5432/p", options: { enableChannelBinding: false } },
+  ])("reads $url as libpq does", ({ url, name, options }) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
-    expect(server.hosts[0]?.ways[0]).toMatchObject(way);
+    expect(server.hosts[0]?.[0]).toMatchObject(options);
   });
 
   test.each([
@@ -192,7 +192,7 @@ describe("readServerUrl", () => {
   ])("accepts several hosts in $url, and requires a writable one", ({ url, hosts, ports, name }) => {
     const server = readServerUrl(url);
     expect(server).toMatchObject({ name, mustBeWritable: true });
-    expect(server.hosts.map(({ ways }) => ways[0])).toMatchObject(hosts.map((host, i) => ({ host, port: ports[i] })));
+    expect(server.hosts.map(([first]) => first)).toMatchObject(hosts.map((host, i) => ({ host, port: ports[i] })));
   });
 
   test.each([
@@ -206,45 +206,45 @@ describe("readServerUrl", () => {
   });
 
   test.each([
-    { url: "postgres://a/p", connectTimeoutMs: 5_000 },
-    { url: "postgres://a/p?connect_timeout=1", connectTimeoutMs: 1_000 },
-    { url: "postgres://a/p?connect_timeout=60", connectTimeoutMs: 60_000 },
-  ])('sets a connection timeout of $connectTimeoutMs ms for "$url"', ({ url, connectTimeoutMs }) => {
-    expect(readServerUrl(url).hosts).toMatchObject([{ connectTimeoutMs }]);
+    { url: "postgres://a/p", connectionTimeoutMillis: 5_000 },
+    { url: "postgres://a/p?connect_timeout=1", connectionTimeoutMillis: 1_000 },
+    { url: "postgres://a/p?connect_timeout=60", connectionTimeoutMillis: 60_000 },
+  ])('sets a connection timeout of $connectionTimeoutMillis ms for "$url"', ({ url, connectionTimeoutMillis }) => {
+    expect(readServerUrl(url).hosts).toMatchObject([[{ connectionTimeoutMillis }, { connectionTimeoutMillis }]]);
   });
 
   // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
   test.each([
-    { mode: "disable", ways: ["cleartext"] },
-    { mode: "prefer", ways: ["any certificate", "cleartext"] },
-    { mode: undefined, ways: ["any certificate", "cleartext"] },
-    { mode: "require", ways: ["any certificate"] },
-    { mode: "verify-ca", ways: ["a certificate of the authority"] },
-    { mode: "verify-full", ways: ["the host's certificate"] },
-  ])("with sslmode=$mode returns the same TLS attempts as libpq", ({ mode, ways }) => {
+    { mode: "disable", attempts: ["cleartext"] },
+    { mode: "prefer", attempts: ["any certificate", "cleartext"] },
+    { mode: undefined, attempts: ["any certificate", "cleartext"] },
+    { mode: "require", attempts: ["any certificate"] },
+    { mode: "verify-ca", attempts: ["a certificate of the authority"] },
+    { mode: "verify-full", attempts: ["the host's certificate"] },
+  ])("with sslmode=$mode returns the same TLS attempts as libpq", ({ mode, attempts }) => {
     const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
-    expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
+    expect(attemptsOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(attempts);
   });
 
   test("treats ssl=true like sslmode=require", () => {
-    expect(waysOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
+    expect(attemptsOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
   });
 
   test("verifies the authority for sslmode=require with a root certificate", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("ca.pem"), certificate.cert);
     const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
-    const [way] = waysOf(url);
-    expect(tlsWords(way?.ssl)).toBe("a certificate of the authority");
-    expect(way?.ssl).toMatchObject({ ca: certificate.cert });
+    const [options] = attemptsOf(url);
+    expect(tlsWords(options?.ssl)).toBe("a certificate of the authority");
+    expect(options?.ssl).toMatchObject({ ca: certificate.cert });
   });
 
   test.each(["", "&sslmode=verify-full"])(
     "with sslrootcert=system%s verifies the host without an authority file",
     (rest) => {
-      const ways = waysOf(`postgres://db/p?sslrootcert=system${rest}`);
-      expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["the host's certificate"]);
-      expect(ways[0]?.ssl).not.toHaveProperty("ca");
+      const attempts = attemptsOf(`postgres://db/p?sslrootcert=system${rest}`);
+      expect(attempts.map(({ ssl }) => tlsWords(ssl))).toEqual(["the host's certificate"]);
+      expect(attempts[0]?.ssl).not.toHaveProperty("ca");
     },
   );
 
@@ -255,7 +255,7 @@ describe("readServerUrl", () => {
     const pair = `sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`;
     const authority = `sslrootcert=${folder.file("sslrootcert")}`;
     const wordsOf = (parameters: string): string[] =>
-      waysOf(`postgres://db/p?${parameters}`).map(({ ssl }) => tlsWords(ssl));
+      attemptsOf(`postgres://db/p?${parameters}`).map(({ ssl }) => tlsWords(ssl));
     expect(wordsOf(authority)).toEqual(["a certificate of the authority"]);
     expect(wordsOf(pair)).toEqual(["any certificate"]);
     expect(wordsOf(`${authority}&sslmode=prefer`)).toEqual(["any certificate", "cleartext"]);
@@ -264,7 +264,7 @@ describe("readServerUrl", () => {
   test.each(["-c search_path=a -c x.y=1", "-cx=1", "--search-path=a", "endpoint=ep-cool", "-e -d3", ""])(
     'accepts options="%s"',
     (options) => {
-      expect(waysOf(`postgres://db/p?options=${encodeURIComponent(options)}`)[0]?.options ?? "").toBe(options);
+      expect(attemptsOf(`postgres://db/p?options=${encodeURIComponent(options)}`)[0]?.options ?? "").toBe(options);
     },
   );
 
@@ -281,21 +281,21 @@ describe("readServerUrl", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("sslcert"), certificate.cert);
     writeFileSync(folder.file("sslkey"), certificate.key);
-    const [way] = waysOf(`postgres://db/p?sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`);
-    expect(way?.ssl).toMatchObject(certificate);
+    const [options] = attemptsOf(`postgres://db/p?sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`);
+    expect(options?.ssl).toMatchObject(certificate);
   });
 
   test("does not use TLS on a Unix socket", () => {
-    const ways = waysOf("postgres:///p?host=/run/pg&sslmode=require");
-    expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["cleartext"]);
+    const attempts = attemptsOf("postgres:///p?host=/run/pg&sslmode=require");
+    expect(attempts.map(({ ssl }) => tlsWords(ssl))).toEqual(["cleartext"]);
   });
 });
 
-/** Returns the ways to a URL's single host. */
-function waysOf(url: string): readonly ClientConfig[] {
+/** Returns the options of each attempt to connect to a URL's single host. */
+function attemptsOf(url: string): readonly ClientConfig[] {
   const { hosts } = readServerUrl(url);
   expect(hosts).toHaveLength(1);
-  return hosts.flatMap(({ ways }) => ways);
+  return hosts.flat();
 }
 
 function tlsWords(ssl: unknown): string {
@@ -360,8 +360,8 @@ test.each([
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(readServerUrl(url).name).toBe(name);
   // The driver's client must connect to that database.
-  const [way] = readServerUrl(url).hosts[0]?.ways ?? [];
-  expect(`db:5432/${new Client(way).database}`).toBe(name);
+  const [options] = readServerUrl(url).hosts[0] ?? [];
+  expect(`db:5432/${new Client(options).database}`).toBe(name);
 });
 
 test.each(["USER", "USERNAME"])("readServerUrl reads the default database from %s, as the driver does", (variable) => {

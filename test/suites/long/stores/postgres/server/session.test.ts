@@ -834,7 +834,7 @@ test("the last certificate is used while the certificate file is missing", () =>
   const followed = followServerUrl(url, () => url);
   const { cert } = createCertificate("second");
   writeFileSync(authority, cert);
-  const ca = (): unknown => followed.hosts[0]?.ways[0]?.ssl;
+  const ca = (): unknown => followed.hosts[0]?.[0]?.ssl;
   expect(ca()).toMatchObject({ ca: cert });
   rmSync(authority);
   expect(ca()).toMatchObject({ ca: cert });
