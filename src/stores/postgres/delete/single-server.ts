@@ -40,24 +40,18 @@ function buildStatements({ plants, deletions }: StoreSchema, isByDay: boolean, h
     ? `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
         WHERE key <> ALL(ARRAY(SELECT ${keyColumn} FROM ${deletions} WHERE ${keysSql(isByDay, "$5")})))`
     : "$1::bigint[]";
-  const names = columns.join(", ");
-  const firstElements = arrays.map((array) => `(${array})[1]`);
-  const byDaySuffix = isByDay ? ", by_day" : "";
-  const isKey = (i: number): boolean => columns[i] === keyColumn;
-  const valuesOf = (values: readonly string[]): string =>
-    values.map((value, i) => (isKey(i) ? `NULLIF(${value}, '')` : value)).join(", ");
-  // Records with a key are in the partition `deletions_by_row`, because its index prevents using a key twice.
-  const markOf = (values: readonly string[]): string => {
-    const key = values.find((_, i) => isKey(i));
-    if (!isByDay) return "";
-    return key === undefined ? ", true" : `, CASE ${key} WHEN '' THEN true END`;
-  };
   const deleteSql = (condition: string, pins = pinnedCondition): string =>
     `DELETE FROM ${plants} WHERE ${condition} AND ${pins} RETURNING id`;
-  const recordAll = `
-    INSERT INTO ${deletions} (plant_id, batch, ${names}${byDaySuffix})
-    SELECT deleted.id, $4::pg_catalog.uuid, ${valuesOf(columns)}${markOf(columns)}
-    FROM deleted JOIN unnest($1::bigint[], ${arrays.join(", ")}) AS call (id, ${names}) USING (id)
+  const insertSql = ([subject, requestId, key]: readonly string[]): string => {
+    const keyValue = key === undefined ? "" : `, NULLIF(${key}, '')`;
+    // Records with a key are in the partition `deletions_by_row`, because its index prevents using a key twice.
+    const byDay = key === undefined ? ", true" : `, CASE ${key} WHEN '' THEN true END`;
+    return `
+    INSERT INTO ${deletions} (plant_id, batch, ${columns.join(", ")}${isByDay ? ", by_day" : ""})
+    SELECT deleted.id, $4::pg_catalog.uuid, ${subject}, ${requestId}${keyValue}${isByDay ? byDay : ""} FROM deleted`;
+  };
+  const recordAll = `${insertSql(columns)}
+    JOIN unnest($1::bigint[], ${arrays.join(", ")}) AS call (id, ${columns.join(", ")}) USING (id)
     RETURNING plant_id`;
   return {
     deleteAll: nameStatement(`
@@ -66,10 +60,7 @@ function buildStatements({ plants, deletions }: StoreSchema, isByDay: boolean, h
       FROM deleted LEFT JOIN recorded ON plant_id = id`),
     deleteOne: nameStatement(`
       WITH deleted AS (${deleteSql(`id = (${unused})[1]`, pinnedByRow)}),
-      recorded AS (
-        INSERT INTO ${deletions} (plant_id, batch, ${names}${byDaySuffix})
-        SELECT id, $4::pg_catalog.uuid, ${valuesOf(firstElements)}${markOf(firstElements)} FROM deleted
-        RETURNING plant_id)
+      recorded AS (${insertSql(arrays.map((array) => `(${array})[1]`))} RETURNING plant_id)
       SELECT coalesce((SELECT plant_id FROM recorded), ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted`),
     deleteUnlocked: `
