@@ -21,12 +21,6 @@ const dropUnlockedRowsSql = (deletions: string, condition: string, row: "seq" | 
   dropped AS (DELETE FROM ${deletions} WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
   SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${toMicrosecondsSql("pg_catalog.max(deleted_at)")} FROM old)`;
 
-const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedRowsSql(deletions, pinnedCondition, "seq");
-
-// A `ctid` finds a row without an index. Only PostgreSQL has `ctid`s. A `ctid` is unique only within one table.
-const dropOfPartitionSql = ({ deletions }: StoreSchema): string =>
-  dropUnlockedRowsSql(deletions, "by_day IS NULL", "ctid");
-
 // Finds the time at which the next slice starts. Converts the time outside the subquery, so that one row is converted.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${toMicrosecondsSql("deleted_at")} FROM (
@@ -38,32 +32,31 @@ const dropUntilSql = ({ deletions }: StoreSchema): string => `
   AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
 
 /** Drops records from a table without partitions. */
-export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
-  dropUnlocked(session, dropOfTableSql(schema), keptMs, slice);
+export const dropFromTable: DropRows = (session, { deletions }, keptMs, slice) =>
+  dropUnlocked(session, dropUnlockedRowsSql(deletions, pinnedCondition, "seq"), keptMs, slice);
 
 /**
  * Drops a time range of the records outside day partitions, except records that stay locked. Selecting the records
  * first, and finding each record by ctid, would take 1.7 times as long.
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
-  try {
-    return await session.transact(orderedTransaction, () => dropOldestRows(session, schema, keptMs, slice));
-  } catch (fault) {
-    if (sqlStateOf(fault) !== "55P03") throw fault;
-    return await session.transact(orderedTransaction, () =>
-      dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice),
-    );
-  }
-};
-
-const dropOldestRows: DropRows = async (session, schema, keptMs, slice) => {
   const { max, fromUs = 0 } = slice;
   const keptInterval = `${keptMs} milliseconds`;
-  const [[next = null] = []] = await session.query(nextSql(schema), [keptInterval, fromUs, max]);
-  // If `next` is the start time, more records than fit in one slice have the same time.
-  if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice);
-  const count = await session.change(dropUntilSql(schema), [keptInterval, fromUs, next]);
-  return next === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: Number(next) };
+  // A `ctid` finds a row without an index. Only PostgreSQL has `ctid`s. A `ctid` is unique only within one table.
+  const unlockedSql = dropUnlockedRowsSql(schema.deletions, "by_day IS NULL", "ctid");
+  const dropOldest = async (): Promise<Dropped> => {
+    const [[next = null] = []] = await session.query(nextSql(schema), [keptInterval, fromUs, max]);
+    // If `next` is the start time, more records than fit in one slice have the same time.
+    if (next === String(fromUs)) return await dropUnlocked(session, unlockedSql, keptMs, slice);
+    const count = await session.change(dropUntilSql(schema), [keptInterval, fromUs, next]);
+    return next === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: Number(next) };
+  };
+  try {
+    return await session.transact(orderedTransaction, dropOldest);
+  } catch (fault) {
+    if (sqlStateOf(fault) !== "55P03") throw fault;
+    return await session.transact(orderedTransaction, () => dropUnlocked(session, unlockedSql, keptMs, slice));
+  }
 };
 
 async function dropUnlocked(
