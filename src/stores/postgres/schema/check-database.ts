@@ -1,6 +1,5 @@
 import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
@@ -19,21 +18,8 @@ export async function checkDatabase(
   const found = await versionOf(session, schema);
   if (access === "write") await checkSettings(session, schema);
   assertUsableSchema(found, ownSchema.version);
-  await checkEffects(session, schema, access);
-}
-
-// Ignores the rules for SELECT (`ev_type` 1), disabled rules, and rules for replicas.
-const effectsSql = `
-  SELECT relname, pg_catalog.row_security_active(pg_class.oid), (
-    SELECT pg_catalog.min(rulename::pg_catalog.text) FROM pg_catalog.pg_rewrite
-    WHERE ev_class = pg_class.oid AND ev_type <> '1' AND ev_enabled NOT IN ('D', 'R'))
-  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-  WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
-
-async function checkEffects(session: Session, { name }: StoreSchema, access: "read" | "write"): Promise<void> {
   // The separate transaction resets the role to the URL's user.
-  const rows = await session.transact(readCommitted, () => session.query(effectsSql, [name]));
-  for (const [table, isRowSecurityActive, rule] of rows) {
+  for (const [table, isRowSecurityActive, rule] of await session.queryInTransaction(effectsSql, [schema.name])) {
     if (isRowSecurityActive === "t") {
       throw new StoreOpenError(
         `row security may hide rows of the table ${table} from the user, so plants would be reported as missing: ` +
@@ -44,6 +30,14 @@ async function checkEffects(session: Session, { name }: StoreSchema, access: "re
       throw new StoreOpenError(`the rule ${rule} replaces statements on the table ${table}: drop or disable the rule`);
   }
 }
+
+// Ignores the rules for SELECT (`ev_type` 1), disabled rules, and rules for replicas.
+const effectsSql = `
+  SELECT relname, pg_catalog.row_security_active(pg_class.oid), (
+    SELECT pg_catalog.min(rulename::pg_catalog.text) FROM pg_catalog.pg_rewrite
+    WHERE ev_class = pg_class.oid AND ev_type <> '1' AND ev_enabled NOT IN ('D', 'R'))
+  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
 
 // The missing privileges. The functions exist only with day partitions.
 const lackingSql = `
@@ -62,7 +56,7 @@ const lackingSql = `
 /** @throws StoreOpenError naming the privileges for deletions that the user lacks */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
   // The separate transaction resets the role to the URL's user.
-  const missingPrivileges = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
+  const missingPrivileges = await session.queryInTransaction(lackingSql, [name]);
   if (missingPrivileges.length > 0)
     throw new StoreOpenError(`the user lacks privileges: ${missingPrivileges.map(([what]) => what).join(", ")}`);
 }
@@ -85,8 +79,7 @@ const settingsSql = `
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
 export async function checkSettings(session: Session, { name }: StoreSchema): Promise<void> {
-  const [row] = await session.transact(readCommitted, () => session.query(settingsSql, [name]));
-  const [readOnly, encoding, fsync, unlogged] = row ?? [];
+  const [[readOnly, encoding, fsync, unlogged] = []] = await session.queryInTransaction(settingsSql, [name]);
   // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.
   if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
   // With another encoding, the server would refuse deletions if the encoding lacks a character of the subject.

@@ -21,17 +21,14 @@ export interface StoreSchema {
 /** Returns the schema with this name. */
 export function storeSchema(name: string): StoreSchema {
   const quoted = escapeIdentifier(name);
-  const tableOf = (table: string): string => `${quoted}.${table}`;
   return {
     name,
     quoted,
-    plants: tableOf("plants"),
-    deletions: tableOf("deletions"),
-    versionTable: tableOf(versionTable),
+    plants: `${quoted}.plants`,
+    deletions: `${quoted}.deletions`,
+    versionTable: `${quoted}.plantstore_schema`,
   };
 }
-
-const versionTable = "plantstore_schema";
 
 /**
  * Finds the store's schema: the first schema in the `search_path` with a store, or else the first schema, where
@@ -44,7 +41,7 @@ export async function findSchema(session: Session): Promise<StoreSchema> {
   await checkRequestedSettings(session);
   return await session.transact(readCommitted, async () => {
     await session.query(setSql, ["search_path", session.settings.get("search_path") ?? null]);
-    const [found] = await session.query(findSchemaSql, [versionTable]);
+    const [found] = await session.query(findSchemaSql);
     if (typeof found?.[0] !== "string") {
       throw new StoreOpenError(
         "search_path contains no schema that the user can use: create one, or change search_path",
@@ -59,7 +56,7 @@ const findSchemaSql = `
   SELECT path.name FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path (name, place)
   LEFT JOIN (
     SELECT nspname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE relname = $1) AS store ON nspname = path.name
+    WHERE relname = 'plantstore_schema') AS store ON nspname = path.name
   WHERE path.name NOT LIKE 'pg|_temp|_%' ESCAPE '|'
   ORDER BY nspname IS NULL, place LIMIT 1`;
 
