@@ -55,6 +55,7 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
 export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
   const findKeyRecordsSql = findKeysSql(schema, keysSql, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
+  const oneOfEach = shards.findOneOfEach();
   const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
     // Rejects if the worker of the plant would not make a deletion durable.
     await session.query(callOnWorker, [id, "{}", "{}", "{}", null, null, false]);
@@ -90,9 +91,9 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
       session.transact(readCommitted, () => dropRecords(session, schema, keptMs, max)),
     // The coordinator does not know the standbys of the workers.
     findWarnings: () => Promise.resolve([]),
-    checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
+    checkWorkers: (session) => checkEachWorker(session, oneOfEach, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>
-      checkEachWorker(session, shards, async (id) => {
+      checkEachWorker(session, oneOfEach, async (id) => {
         await probeWrite(session, schema, id, probeRecordSql(schema, id));
         await checkWorkerOf(session, id);
       }),
@@ -137,11 +138,11 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
   return fates;
 }
 
-// Runs the check for each worker, with an id that the worker stores. Each check gets a share of the remaining time.
+// Runs the check with an id for each worker. Each check gets a share of the remaining time.
 // Rejects if all workers are unavailable, or if one refuses the check, because only the operator can fix the reason.
 async function checkEachWorker(
   session: Session,
-  { oneOfEach }: Shards,
+  oneOfEach: readonly bigint[],
   check: (id: bigint) => Promise<void>,
 ): Promise<void> {
   const faults: unknown[] = [];

@@ -14,7 +14,6 @@ export class Shards {
   readonly hashMax: readonly number[];
   /** The worker of each shard, in the order of `hashMax`. */
   readonly worker: readonly number[];
-  #oneOfEach: readonly bigint[] | undefined;
 
   constructor(hashMax: readonly number[], worker: readonly number[]) {
     this.hashMax = hashMax;
@@ -27,12 +26,8 @@ export class Shards {
     return this.worker[this.hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
-  /** An id for each worker. A plant with the id need not exist. A worker with very few ids may be missing. */
-  get oneOfEach(): readonly bigint[] {
-    return (this.#oneOfEach ??= this.#findOneOfEach());
-  }
-
-  #findOneOfEach(): readonly bigint[] {
+  /** Finds an id for each worker. A plant with the id need not exist. A worker with very few ids may be missing. */
+  findOneOfEach(): readonly bigint[] {
     const remaining = new Set(this.worker);
     const found: bigint[] = [];
     for (let id = 0n; remaining.size > 0 && id < searchedIdsMax; id++) {

@@ -23,17 +23,17 @@ test("workerOf returns the worker with the shard that contains the hash", () => 
   expect(hashes.map(({ id }) => shards.workerOf(id))).toEqual([0, 1, 0, 2]);
 });
 
-test("oneOfEach returns one plant for each worker", () => {
+test("findOneOfEach returns one plant for each worker", () => {
   const shards = new Shards([-(2 ** 30), 0, 2 ** 30, hashMax], [0, 1, 2, 0]);
-  const workers = shards.oneOfEach.map((id) => shards.workerOf(id));
+  const workers = shards.findOneOfEach().map((id) => shards.workerOf(id));
   expect(workers.toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
-  const [last = 0n] = shards.oneOfEach.slice(-1);
+  const [last = 0n] = shards.findOneOfEach().slice(-1);
   expect(last).toBeLessThan(20n);
 });
 
 test("oneOfEach omits a worker that stores a single hash", () => {
   const hash = hashOf(2n ** 31n);
   const shards = new Shards([hash - 1, hash, hashMax], [0, 1, 0]);
-  expect(shards.oneOfEach).toEqual([0n]);
+  expect(shards.findOneOfEach()).toEqual([0n]);
   expect(shards.workerOf(2n ** 31n)).toBe(1);
 });
