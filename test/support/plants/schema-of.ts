@@ -3,5 +3,5 @@ import type { Session } from "../../../src/stores/postgres/server/session.ts";
 
 /** Returns the first schema that `search_path` in a session's URL names. */
 export function schemaOf(session: Session): StoreSchema {
-  return storeSchema(session.settings.get("search_path")?.split(",")[0] ?? "public");
+  return storeSchema(session.requestedSettings.get("search_path")?.split(",")[0] ?? "public");
 }

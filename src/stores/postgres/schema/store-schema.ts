@@ -40,7 +40,7 @@ export function storeSchema(name: string): StoreSchema {
 export async function findSchema(session: Session): Promise<StoreSchema> {
   await checkRequestedSettings(session);
   return await session.transact(readCommitted, async () => {
-    await session.query(setSql, ["search_path", session.settings.get("search_path") ?? null]);
+    await session.query(setSql, ["search_path", session.requestedSettings.get("search_path") ?? null]);
     const [found] = await session.query(findSchemaSql);
     if (typeof found?.[0] !== "string") {
       throw new StoreOpenError(

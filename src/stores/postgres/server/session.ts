@@ -85,14 +85,9 @@ export class Session {
     return this.#client?.processID ?? undefined;
   }
 
-  /** The settings in the server's URL. */
-  get settings(): ReadonlyMap<string, string> {
-    return this.#server.settings;
-  }
-
-  /** The {@link settings} from the URL, except settings that the session overrides. */
+  /** The settings in the server's URL, except settings that the session overrides. */
   get requestedSettings(): ReadonlyMap<string, string> {
-    return new Map([...this.settings].filter(([name]) => !Object.hasOwn(this.#settings, name)));
+    return new Map([...this.#server.settings].filter(([name]) => !Object.hasOwn(this.#settings, name)));
   }
 
   /** Remaining time for a statement, in milliseconds. Excludes the time to cancel the statement. */
