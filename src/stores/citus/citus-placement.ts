@@ -61,7 +61,6 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     await session.query(callOnWorker, [id, "{}", "{}", "{}", null, null, false]);
   };
   return {
-    schema,
     lanes: lanesOf(shards),
     mayFailPartly: true,
     moveProblem,
@@ -78,7 +77,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     // Does not wait for standbys, because `plantstore_delete` has already waited for the standbys.
     findPlants: async (session, ids) =>
       toIds(await session.queryInTransaction(existingPlantsSql(schema), [toArrayLiteral(ids)])),
-    runLookup: (session, toSql, values) => session.queryInTransaction(toSql("true"), values),
+    runLookup: (session, toSql, values) => session.queryInTransaction(toSql(schema, "true"), values),
     // Commits a batch without plants, because the function then waits for the worker's standbys.
     waitForStandbys: async (session, [one]) => {
       await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false]);

@@ -3,7 +3,6 @@ import type { DeletionRecord, LockedStore, LockOptions } from "../../contract/lo
 import { batchUuidOf } from "../../records/moved-batch.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { quote, toArrayLiteral } from "../delete/array-literals.ts";
-import type { Placement } from "../delete/placement.ts";
 import { problemOf } from "../delete/problem.ts";
 import { toId } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
@@ -40,11 +39,13 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
   const session = new Session(server, unlimitedTimeouts, location.workers);
   try {
     const schema = await retryTransientErrors(session, () => findStore(session, location, options));
-    const identity = await identityOf(session, schema);
+    const [row] = await session.query(identitySql, [schema.name]);
+    const identity = String(row?.[0]);
     if (identity === options.refused) throw new StoreOpenError("it is both the source and the target");
     await lock(session, schema);
     await assertUnserved(session, schema, options.watchMs ?? servedWatchMs);
-    return lockedStore(session, location.placement, server.name, identity);
+    const isByDay = location.placement.days !== undefined;
+    return lockedStore(session, schema, isByDay, { name: server.name, identity });
   } catch (fault) {
     await session.close();
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
@@ -65,11 +66,6 @@ const identitySql = `
   SELECT pg_catalog.concat_ws(' ', pg_catalog.pg_postmaster_start_time(), oid, $1::pg_catalog.text)
   FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()`;
 
-async function identityOf(session: Session, { name }: StoreSchema): Promise<string> {
-  const [row] = await session.query(identitySql, [name]);
-  return String(row?.[0]);
-}
-
 async function lock(session: Session, { plants, deletions }: StoreSchema): Promise<void> {
   await session.begin(`${readCommitted}; SET LOCAL lock_timeout = '${lockTimeoutS}s';
     SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
@@ -87,21 +83,25 @@ async function assertUnserved(session: Session, { plants }: StoreSchema, watchMs
   const endMs = performance.now() + watchMs;
   do {
     const [waiting] = await session.query(waitingSql, [plants]);
-    if (waiting !== undefined) throw isServed(waiting);
+    if (waiting !== undefined) {
+      const [pid, application, address] = waiting;
+      const client = `process ${pid}${application ? ` of ${application}` : ""}${address ? ` on ${address}` : ""}`;
+      throw new StoreOpenError(`another session writes to it (${client}); stop all servers that use it first`);
+    }
     await sleep(watchPollMs);
   } while (performance.now() < endMs);
 }
 
-function isServed([pid, application, address]: Row): StoreOpenError {
-  const client = `process ${pid}${application ? ` of ${application}` : ""}${address ? ` on ${address}` : ""}`;
-  return new StoreOpenError(`another session writes to it (${client}); stop all servers that use it first`);
-}
-
 /** Returns the store. Closing the session rolls the transaction back. */
-function lockedStore(session: Session, { schema, days }: Placement, name: string, identity: string): LockedStore {
+function lockedStore(
+  session: Session,
+  schema: StoreSchema,
+  isByDay: boolean,
+  names: Pick<LockedStore, "name" | "identity">,
+): LockedStore {
   const { plants, deletions } = schema;
   const fail = (fault: unknown): never => {
-    throw new StoreOpenError(`cannot use ${name}: ${problemOf(fault).text}`, { cause: fault });
+    throw new StoreOpenError(`cannot use ${names.name}: ${problemOf(fault).text}`, { cause: fault });
   };
   async function* readAll<Item>(query: string, toItem: (row: Row) => Item): AsyncGenerator<readonly Item[]> {
     try {
@@ -115,8 +115,7 @@ function lockedStore(session: Session, { schema, days }: Placement, name: string
     }
   }
   return {
-    name,
-    identity,
+    ...names,
     count: async () => {
       const sql = `SELECT (SELECT count(*) FROM ${plants}), count(*), count(idempotency_key) FROM ${deletions}`;
       const [row = []] = await session.query(sql).catch(fail);
@@ -126,7 +125,7 @@ function lockedStore(session: Session, { schema, days }: Placement, name: string
     plants: () => readAll(`SELECT id FROM ${plants} ORDER BY id`, ([id]) => toId(id)),
     records: () => readAll(recordsSql(schema), toRecord),
     insertPlants: (ids) => copyPlants(session, schema, BigInt64Array.from(ids)).catch(fail),
-    insertRecords: (records) => insertRecords(session, schema, records, days !== undefined).catch(fail),
+    insertRecords: (records) => insertRecords(session, schema, records, isByDay).catch(fail),
     commit: () => session.commit().catch(fail),
     [Symbol.asyncDispose]: () => session.close(),
   };

@@ -179,7 +179,7 @@ export async function findOutcomeOfRefused(
   placement: Placement,
   batch: PreparedBatch,
 ): Promise<PlantFate | undefined> {
-  const existing = await placement.runLookup(session, (condition) => lockSql(placement.schema, condition), [batch.ids]);
+  const existing = await placement.runLookup(session, lockSql, [batch.ids]);
   // Reads the record after the wait for the lock, because the attempt's record is complete once the lock is released.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
@@ -209,8 +209,7 @@ async function findRecorded(
   placement: Placement,
   { token, ids, firstOf }: PreparedBatch,
 ): Promise<bigint[]> {
-  const toSql = (condition: string): string => findRecordedSql(placement.schema, condition);
-  const rows = await placement.runLookup(session, toSql, [ids, token]);
+  const rows = await placement.runLookup(session, findRecordedSql, [ids, token]);
   return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
 }
 

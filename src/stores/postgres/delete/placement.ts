@@ -9,7 +9,6 @@ export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred
 
 /** The operations that depend on the location of a store's tables: a single server, or several workers. */
 export interface Placement {
-  readonly schema: StoreSchema;
   /** A lane for each server with plants. */
   readonly lanes: Lanes;
   /** Whether other servers can delete while one server is unavailable. Readiness then needs only some servers. */
@@ -41,7 +40,7 @@ export interface Placement {
    */
   runLookup(
     session: Session,
-    toSql: (condition: string) => string,
+    toSql: (schema: StoreSchema, condition: string) => string,
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
   /** Waits until the standbys have earlier deletions of missing plants. */

@@ -165,7 +165,6 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
   };
   const dropOldRecords = isByDay ? dropFromPartition : dropFromTable;
   return {
-    schema,
     lanes,
     mayFailPartly: false,
     mayBeCommitted: () => false,
@@ -178,7 +177,7 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
       return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
     },
     findPlants,
-    runLookup: (session, toSql, values) => session.query(toSql(pinnedCondition), values),
+    runLookup: (session, toSql, values) => session.query(toSql(schema, pinnedCondition), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
     dropPause: 0,
