@@ -4,7 +4,7 @@ import { keysOf, parseIdArray, toArrayLiteral } from "../postgres/delete/array-l
 import type { PreparedBatch } from "../postgres/delete/prepared-batch.ts";
 import { verdictOn } from "../postgres/delete/fault-table.ts";
 import { findKeysSql, toIds } from "../postgres/delete/single-server.ts";
-import type { Dropped, Placement, PlantFate } from "../postgres/delete/placement.ts";
+import type { Dropped, Placement, PlantOutcome } from "../postgres/delete/placement.ts";
 import { probeWrite } from "../postgres/delete/probe-write.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
@@ -72,7 +72,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     },
     deleteUnlockedPlants: async (session, batch) => {
       const [row] = await session.query(callOnWorker, valuesOf(batch, true));
-      return toFates(row);
+      return toOutcomes(row);
     },
     // Does not wait for standbys, because `plantstore_delete` has already waited for the standbys.
     findPlants: async (session, ids) =>
@@ -124,17 +124,17 @@ async function dropRecords(session: Session, schema: StoreSchema, keptMs: number
   return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 
-function valuesOf({ firstOf, values }: PreparedBatch, skips: boolean): readonly unknown[] {
-  const [one] = firstOf.keys();
+function valuesOf({ firstDeletions, values }: PreparedBatch, skips: boolean): readonly unknown[] {
+  const [one] = firstDeletions.keys();
   const [ids, subjects, requestIds, token, keys = null] = values;
   return [one, ids, subjects, requestIds, token, keys, skips];
 }
 
-function toFates(row: Row | undefined): Map<bigint, PlantFate> {
-  const fates = new Map<bigint, PlantFate>();
-  const kinds: readonly PlantFate[] = ["deleted", "deferred", "protected"];
-  for (const [i, fate] of kinds.entries()) for (const id of parseIdArray(row?.[i])) fates.set(BigInt(id), fate);
-  return fates;
+function toOutcomes(row: Row | undefined): Map<bigint, PlantOutcome> {
+  const outcomes = new Map<bigint, PlantOutcome>();
+  const kinds: readonly PlantOutcome[] = ["deleted", "deferred", "protected"];
+  for (const [i, kind] of kinds.entries()) for (const id of parseIdArray(row?.[i])) outcomes.set(BigInt(id), kind);
+  return outcomes;
 }
 
 // Runs the check with an id for each worker. Each check gets a share of the remaining time.

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { attemptBatch } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
-import type { Placement, PlantFate } from "../../../src/stores/postgres/delete/placement.ts";
+import type { Placement, PlantOutcome } from "../../../src/stores/postgres/delete/placement.ts";
 import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
@@ -37,12 +37,12 @@ async function makeTables(url: string): Promise<void> {
 }
 
 /** Deletes plants without waiting for locks, and returns the outcome for each existing plant. */
-async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
+async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantOutcome>> {
   const { session, placement } = await openCitusSession(url);
   const pending = callersOf(...plants);
-  const fates = await placement.deleteUnlockedPlants(session, prepareBatch(randomUUID(), pending));
+  const outcomes = await placement.deleteUnlockedPlants(session, prepareBatch(randomUUID(), pending));
   await session.close();
-  return Object.fromEntries(fates);
+  return Object.fromEntries(outcomes);
 }
 
 /** Adds a trigger to a table's shards, on the workers. */

@@ -4,7 +4,7 @@ import type { Session } from "../server/session.ts";
 import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import { toId, toIds } from "./single-server.ts";
-import type { Placement, PlantFate } from "./placement.ts";
+import type { Placement, PlantOutcome } from "./placement.ts";
 
 /** Options for {@link attemptBatch}. */
 export interface AttemptMode {
@@ -34,7 +34,7 @@ export interface Failed {
 interface Succeeded {
   readonly batch: PreparedBatch;
   /** The outcomes for plants in the statement. A plant without an outcome did not exist, unless it is `remaining`. */
-  readonly fates: ReadonlyMap<bigint, PlantFate>;
+  readonly outcomes: ReadonlyMap<bigint, PlantOutcome>;
   /** The existing plants among the plants of postponed deletions. */
   readonly existing: ReadonlySet<bigint>;
   /** The plants that still exist after the statement. Each remaining plant needs a careful attempt. */
@@ -65,28 +65,29 @@ export async function attemptBatch(
   try {
     if (isCareful) await endByKey(session, placement, open.filter(hasKey));
     const batch = prepareBatch(token, isCareful ? openOf(open) : open);
-    if (batch.firstOf.size === 0) return undefined;
+    if (batch.firstDeletions.size === 0) return undefined;
     // Called after the lookup. If a plant's first call was cancelled during the lookup, the next call needs the token.
-    if (isInDoubt) for (const one of batch.firstOf.values()) one.doubt(token);
+    if (isInDoubt) for (const one of batch.firstDeletions.values()) one.doubt(token);
     hasBegun = true;
-    const fates: ReadonlyMap<bigint, PlantFate> = isCareful
+    const outcomes: ReadonlyMap<bigint, PlantOutcome> = isCareful
       ? await deleteUnlocked(session, batch, mode)
       : new Map((await placement.deletePlants(session, batch)).map((id) => [id, "deleted"]));
     // The deletions are committed. If a lookup below fails, the next attempt finds the deletion records.
     isInDoubt = true;
-    const missing = isCareful ? [] : missingIn(batch, fates);
+    const missing = isCareful ? [] : missingIn(batch, outcomes);
     const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
     // Looks up plants before keys. If another call with a key deleted its plant, the key's record is then visible.
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
-    const isDeleted = (one: Deletion): boolean => batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
+    const isDeleted = (one: Deletion): boolean =>
+      batch.firstDeletions.get(one.id) === one && outcomes.get(one.id) === "deleted";
     const notDeleted = batch.keyed.filter((one) => !isDeleted(one));
     await endByKey(session, placement, notDeleted);
     // A trigger may have kept a plant. Another process may have used the key while the statement waited for a lock.
     const isKept = (id: bigint): boolean => {
-      const first = batch.firstOf.get(id);
+      const first = batch.firstDeletions.get(id);
       return existing.has(id) && first?.isOpen === true;
     };
-    endSucceeded(open, { batch, fates, existing, remaining: new Set(missing.filter(isKept)) });
+    endSucceeded(open, { batch, outcomes, existing, remaining: new Set(missing.filter(isKept)) });
     return undefined;
   } catch (fault) {
     // Does not attempt again, because the error is a bug in the store.
@@ -112,27 +113,27 @@ export async function attemptBatch(
  * A deletion is postponed if another deletion in the batch has the same key. A postponed deletion is `absent` if its
  * plant does not exist, and otherwise deferred, because the key stays unused if the other deletion finds no plant.
  */
-function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remaining }: Succeeded): void {
+function endSucceeded(open: readonly Deletion[], { batch, outcomes, existing, remaining }: Succeeded): void {
   const endedByKey = new Set(batch.keyed.filter(({ isOpen }) => !isOpen));
   for (const one of open) {
     if (!one.isOpen) continue;
-    const first = batch.firstOf.get(one.id);
-    const fate = fates.get(one.id);
+    const first = batch.firstDeletions.get(one.id);
+    const outcome = outcomes.get(one.id);
     if (batch.postponed.has(one)) {
       if (existing.has(one.id)) one.defer();
       else one.decide(endings.absent);
     } else if (remaining.has(one.id)) continue;
-    else if (first === one || fate === "protected") endBy(fate, one);
+    else if (first === one || outcome === "protected") endBy(outcome, one);
     else if (first === undefined || first.isDeferred || endedByKey.has(first)) one.defer();
     else one.decide(endings.absent);
   }
 }
 
 /** Ends or defers a deletion according to the plant's outcome. */
-export function endBy(fate: PlantFate | undefined, one: Deletion, fault?: unknown): void {
-  if (fate === "deferred") one.defer();
-  else if (fate === "protected") one.end(endings.protected(one.id, fault));
-  else one.decide(fate === "deleted" ? endings.deleted : endings.absent);
+export function endBy(outcome: PlantOutcome | undefined, one: Deletion, fault?: unknown): void {
+  if (outcome === "deferred") one.defer();
+  else if (outcome === "protected") one.end(endings.protected(one.id, fault));
+  else one.decide(outcome === "deleted" ? endings.deleted : endings.absent);
 }
 
 /** Ends each deletion whose idempotency key already has a record. */
@@ -160,14 +161,14 @@ async function deleteUnlocked(
   session: Session,
   batch: PreparedBatch,
   { placement, isInDoubt }: AttemptMode,
-): Promise<Map<bigint, PlantFate>> {
-  const fates = await placement.deleteUnlockedPlants(session, batch);
-  if (isInDoubt) for (const id of await findRecorded(session, placement, batch)) fates.set(id, "deleted");
-  const missing = missingIn(batch, fates);
+): Promise<Map<bigint, PlantOutcome>> {
+  const outcomes = await placement.deleteUnlockedPlants(session, batch);
+  if (isInDoubt) for (const id of await findRecorded(session, placement, batch)) outcomes.set(id, "deleted");
+  const missing = missingIn(batch, outcomes);
   // If a plant was deleted or a record was found, a commit has already waited for the standbys.
-  const hasCommitted = [...fates.values()].includes("deleted");
+  const hasCommitted = [...outcomes.values()].includes("deleted");
   if (missing.length > 0 && !hasCommitted) await placement.findPlants(session, missing);
-  return fates;
+  return outcomes;
 }
 
 /**
@@ -178,13 +179,13 @@ export async function findOutcomeOfRefused(
   session: Session,
   placement: Placement,
   batch: PreparedBatch,
-): Promise<PlantFate | undefined> {
+): Promise<PlantOutcome | undefined> {
   const existing = await placement.runLookup(session, lockSql, [batch.ids]);
   // Reads the record after the wait for the lock, because the attempt's record is complete once the lock is released.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
   if (existing.length > 0) return "protected";
-  await placement.waitForStandbys(session, [...batch.firstOf.keys()]);
+  await placement.waitForStandbys(session, [...batch.firstDeletions.keys()]);
   return undefined;
 }
 
@@ -207,12 +208,12 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
 async function findRecorded(
   session: Session,
   placement: Placement,
-  { token, ids, firstOf }: PreparedBatch,
+  { token, ids, firstDeletions }: PreparedBatch,
 ): Promise<bigint[]> {
   const rows = await placement.runLookup(session, findRecordedSql, [ids, token]);
-  return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
+  return toIds(rows.filter(([id, key]) => (firstDeletions.get(toId(id))?.call.idempotencyKey ?? null) === key));
 }
 
-function missingIn({ firstOf }: PreparedBatch, fates: ReadonlyMap<bigint, PlantFate>): bigint[] {
-  return [...firstOf.keys()].filter((id) => !fates.has(id));
+function missingIn({ firstDeletions }: PreparedBatch, outcomes: ReadonlyMap<bigint, PlantOutcome>): bigint[] {
+  return [...firstDeletions.keys()].filter((id) => !outcomes.has(id));
 }

@@ -5,7 +5,7 @@ import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
 
 /** The outcome for an existing plant. `deferred`: another transaction has locked the plant or used the key. */
-export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred";
+export type PlantOutcome = Extract<EndingKind, "deleted" | "protected"> | "deferred";
 
 /** The operations that depend on the location of a store's tables: a single server, or several workers. */
 export interface Placement {
@@ -24,7 +24,7 @@ export interface Placement {
    */
   deletePlants(session: Session, batch: PreparedBatch): Promise<readonly bigint[]>;
   /** Like {@link deletePlants}, but does not wait for locks. Returns the outcome for each existing plant. */
-  deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantFate>>;
+  deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantOutcome>>;
   /**
    * Returns the existing plants among `ids`. Call this after a statement that deletes plants in the same batch. The
    * other plants are deleted permanently, even after a failover.

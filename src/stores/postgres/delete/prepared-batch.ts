@@ -5,7 +5,7 @@ import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 export interface PreparedBatch {
   readonly token: string;
   /** Each plant's first deletion. The statement contains only the first deletion of each plant. */
-  readonly firstOf: ReadonlyMap<bigint, Deletion>;
+  readonly firstDeletions: ReadonlyMap<bigint, Deletion>;
   /** All deletions with an idempotency key, even deletions that are not in the statement. */
   readonly keyed: readonly Deletion[];
   /** Deletions that are not in the statement, because another deletion in the statement has the same key. */
@@ -18,7 +18,7 @@ export interface PreparedBatch {
 
 /** Prepares deletions for an attempt. All attempts at a batch use the same token. */
 export function prepareBatch(token: string, pending: readonly Deletion[]): PreparedBatch {
-  const firstOf = new Map<bigint, Deletion>();
+  const firstDeletions = new Map<bigint, Deletion>();
   const keyed: Deletion[] = [];
   const postponed = new Set<Deletion>();
   const keys = new Set<string>();
@@ -28,18 +28,18 @@ export function prepareBatch(token: string, pending: readonly Deletion[]): Prepa
     const { id, call } = deletion;
     const key = call.idempotencyKey;
     if (key !== undefined) keyed.push(deletion);
-    if (firstOf.has(id)) continue;
+    if (firstDeletions.has(id)) continue;
     if (key !== undefined && keys.has(key)) {
       postponed.add(deletion);
       continue;
     }
     if (key !== undefined) keys.add(key);
-    firstOf.set(id, deletion);
+    firstDeletions.set(id, deletion);
     subjects.push(quote(call.subject));
     requestIds.push(quote(call.requestId));
   }
-  const ids = toArrayLiteral([...firstOf.keys()]);
+  const ids = toArrayLiteral([...firstDeletions.keys()]);
   const values = [ids, toArrayLiteral(subjects), toArrayLiteral(requestIds), token];
-  if (keyed.length > 0) values.push(keysOf([...firstOf.values()]));
-  return { token, firstOf, keyed, postponed, ids, values };
+  if (keyed.length > 0) values.push(keysOf([...firstDeletions.values()]));
+  return { token, firstDeletions, keyed, postponed, ids, values };
 }

@@ -6,7 +6,7 @@ import type { SessionTimeouts } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";
 import { attemptBatch, endBy, endByKey, findOutcomeOfRefused, hasKey } from "./attempt-batch.ts";
 import { consequences, nextStep, type ServerState, verdictOn } from "./fault-table.ts";
-import type { Placement, PlantFate } from "./placement.ts";
+import type { Placement, PlantOutcome } from "./placement.ts";
 import { prepareBatch } from "./prepared-batch.ts";
 
 /** The timeouts for deletions. A batch normally holds locks for a few milliseconds. */
@@ -137,10 +137,10 @@ class BatchRun {
     let included = part;
     if (token !== undefined) {
       // A committed attempt recorded only each plant's first deletion, and did nothing for the other deletions.
-      const { firstOf } = prepareBatch(token, part);
-      included = [...firstOf.values()];
+      const { firstDeletions } = prepareBatch(token, part);
+      included = [...firstDeletions.values()];
       for (const one of included) one.doubt(token);
-      for (const one of part) if (firstOf.get(one.id) !== one) one.defer();
+      for (const one of part) if (firstDeletions.get(one.id) !== one) one.defer();
     }
     const [only] = included;
     if (only !== undefined && included.length === 1) return await this.#endRefused(only, fault, token);
@@ -156,20 +156,20 @@ class BatchRun {
   async #endRefused(only: Deletion, fault: unknown, token: string | undefined): Promise<void> {
     const verdict = verdictOn(fault);
     if (verdict === "skip") return only.defer();
-    const fate = token === undefined ? "protected" : await this.#findOutcomeOfRefused(only, token);
+    const outcome = token === undefined ? "protected" : await this.#findOutcomeOfRefused(only, token);
     if (!only.isOpen) return;
     // The plant exists, and a trigger has failed, but not to protect the plant.
-    if (verdict === "isolate" && fate === "protected") only.end(endings.unavailable(fault));
-    else endBy(fate, only, fault);
+    if (verdict === "isolate" && outcome === "protected") only.end(endings.unavailable(fault));
+    else endBy(outcome, only, fault);
   }
 
-  async #findOutcomeOfRefused(only: Deletion, token: string): Promise<PlantFate | undefined> {
+  async #findOutcomeOfRefused(only: Deletion, token: string): Promise<PlantOutcome | undefined> {
     const [session, placement] = [this.#session, this.#placement];
     try {
       const batch = prepareBatch(token, [only]);
-      const fate = await findOutcomeOfRefused(session, placement, batch);
-      if (fate === undefined) await endByKey(session, placement, batch.keyed);
-      return fate;
+      const outcome = await findOutcomeOfRefused(session, placement, batch);
+      if (outcome === undefined) await endByKey(session, placement, batch.keyed);
+      return outcome;
     } catch (fault) {
       if (fault instanceof TransitionError) throw fault;
       const verdict = verdictOn(fault);

@@ -6,7 +6,7 @@ import type { StoreSchema } from "../schema/store-schema.ts";
 import { keysOf, toArrayLiteral } from "./array-literals.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
 import { dropFromPartition, dropFromTable } from "./drop-rows.ts";
-import type { Placement, PlantFate } from "./placement.ts";
+import type { Placement, PlantOutcome } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
 
 interface Statements {
@@ -170,11 +170,11 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
     mayBeCommitted: () => false,
     deletePlants: async (session, batch) => {
       const { deleteOne, deleteAll } = statementsOf(batch);
-      return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));
+      return toIds(await session.query(batch.firstDeletions.size === 1 ? deleteOne : deleteAll, batch.values));
     },
     deleteUnlockedPlants: async (session, batch) => {
       const rows = await session.query(statementsOf(batch).deleteUnlocked, batch.values);
-      return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
+      return new Map(rows.map(([id, outcome]) => [toId(id), toOutcome(outcome)]));
     },
     findPlants,
     runLookup: (session, toSql, values) => session.query(toSql(schema, pinnedCondition), values),
@@ -201,7 +201,7 @@ export function toId(text: string | null | undefined): bigint {
   return BigInt(text);
 }
 
-function toFate(text: string | null | undefined): PlantFate {
+function toOutcome(text: string | null | undefined): PlantOutcome {
   if (text === "deleted" || text === "protected" || text === "deferred") return text;
-  throw new TypeError(`unknown fate of a plant: ${text}`);
+  throw new TypeError(`unknown outcome of a deletion: ${text}`);
 }

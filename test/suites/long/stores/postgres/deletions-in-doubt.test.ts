@@ -29,9 +29,9 @@ function doubtful(url: string, before: string, after?: string): Partial<Placemen
     deletePlants: () => Promise.reject(new Error("lost")),
     deleteUnlockedPlants: async (session, batch) => {
       await runSql(url, before);
-      const fates = await singleServer(schemaOf(session)).deleteUnlockedPlants(session, batch);
+      const outcomes = await singleServer(schemaOf(session)).deleteUnlockedPlants(session, batch);
       if (after !== undefined) await runSql(url, after);
-      return fates;
+      return outcomes;
     },
   };
 }
@@ -65,9 +65,9 @@ test("a deletion stays in doubt if its key's other record was dropped", async ()
 test("an attempt that settles a deletion twice is not repeated", async () => {
   let attempts = 0;
   await using opened = await openPlants(() => ({
-    deletePlants: async (_session, { firstOf }) => {
+    deletePlants: async (_session, { firstDeletions }) => {
       attempts++;
-      for (const one of [...firstOf.values(), ...firstOf.values()]) one.decide(endings.deleted);
+      for (const one of [...firstDeletions.values(), ...firstDeletions.values()]) one.decide(endings.deleted);
       return [];
     },
   }));
