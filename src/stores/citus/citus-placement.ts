@@ -4,7 +4,7 @@ import { keysOf, parseIdArray, toArrayLiteral } from "../postgres/delete/array-l
 import type { PreparedBatch } from "../postgres/delete/prepared-batch.ts";
 import { verdictOn } from "../postgres/delete/fault-table.ts";
 import { findKeysSql, toIds } from "../postgres/delete/single-server.ts";
-import type { Dropped, Placement, PlantOutcome } from "../postgres/delete/placement.ts";
+import type { Placement, PlantOutcome } from "../postgres/delete/placement.ts";
 import { probeWrite } from "../postgres/delete/probe-write.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
@@ -87,7 +87,15 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>
-      session.transact(readCommitted, () => dropRecords(session, schema, keptMs, max)),
+      session.transact(readCommitted, async () => {
+        const limit = Math.min(max, droppedMax);
+        const oldRecords = await session.query(oldRecordsSql(schema), [`${keptMs} milliseconds`, limit]);
+        if (oldRecords.length === 0) return { count: 0, isMore: false };
+        const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
+        const { length: count } = await session.query(dropSql(schema), [ids, seqs]);
+        // If triggers kept every record, the next slice would find the same records again.
+        return { count, isMore: count > 0 && oldRecords.length === limit };
+      }),
     // The coordinator does not know the standbys of the workers.
     findWarnings: () => Promise.resolve([]),
     checkWorkers: (session) => checkEachWorker(session, oneOfEach, (id) => checkWorkerOf(session, id)),
@@ -112,16 +120,6 @@ function lanesOf(shards: Shards): Lanes {
     toRecordedCall: (call, id) =>
       call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
   };
-}
-
-async function dropRecords(session: Session, schema: StoreSchema, keptMs: number, max: number): Promise<Dropped> {
-  const limit = Math.min(max, droppedMax);
-  const oldRecords = await session.query(oldRecordsSql(schema), [`${keptMs} milliseconds`, limit]);
-  if (oldRecords.length === 0) return { count: 0, isMore: false };
-  const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
-  const { length: count } = await session.query(dropSql(schema), [ids, seqs]);
-  // If triggers kept every record, the next slice would find the same records again.
-  return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 
 function valuesOf({ firstDeletions, values }: PreparedBatch, skips: boolean): readonly unknown[] {

@@ -163,11 +163,10 @@ export function sessionSettings(
 }
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {
-  // Reads the setting in a transaction, because the transaction starts with the connection's initial settings.
-  const text = `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`;
-  // With a timeout, other hosts are tried if this host hangs.
-  const timeout = { query_timeout: limitMs };
-  const results = [await client.query({ text, ...timeout })].flat();
+  // Reads the setting in a transaction, because the transaction starts with the connection's initial settings. With a
+  // timeout, other hosts are tried if this host hangs.
+  const query = { text: `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`, query_timeout: limitMs };
+  const results = [await client.query(query)].flat();
   const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");
   if (!isWritable) throw new Error("the server is read-only");
 }

@@ -21,23 +21,19 @@ export const namePrefix = "plantstore_";
  * statements. After the first error for a prepared statement, the store prepares no more statements.
  */
 export class NamedStatements {
+  areKept = true;
   readonly #onRefused: (problem: string) => void;
-  #areKept = true;
 
   /** @param onRefused - called once, with the server's error message. Must not throw */
   constructor(onRefused: (problem: string) => void) {
     this.#onRefused = onRefused;
   }
 
-  get areKept(): boolean {
-    return this.#areKept;
-  }
-
   /** Returns whether the server refused a statement because of its name. If true, later statements have no name. */
   isRefused(fault: unknown): boolean {
     if (!(fault instanceof Error) || !isRefusal(fault)) return false;
-    if (this.#areKept) this.#onRefused(fault.message);
-    this.#areKept = false;
+    if (this.areKept) this.#onRefused(fault.message);
+    this.areKept = false;
     return true;
   }
 }

@@ -168,25 +168,23 @@ export class Session {
   }
 
   async #query(statement: Statement, values: readonly unknown[]): Promise<QueryArrayResult<(string | null)[]>> {
-    const client = await this.#connected();
-    const running = client.query<(string | null)[]>({
-      ...statement,
-      values: [...values],
-      rowMode: "array",
-      types: { getTypeParser: () => String },
-    });
-    return await this.#waitFor(client, running);
+    return await this.#runOn((client) =>
+      client.query<(string | null)[]>({
+        ...statement,
+        values: [...values],
+        rowMode: "array",
+        types: { getTypeParser: () => String },
+      }),
+    );
   }
 
   async copy(text: string, bytes: Buffer): Promise<number> {
-    const client = await this.#connected();
-    return await this.#waitFor(client, copyIn(client, text, bytes));
+    return await this.#runOn((client) => copyIn(client, text, bytes));
   }
 
   /** Runs statements that have neither parameters nor results. */
   async run(script: string): Promise<void> {
-    const client = await this.#connected();
-    await this.#waitFor(client, client.query(script));
+    await this.#runOn((client) => client.query(script));
   }
 
   /**
@@ -248,7 +246,8 @@ export class Session {
     return this.#client;
   }
 
-  async #waitFor<Result>(client: Client, running: Promise<Result>): Promise<Result> {
+  async #runOn<Result>(start: (client: Client) => Promise<Result>): Promise<Result> {
+    const client = await this.#connected();
     this.#durabilityProblem = undefined;
     this.#isRunning = true;
     const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
@@ -256,7 +255,7 @@ export class Session {
     const cancel = (): void => void (cancellation.isAccepted = abortStatement(client));
     const timer = Number.isFinite(limitMs) ? setTimeout(cancel, limitMs) : undefined;
     try {
-      const result = await running;
+      const result = await start(client);
       if (this.#durabilityProblem === undefined) return result;
     } catch (fault) {
       // Rethrows the error if the server responded, or if `close` has cancelled the statement.
