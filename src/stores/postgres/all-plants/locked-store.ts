@@ -15,7 +15,7 @@ import { type Row, Session } from "../server/session.ts";
 import { watchIntervalMs } from "../postgres-store.ts";
 import { TableLocation } from "../table-location.ts";
 import { copyPlants } from "./copy-plants.ts";
-import { fetchChunks, unlimitedTimeouts } from "./plant-database.ts";
+import { type Chunks, fetchChunks, unlimitedTimeouts } from "./plant-database.ts";
 
 // How long to watch for servers, in milliseconds. Every server that uses the store tries to write during this time. If
 // a server has committed no deletion since its last check, the next check writes.
@@ -103,12 +103,12 @@ function lockedStore(
   const fail = (fault: unknown): never => {
     throw new StoreOpenError(`cannot use ${names.name}: ${problemOf(fault).text}`, { cause: fault });
   };
-  async function* readAll<Item>(query: string, toItem: (row: Row) => Item): AsyncGenerator<readonly Item[]> {
+  async function* readAll<Item>(query: string, toItem: (row: Row) => Item): Chunks<Item> {
     try {
-      for await (const rows of fetchChunks(session, query)) {
+      for await (const items of fetchChunks(session, query, toItem)) {
         // Checks again, because a server may have been started since the store was locked.
         await assertUnserved(session, schema, 0);
-        yield rows.map(toItem);
+        yield items;
       }
     } catch (fault) {
       fail(fault);

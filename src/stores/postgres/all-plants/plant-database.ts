@@ -5,7 +5,7 @@ import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
 import { problemOf } from "../delete/problem.ts";
-import { toIds } from "../delete/single-server.ts";
+import { toId } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
@@ -27,7 +27,13 @@ import { startImport } from "./import.ts";
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  const schema = await withSession(server, undefined, (session) => retryTransientErrors(session, () => findStore(session)));
+  const schema = await withSession(server, undefined, (session) =>
+    retryTransientErrors(session, async () => {
+      const found = await findSchema(session);
+      await checkDatabase(session, found, "read");
+      return found;
+    }),
+  );
   const openSession = (): Session => new Session(server, undefined, new TableLocation().workers);
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
@@ -36,17 +42,11 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
       );
       return startImport(openSession(), schema, options);
     },
-    exportPlants: () => exportPlants(openSession(), schema),
-    listDeletions: (filter = {}) => listDeletions(openSession(), schema, filter),
+    exportPlants: () => readAll(openSession(), `SELECT id FROM ${schema.plants} ORDER BY id`, ([id]) => toId(id)),
+    listDeletions: (filter = {}) => readAll(openSession(), deletionsSql(schema, filter), toDeletion),
     // Has nothing to close, because each operation opens and closes its own session.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
-}
-
-async function findStore(session: Session): Promise<StoreSchema> {
-  const schema = await findSchema(session);
-  await checkDatabase(session, schema, "read");
-  return schema;
 }
 
 /**
@@ -103,55 +103,47 @@ export async function withSession<Result>(
   }
 }
 
-async function* exportPlants(session: Session, { plants }: StoreSchema): AsyncGenerator<readonly bigint[]> {
-  const chunks = chunksOf(session, `SELECT id FROM ${plants} ORDER BY id`);
-  for await (const rows of chunks) yield toIds(rows);
-}
-
-async function* listDeletions(
-  session: Session,
-  { deletions }: StoreSchema,
-  { since, plantId }: DeletionFilter,
-): AsyncGenerator<readonly Deletion[]> {
-  // A cursor's query cannot have parameters. The time is a number, because PostgreSQL does not accept a Date's text
-  // before year 1 or after year 9999. No record is older than 1970.
+// A cursor's query cannot have parameters. The time is a number, because PostgreSQL does not accept a Date's text before
+// year 1 or after year 9999. No record is older than 1970.
+function deletionsSql({ deletions }: StoreSchema, { since, plantId }: DeletionFilter): string {
   const sinceSeconds = Math.max(0, since?.getTime() ?? 0) / 1_000;
   const plantCondition = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
-  const chunks = chunksOf(
-    session,
-    `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
-     FROM ${deletions} WHERE deleted_at >= pg_catalog.to_timestamp(${sinceSeconds}) ${plantCondition} ORDER BY deleted_at, seq`,
-  );
-  for await (const rows of chunks) {
-    yield rows.map(([id, deletedAtMs, subject, requestId, batch]) => ({
-      plantId: BigInt(id ?? ""),
-      deletedAt: new Date(Number(deletedAtMs)),
-      subject: subject ?? "",
-      requestId: requestId ?? "",
-      batch: batch ?? "",
-    }));
-  }
+  return `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
+    FROM ${deletions} WHERE deleted_at >= pg_catalog.to_timestamp(${sinceSeconds}) ${plantCondition} ORDER BY deleted_at, seq`;
+}
+
+function toDeletion([id, deletedAtMs, subject, requestId, batch]: Row): Deletion {
+  return {
+    plantId: toId(id),
+    deletedAt: new Date(Number(deletedAtMs)),
+    subject: subject ?? "",
+    requestId: requestId ?? "",
+    batch: batch ?? "",
+  };
 }
 
 /** Reads the rows of a query in chunks, from one snapshot. Closes the session, even if the reader stops early. */
-async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
+async function* readAll<Item>(session: Session, query: string, toItem: (row: Row) => Item): Chunks<Item> {
   try {
     // A transaction reads one snapshot. PgBouncer keeps a transaction on one server connection.
     await session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    yield* fetchChunks(session, query);
+    yield* fetchChunks(session, query, toItem);
   } finally {
     await session.close();
   }
 }
 
+/** Items that are read in chunks. */
+export type Chunks<Item> = AsyncGenerator<readonly Item[]>;
+
 /** Reads the rows of a query in chunks, in the session's transaction. */
-export async function* fetchChunks(session: Session, query: string): AsyncGenerator<readonly Row[]> {
+export async function* fetchChunks<Item>(session: Session, query: string, toItem: (row: Row) => Item): Chunks<Item> {
   // The name is random, because another client of a pooler may have left a cursor (WITH HOLD) on the connection.
   const cursorName = `"${namePrefix}${randomUUID()}"`;
   await session.run(`DECLARE ${cursorName} NO SCROLL CURSOR FOR ${query}`);
   for (;;) {
     const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursorName}`);
-    if (rows.length > 0) yield rows;
+    if (rows.length > 0) yield rows.map(toItem);
     if (rows.length < chunkRowsMax) return;
   }
 }
