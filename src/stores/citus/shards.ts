@@ -1,9 +1,3 @@
-import { StoreOpenError } from "../contract/store-open-error.ts";
-import type { StoreSchema } from "../postgres/schema/store-schema.ts";
-import type { Session } from "../postgres/server/session.ts";
-import { deleteFunction } from "./delete-function.ts";
-import { incompleteDistribution, isCitus } from "./distribute.ts";
-
 // Maximum number of ids that are tried to find an id for each worker. This finds a worker with one shard in thousands.
 // The search would take hours for a shard with a single hash in 2^32, such as the shard of an isolated tenant.
 const searchedIdsMax = 100_000;
@@ -36,36 +30,6 @@ export class Shards {
     return found;
   }
 }
-
-/**
- * Finds the shards of the tables. Returns `undefined` if the tables are not distributed.
- *
- * @throws StoreOpenError if `migrate` did not distribute the tables, or the session would not get workers' warnings
- */
-export async function findShards(session: Session, { quoted, plants }: StoreSchema): Promise<Shards | undefined> {
-  if (!(await isCitus(session))) return undefined;
-  const rows = await session.query(shardsSql, [plants, `${quoted}.${deleteFunction}`]);
-  if (rows.length === 0) return undefined;
-  if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(incompleteDistribution);
-  if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
-  return new Shards(
-    rows.map(([max]) => Number(max)),
-    rows.map(([, index]) => Number(index)),
-  );
-}
-
-// A table on a single node has a shard without hashes, and is used like a table on a server without Citus.
-const shardsSql = `
-  SELECT shardmaxvalue, pg_catalog.dense_rank() OVER (ORDER BY groupid) - 1,
-    pg_catalog.to_regprocedure($2) IS NOT NULL,
-    pg_catalog.current_setting('client_min_messages') LIKE 'debug%'
-      AND pg_catalog.current_setting('citus.worker_min_messages') LIKE 'debug%'
-  FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
-  WHERE logicalrelid = pg_catalog.to_regclass($1) AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
-
-const warningsHidden =
-  "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a connection pooler drops the " +
-  "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
 /**
  * Returns the hash of a plant's id. Citus chooses the shard by this hash. PostgreSQL's `hashint8` applies the final mix

@@ -1,9 +1,11 @@
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import type { Notice } from "../postgres/server/connect.ts";
 import { InDoubtError, type Session, type Workers } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
-import { refuseDistributedSchema } from "./distribute.ts";
-import { findShards, type Shards } from "./shards.ts";
+import { deleteFunction } from "./delete-function.ts";
+import { incompleteDistribution, isCitus, refuseDistributedSchema } from "./distribute.ts";
+import { Shards } from "./shards.ts";
 
 // An untranslated substring of a warning. After a C library upgrade, each new connection to a worker starts with a
 // collation warning. The warning does not put deletions in doubt. Otherwise every retry would also stay in doubt.
@@ -20,12 +22,25 @@ export class CitusWorkers implements Workers {
   /** The server process ids that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
 
-  /** Finds a store's shards, if its tables are distributed. @throws StoreOpenError for an unsupported distribution */
+  /**
+   * Finds the shards of the tables. Returns `undefined` if the tables are not distributed.
+   *
+   * @throws StoreOpenError if `migrate` did not distribute the tables, or the session would not get workers' warnings
+   */
   async findShards(session: Session, schema: StoreSchema): Promise<Shards | undefined> {
-    const shards = await findShards(session, schema);
-    this.areUsed = shards !== undefined;
-    if (shards === undefined) await refuseDistributedSchema(session, schema);
-    return shards;
+    const values = [schema.plants, `${schema.quoted}.${deleteFunction}`];
+    const rows = (await isCitus(session)) ? await session.query(shardsSql, values) : [];
+    if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(incompleteDistribution);
+    if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
+    this.areUsed = rows.length > 0;
+    if (rows.length === 0) await refuseDistributedSchema(session, schema);
+    const hashMax = rows.map(([max]) => Number(max));
+    return rows.length === 0
+      ? undefined
+      : new Shards(
+          hashMax,
+          rows.map(([, index]) => Number(index)),
+        );
   }
 
   // Citus forwards a worker warning's SQLSTATE and text, but not its routine. So any warning may mean that a wait for
@@ -66,6 +81,19 @@ export class CitusWorkers implements Workers {
     }
   }
 }
+
+// A table on a single node has a shard without hashes, and is used like a table on a server without Citus.
+const shardsSql = `
+  SELECT shardmaxvalue, pg_catalog.dense_rank() OVER (ORDER BY groupid) - 1,
+    pg_catalog.to_regprocedure($2) IS NOT NULL,
+    pg_catalog.current_setting('client_min_messages') LIKE 'debug%'
+      AND pg_catalog.current_setting('citus.worker_min_messages') LIKE 'debug%'
+  FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
+  WHERE logicalrelid = pg_catalog.to_regclass($1) AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
+
+const warningsHidden =
+  "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a connection pooler drops the " +
+  "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
 // A server process connects to workers with an application name that contains the process id. The server may have given
 // the id to a new process, so the statement cancels only processes with this session's application name. Plant stores
