@@ -26,8 +26,7 @@ export { backUp } from "./sqlite/backup.ts";
 export { restore } from "./sqlite/restore.ts";
 export type { OnUpkeep, Upkeep } from "./contract/upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
-export { assertSameDatabase } from "./postgres/server/follow-server-url.ts";
-export { readServerUrl } from "./postgres/server/server-url.ts";
+export { assertSameDatabase, readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
 interface Locations {

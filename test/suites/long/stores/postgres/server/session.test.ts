@@ -5,9 +5,12 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
-import { assertSameDatabase, followServerUrl } from "../../../../../../src/stores/postgres/server/follow-server-url.ts";
 import { readCommitted } from "../../../../../../src/stores/postgres/server/pinned-settings.ts";
-import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import {
+  assertSameDatabase,
+  followServerUrl,
+  readServerUrl,
+} from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
 import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
