@@ -63,20 +63,17 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   if (version >= schemaAfter(steps).version) return false;
   const step = steps[version - 1];
   try {
-    if (step === undefined) await createTables(session, schema);
-    else await runStep(migrating, version, step, onWaiting);
+    if (step === undefined) {
+      // No lock is possible before the tables exist. If several processes create the tables, only one succeeds.
+      const isByDay = (await session.query(canPartitionSql)).length > 0;
+      await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
+    } else await runStep(migrating, version, step, onWaiting);
   } catch (fault) {
     session.discard();
     // Ignores the error if the version has changed. Another process has run the step, or the step was committed.
     if ((await versionOf(session, schema)).version === version) throw fault;
   }
   return true;
-}
-
-// No lock is possible before the tables exist. If several processes create the tables, only one succeeds.
-async function createTables(session: Session, schema: StoreSchema): Promise<void> {
-  const isByDay = (await session.query(canPartitionSql)).length > 0;
-  await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 
 // Deletions continue while the step waits for other transactions that use its table.

@@ -48,23 +48,10 @@ const connectTimeoutSMax = 60;
 // Idle time before TCP checks the server, in milliseconds. Imports and exports have no other timeout.
 const keepAliveMs = 10_000;
 
-const supportedParameters: ReadonlySet<string> = new Set([
-  "application_name",
-  "channel_binding",
-  "connect_timeout",
-  "dbname",
-  "host",
-  "options",
-  "password",
-  "port",
-  "ssl",
-  "sslcert",
-  "sslkey",
-  "sslmode",
-  "sslrootcert",
-  "target_session_attrs",
-  "user",
-]);
+const supportedParameters: readonly string[] = (
+  "application_name channel_binding connect_timeout dbname host options password port ssl sslcert sslkey sslmode " +
+  "sslrootcert target_session_attrs user"
+).split(" ");
 
 /**
  * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
@@ -76,7 +63,7 @@ const supportedParameters: ReadonlySet<string> = new Set([
  */
 export function readServerUrl(text: string, certificates?: CertificateFiles): Server {
   const parameters = parseUrl(text);
-  const unknown = [...parameters.keys()].filter((name) => !supportedParameters.has(name));
+  const unknown = [...parameters.keys()].filter((name) => !supportedParameters.includes(name));
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
