@@ -112,17 +112,12 @@ const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: str
   INSERT INTO ${deletions} (plant_id, subject, request_id, batch${columns})
   VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
-/** Returns the placement for tables on a single server. The server may have standbys. */
-export function singleServer(schema: StoreSchema): Placement {
-  return createPlacement(schema, false);
-}
-
 /** Returns the placement for tables on a single server, with records that are partitioned by day. */
 export function singleServerByDay(schema: StoreSchema): Placement {
   const makeDaysSql = `SELECT ${schema.quoted}.plantstore_make_days() WHERE ${pinnedCondition}`;
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
   return {
-    ...createPlacement(schema, true),
+    ...singleServer(schema, true),
     // With factor 12, dropping takes a thirteenth of one core's time, and drops 1.4 times as many records as deletions
     // add at full load. Without pauses, the deletion rate is a quarter to a half lower, with factor 8 a fifth.
     dropPause: 12,
@@ -152,7 +147,8 @@ const lanes: Lanes = {
   toRecordedCall: (call) => call,
 };
 
-function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
+/** Returns the placement for tables on a single server. The server may have standbys. */
+export function singleServer(schema: StoreSchema, isByDay = false): Placement {
   const [withoutKeys, withKeys] = [buildStatements(schema, isByDay, false), buildStatements(schema, isByDay, true)];
   const statementsOf = ({ keyed }: PreparedBatch): Statements => (keyed.length === 0 ? withoutKeys : withKeys);
   const findKeyRecordsSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinnedCondition);

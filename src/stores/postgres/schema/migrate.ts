@@ -76,40 +76,38 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   return true;
 }
 
-// Deletions continue while the step waits for other transactions that use its table.
-async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
-  for (let attempts = 0; ; attempts++) {
-    try {
-      return await attemptStep(migrating, version, step);
-    } catch (fault) {
-      if (sqlStateOf(fault) !== "55P03") throw fault;
-    }
-    if (attempts % attemptsPerReport === 0) onWaiting?.(`a transaction that uses the table ${step.table}`);
-    await sleep(lockRetryIntervalMs);
-  }
-}
-
 // Builds before release 0.1.0 created the version table without a primary key. If a publication contains all tables,
 // PostgreSQL refuses updates of a table without a key.
 const primaryKeySql =
   "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
 
-// Does nothing if another process has run the step.
-async function attemptStep({ session, schema, steps }: Migrating, version: number, { sql }: Migration): Promise<void> {
+// Deletions continue while the step waits for other transactions that use its table. Does nothing if another process has
+// run the step.
+async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
+  const { session, schema, steps } = migrating;
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
     SET LOCAL idle_in_transaction_session_timeout = '5s'; ${disableTransactionTimeout}`;
-  await session.transact(begin, async () => {
+  const attempt = async (): Promise<void> => {
     // Locks a row, because distributed engines support few other locks.
     const [row] = await session.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE`);
     if (row?.[0] !== String(version)) return;
-    await session.run(sql);
+    await session.run(step.sql);
     const hasKey = (await session.query(primaryKeySql, [schema.versionTable])).length > 0;
     if (!hasKey) await session.run(`ALTER TABLE ${schema.versionTable} ADD PRIMARY KEY (version)`);
     const next = schemaAfter(steps.slice(0, version));
     await session.run(
       `UPDATE ${schema.versionTable} SET version = ${next.version}, oldest_server = ${next.oldestServer}`,
     );
-  });
+  };
+  for (let attempts = 0; ; attempts++) {
+    try {
+      return await session.transact(begin, attempt);
+    } catch (fault) {
+      if (sqlStateOf(fault) !== "55P03") throw fault;
+    }
+    if (attempts % attemptsPerReport === 0) onWaiting?.(`a transaction that uses the table ${step.table}`);
+    await sleep(lockRetryIntervalMs);
+  }
 }
 
 /** Disables `transaction_timeout` (PostgreSQL 17) for the transaction. SET would fail in older releases. */

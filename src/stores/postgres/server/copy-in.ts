@@ -13,24 +13,16 @@ declare module "pg" {
  * stored rows. Triggers may have dropped rows.
  */
 export function copyIn(client: Client, text: string, bytes: Buffer): Promise<number> {
+  const query = Object.assign(new Query(text), {
+    handleCopyInResponse(connection: Connection): void {
+      connection.sendCopyFromChunk(bytes);
+      connection.endCopyFrom();
+    },
+  });
   return new Promise((resolve, reject) => {
     client
-      .query(new CopyIn(text, bytes))
+      .query(query)
       .on("end", ({ rowCount }) => resolve(rowCount ?? 0))
       .on("error", reject);
   });
-}
-
-class CopyIn extends Query {
-  readonly #bytes: Buffer;
-
-  constructor(text: string, bytes: Buffer) {
-    super(text);
-    this.#bytes = bytes;
-  }
-
-  handleCopyInResponse(connection: Connection): void {
-    connection.sendCopyFromChunk(this.#bytes);
-    connection.endCopyFrom();
-  }
 }

@@ -10,12 +10,6 @@ const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as
 /** How a connection uses TLS, as in libpq. */
 export type SslMode = (typeof sslModes)[number];
 
-/** The TLS settings in a database URL. */
-export interface TlsSettings {
-  readonly mode: SslMode;
-  readonly paths: PemPaths;
-}
-
 /** The TLS options for PEM files, and the parameters that name the files. */
 const fileParameters = [
   ["ca", "sslrootcert"],
@@ -29,7 +23,7 @@ const fileParameters = [
  *
  * @throws StoreOpenError for unknown values and for contradictory settings
  */
-export function readTlsSettings(parameters: Parameters): TlsSettings {
+export function readTlsSettings(parameters: Parameters): { readonly mode: SslMode; readonly paths: PemPaths } {
   const sslMode = readWord(parameters, "sslmode", sslModes);
   const ssl = readWord(parameters, "ssl", ["true"]);
   if (ssl !== undefined && (sslMode === "disable" || sslMode === "prefer"))
