@@ -38,27 +38,24 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
   const location = new TableLocation();
   const session = new Session(server, unlimitedTimeouts, location.workers);
   try {
-    const schema = await retryTransientErrors(session, () => findStore(session, location, options));
+    const schema = await retryTransientErrors(session, async () => {
+      const found = await location.schemaOn(session);
+      await checkDatabase(session, found, options.isReadOnly ? "read" : "write");
+      await location.refresh(session);
+      return found;
+    });
+    const { moveProblem, days } = location.placement;
+    if (moveProblem !== undefined) throw new StoreOpenError(moveProblem);
     const [row] = await session.query(identitySql, [schema.name]);
     const identity = String(row?.[0]);
     if (identity === options.refused) throw new StoreOpenError("it is both the source and the target");
     await lock(session, schema);
     await assertUnserved(session, schema, options.watchMs ?? servedWatchMs);
-    const isByDay = location.placement.days !== undefined;
-    return lockedStore(session, schema, isByDay, { name: server.name, identity });
+    return lockedStore(session, schema, days !== undefined, { name: server.name, identity });
   } catch (fault) {
     await session.close();
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   }
-}
-
-async function findStore(session: Session, location: TableLocation, { isReadOnly }: LockOptions): Promise<StoreSchema> {
-  const schema = await location.schemaOn(session);
-  await checkDatabase(session, schema, isReadOnly ? "read" : "write");
-  await location.refresh(session);
-  const { moveProblem } = location.placement;
-  if (moveProblem !== undefined) throw new StoreOpenError(moveProblem);
-  return schema;
 }
 
 // The start time identifies the server, because two servers do not start in the same microsecond.

@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { droppedSetting } from "./requested-settings.ts";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
 import { requireChannelBinding } from "./channel-binding.ts";
-import type { ClientOptions, Host } from "./server-url.ts";
+import type { ClientOptions, Host, Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 // node-postgres documents these properties, but its types lack the properties.
@@ -36,10 +36,8 @@ export interface Notice {
 export interface ConnectOptions {
   /** The session's settings, which override the URL's settings. */
   readonly settings: SessionSettings;
-  /** The settings in the URL, by name. */
-  readonly requestedSettings: ReadonlyMap<string, string>;
-  /** Whether to refuse read-only hosts. Set for several hosts, because only one host is the primary. */
-  readonly mustBeWritable: boolean;
+  /** The server of the host, with the settings in the URL. */
+  readonly server: Server;
   /** Deadline for the connection, on the `performance.now()` clock. The host's timeout also applies. */
   readonly deadlineMs: number;
   /** Called with a new connection. `refusal` is why the server has refused the session's settings, if it has. */
@@ -77,7 +75,7 @@ export async function connectTo(host: Host, options: ConnectOptions): Promise<Cl
       else break;
     }
   }
-  const [requested] = options.requestedSettings.keys();
+  const [requested] = options.server.settings.keys();
   if (requested !== undefined && isRefusalOfPooler(fault)) throw droppedSetting(requested);
   throw fault;
 }
@@ -94,7 +92,7 @@ async function connectWith(attempt: ClientOptions, options: ConnectOptions): Pro
     await client.connect();
     const refusal = refusalOf?.();
     if (refusal !== undefined) throw refusal;
-    if (options.mustBeWritable) await assertWritable(client, limitMs());
+    if (options.server.mustBeWritable) await assertWritable(client, limitMs());
     return client;
   } catch (reason) {
     void disconnect(client);

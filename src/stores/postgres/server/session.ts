@@ -105,11 +105,10 @@ export class Session {
   async #connect(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
     // Reads the hosts once per attempt, because hosts may change between connections.
-    const { hosts, mustBeWritable, settings: requestedSettings } = this.#server;
+    const { hosts } = this.#server;
     const options: ConnectOptions = {
       settings: this.#settings,
-      requestedSettings,
-      mustBeWritable,
+      server: this.#server,
       deadlineMs: this.deadlineMs,
       onConnected: (refusal) => (this.settingsRefusal = refusal),
       onLost: (client) => this.#dropClient(client),
