@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findRefusedTimeouts } from "../../../../../src/stores/postgres/server/refused-timeouts.ts";
+import { findRefusedTimeouts } from "../../../../../src/stores/postgres/schema/check-requested-settings.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
