@@ -8,7 +8,7 @@ import type { Placement, PlantOutcome } from "../postgres/delete/placement.ts";
 import { probeWrite } from "../postgres/delete/probe-write.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
-import type { Row, Session } from "../postgres/server/session.ts";
+import type { Session } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import type { Shards } from "./shards.ts";
 
@@ -72,7 +72,8 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     },
     deleteUnlockedPlants: async (session, batch) => {
       const [row] = await session.query(callOnWorker, valuesOf(batch, true));
-      return toOutcomes(row);
+      const kinds: readonly PlantOutcome[] = ["deleted", "deferred", "protected"];
+      return new Map(kinds.flatMap((kind, i) => parseIdArray(row?.[i]).map((id) => [BigInt(id), kind])));
     },
     // Does not wait for standbys, because `plantstore_delete` has already waited for the standbys.
     findPlants: async (session, ids) =>
@@ -126,13 +127,6 @@ function valuesOf({ firstDeletions, values }: PreparedBatch, skips: boolean): re
   const [one] = firstDeletions.keys();
   const [ids, subjects, requestIds, token, keys = null] = values;
   return [one, ids, subjects, requestIds, token, keys, skips];
-}
-
-function toOutcomes(row: Row | undefined): Map<bigint, PlantOutcome> {
-  const outcomes = new Map<bigint, PlantOutcome>();
-  const kinds: readonly PlantOutcome[] = ["deleted", "deferred", "protected"];
-  for (const [i, kind] of kinds.entries()) for (const id of parseIdArray(row?.[i])) outcomes.set(BigInt(id), kind);
-  return outcomes;
 }
 
 // Runs the check with an id for each worker. Each check gets a share of the remaining time.

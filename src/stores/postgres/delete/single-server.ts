@@ -108,10 +108,6 @@ export const findKeysSql = ({ deletions }: StoreSchema, condition: string, pins:
   SELECT idempotency_key, plant_id, subject, looked.seq
   FROM ${deletions} LEFT JOIN looked USING (seq) WHERE ${condition}`;
 
-const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: string): string => `
-  INSERT INTO ${deletions} (plant_id, subject, request_id, batch${columns})
-  VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
-
 /** Returns the placement for tables on a single server, with records that are partitioned by day. */
 export function singleServerByDay(schema: StoreSchema): Placement {
   const makeDaysSql = `SELECT ${schema.quoted}.plantstore_make_days() WHERE ${pinnedCondition}`;
@@ -152,7 +148,9 @@ export function singleServer(schema: StoreSchema, isByDay = false): Placement {
   const [withoutKeys, withKeys] = [buildStatements(schema, isByDay, false), buildStatements(schema, isByDay, true)];
   const statementsOf = ({ keyed }: PreparedBatch): Statements => (keyed.length === 0 ? withoutKeys : withKeys);
   const findKeyRecordsSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinnedCondition);
-  const probeSql = isByDay ? probeRecordSql(schema, ", by_day", ", true") : probeRecordSql(schema, "", "");
+  const probeSql = `
+    INSERT INTO ${schema.deletions} (plant_id, subject, request_id, batch${isByDay ? ", by_day" : ""})
+    VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${isByDay ? ", true" : ""})`;
   const findPlants: Placement["findPlants"] = async (session, ids) => {
     const rows = await session.query(existingPlantsSql(schema), [toArrayLiteral(ids)]);
     const existing = rows.filter(([id]) => id !== null);
