@@ -49,7 +49,9 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
     const [row] = await session.query(identitySql, [schema.name]);
     const identity = String(row?.[0]);
     if (identity === options.refused) throw new StoreOpenError("it is both the source and the target");
-    await lock(session, schema);
+    await session.begin(`${readCommitted}; SET LOCAL lock_timeout = '${lockTimeoutS}s';
+      SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
+      LOCK TABLE ${schema.plants}, ${schema.deletions} IN EXCLUSIVE MODE`);
     await assertUnserved(session, schema, options.watchMs ?? servedWatchMs);
     return lockedStore(session, schema, days !== undefined, { name: server.name, identity });
   } catch (fault) {
@@ -62,12 +64,6 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
 const identitySql = `
   SELECT pg_catalog.concat_ws(' ', pg_catalog.pg_postmaster_start_time(), oid, $1::pg_catalog.text)
   FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()`;
-
-async function lock(session: Session, { plants, deletions }: StoreSchema): Promise<void> {
-  await session.begin(`${readCommitted}; SET LOCAL lock_timeout = '${lockTimeoutS}s';
-    SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
-    LOCK TABLE ${plants}, ${deletions} IN EXCLUSIVE MODE`);
-}
 
 const waitingSql = `
   SELECT pid, application_name, client_addr
