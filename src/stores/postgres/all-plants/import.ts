@@ -78,7 +78,6 @@ async function addBatch(
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));
-    if (!isCopied) await session.begin(readCommitted);
     const inserted = isCopied ? undefined : await insertLines(target, lines, restore);
     if (inserted?.added.length === 0 && (await session.query(hasStandbysSql)).length > 0)
       await session.query(emitMessageSql);
@@ -86,7 +85,10 @@ async function addBatch(
       await session.commit();
     } catch (fault) {
       // Does not retry. If the batch was committed, a retry would restore plants that were deleted after the commit.
-      if (restore && verdictOn(fault) === "unknown") throw restoredInDoubt(fault);
+      if (restore && verdictOn(fault) === "unknown") {
+        const text = "it is unknown whether the last batch was restored; check which of its plants exist";
+        throw new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
+      }
       if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;
     }
@@ -112,11 +114,6 @@ async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): 
   return false;
 }
 
-function restoredInDoubt(fault: unknown): StoreOpenError {
-  const text = "it is unknown whether the last batch was restored; check which of its plants exist";
-  return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
-}
-
 function countLines(ids: BigInt64Array, added: Set<string>, deleted: ReadonlySet<string>): ImportCounts {
   for (const id of deleted) added.delete(id);
   const deletedCount = deleted.size === 0 ? 0 : ids.filter((id) => deleted.has(String(id))).length;
@@ -128,7 +125,9 @@ interface InsertedLines {
   readonly deleted: ReadonlySet<string>;
 }
 
+// Inserts ids in a new transaction, and keeps the transaction open.
 async function insertLines(target: Target, lines: BigInt64Array, restore: boolean): Promise<InsertedLines> {
+  await target.session.begin(readCommitted);
   if (restore) return { added: await insertIds(target, lines), deleted: new Set() };
   const recordedBefore = await idsWithRecord(target, lines);
   const undeleted = recordedBefore.size === 0 ? lines : lines.filter((id) => !recordedBefore.has(String(id)));

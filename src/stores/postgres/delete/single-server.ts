@@ -79,14 +79,11 @@ function buildStatements({ plants, deletions }: StoreSchema, isByDay: boolean, h
 
 const keyColumn = "idempotency_key";
 
-function textArray(parameter: string): string {
-  return `${parameter}::pg_catalog.text[]`;
-}
+const textArray = (parameter: string): string => `${parameter}::pg_catalog.text[]`;
 
 /** Returns a condition for the records with the keys in a parameter. Excludes day partitions, which have no keys. */
-function keysSql(isByDay: boolean, parameter: string): string {
-  return `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
-}
+const keysSql = (isByDay: boolean, parameter: string): string =>
+  `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
 
 // Returns an additional row with NULL if the server has synchronous standbys.
 const existingPlantsSql = ({ plants }: StoreSchema): string => `

@@ -61,6 +61,4 @@ const findSchemaSql = `
   ORDER BY nspname IS NULL, place LIMIT 1`;
 
 /** Returns a statement that makes unqualified names refer to a schema for the rest of the transaction. */
-export function searchPathSql({ quoted }: StoreSchema): string {
-  return `SET LOCAL search_path = ${quoted}, pg_temp`;
-}
+export const searchPathSql = ({ quoted }: StoreSchema): string => `SET LOCAL search_path = ${quoted}, pg_temp`;

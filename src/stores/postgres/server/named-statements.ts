@@ -31,17 +31,14 @@ export class NamedStatements {
 
   /** Returns whether the server refused a statement because of its name. If true, later statements have no name. */
   isRefused(fault: unknown): boolean {
-    if (!(fault instanceof Error) || !isRefusal(fault)) return false;
+    // An error with a context (`where`) comes from a trigger.
+    if (!(fault instanceof Error) || ("where" in fault && fault.where !== undefined)) return false;
+    // RevalidateCachedQuery fails if a table change has altered the result.
+    const isStale = "routine" in fault && fault.routine === "RevalidateCachedQuery";
+    // 26000 means that the prepared statement does not exist, and 42P05 that the statement already exists.
+    if (!isStale && !/^(?:26000|42P05)$/.test(sqlStateOf(fault) ?? "")) return false;
     if (this.areKept) this.#onRefused(fault.message);
     this.areKept = false;
     return true;
   }
-}
-
-// 26000 means that the prepared statement does not exist, and 42P05 that the statement already exists. An error with a
-// context (`where`) comes from a trigger. RevalidateCachedQuery fails if a table change has altered the result.
-function isRefusal(fault: Error): boolean {
-  if ("where" in fault && fault.where !== undefined) return false;
-  const state = sqlStateOf(fault);
-  return state === "26000" || state === "42P05" || ("routine" in fault && fault.routine === "RevalidateCachedQuery");
 }
