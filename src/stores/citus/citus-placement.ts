@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { Lanes } from "../contract/backend.ts";
 import { keysOf, parseIdArray, toArrayLiteral } from "../postgres/delete/array-literals.ts";
 import type { PreparedBatch } from "../postgres/delete/prepared-batch.ts";
 import { verdictOn } from "../postgres/delete/fault-table.ts";
@@ -20,6 +19,9 @@ const deleteOnWorkerSql = ({ quoted }: StoreSchema): string => `
   SELECT deleted, locked, kept FROM ${quoted}.plantstore_delete(
     $1::bigint, $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[], $5::pg_catalog.uuid,
     $6::pg_catalog.text[], $7::boolean)`;
+
+// The outcomes for the plants in the columns of the statement.
+const outcomes: readonly PlantOutcome[] = ["deleted", "deferred", "protected"];
 
 const existingPlantsSql = ({ plants }: StoreSchema): string => `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
@@ -56,12 +58,19 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
   const findKeyRecordsSql = findKeysSql(schema, keysSql, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
   const oneOfEach = shards.findOneOfEach();
-  const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
-    // Rejects if the worker of the plant would not make a deletion durable.
-    await session.query(callOnWorker, [id, "{}", "{}", "{}", null, null, false]);
-  };
+  // Rejects if the worker of the plant would not make a deletion durable.
+  const checkWorkerOf = async (session: Session, id: bigint): Promise<void> =>
+    void (await session.query(callOnWorker, [id, "{}", "{}", "{}", null, null, false]));
   return {
-    lanes: lanesOf(shards),
+    lanes: {
+      of: (id) => shards.workerOf(id),
+      // A batch costs one statement per shard with a plant of the batch, so larger batches are cheaper. In
+      // test/suites/citus/load.ts, one batch in flight deletes twice as many plants per second as two batches.
+      inFlightMax: 1,
+      isUsed: (worker) => worker >= 0,
+      toRecordedCall: (call, id) =>
+        call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
+    },
     mayFailPartly: true,
     moveProblem,
     // A worker may still commit after its coordinator was cancelled.
@@ -72,17 +81,15 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     },
     deleteUnlockedPlants: async (session, batch) => {
       const [row] = await session.query(callOnWorker, valuesOf(batch, true));
-      const kinds: readonly PlantOutcome[] = ["deleted", "deferred", "protected"];
-      return new Map(kinds.flatMap((kind, i) => parseIdArray(row?.[i]).map((id) => [BigInt(id), kind])));
+      return new Map(outcomes.flatMap((outcome, i) => parseIdArray(row?.[i]).map((id) => [BigInt(id), outcome])));
     },
     // Does not wait for standbys, because `plantstore_delete` has already waited for the standbys.
     findPlants: async (session, ids) =>
       toIds(await session.queryInTransaction(existingPlantsSql(schema), [toArrayLiteral(ids)])),
     runLookup: (session, toSql, values) => session.queryInTransaction(toSql(schema, "true"), values),
     // Commits a batch without plants, because the function then waits for the worker's standbys.
-    waitForStandbys: async (session, [one]) => {
-      await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false]);
-    },
+    waitForStandbys: async (session, [one]) =>
+      void (await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false])),
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
     dropPause: 0,
@@ -110,18 +117,6 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
 
 const moveProblem =
   'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
-
-function lanesOf(shards: Shards): Lanes {
-  return {
-    of: (id) => shards.workerOf(id),
-    // A batch costs one statement per shard with a plant of the batch, so larger batches are cheaper. In
-    // test/suites/citus/load.ts, one batch in flight deletes twice as many plants per second as two batches.
-    inFlightMax: 1,
-    isUsed: (worker) => worker >= 0,
-    toRecordedCall: (call, id) =>
-      call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
-  };
-}
 
 function valuesOf({ firstDeletions, values }: PreparedBatch, skips: boolean): readonly unknown[] {
   const [one] = firstDeletions.keys();

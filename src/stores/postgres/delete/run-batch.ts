@@ -96,7 +96,7 @@ class BatchRun {
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
         // Answers the callers of ended deletions. An ending is final, even if the other deletions fail.
-        answer(part);
+        for (const one of part) one.answer();
         return await this.#attemptSeparately(openOf(part), { ...start, isCareful: true });
       }
       const { verdict, fault } = failed;
@@ -124,7 +124,7 @@ class BatchRun {
   async #attemptSeparately(part: readonly Deletion[], start: Start): Promise<void> {
     try {
       await this.attempt(part, start);
-      answer(part);
+      for (const one of part) one.answer();
     } catch (fault) {
       if (!(fault instanceof BatchFailure) || fault.server === "refusing" || fault.server === "unavailable")
         throw fault;
@@ -182,10 +182,6 @@ class BatchRun {
 
 function endOpen(part: readonly Deletion[], ending: FailedEnding): void {
   for (const one of part) if (one.isOpen) one.end(ending);
-}
-
-function answer(part: readonly Deletion[]): void {
-  for (const one of part) one.answer();
 }
 
 function endingOf(fault: unknown, isInDoubt: boolean): FailedEnding {

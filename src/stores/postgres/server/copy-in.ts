@@ -20,9 +20,7 @@ export function copyIn(client: Client, text: string, bytes: Buffer): Promise<num
     },
   });
   return new Promise((resolve, reject) => {
-    client
-      .query(query)
-      .on("end", ({ rowCount }) => resolve(rowCount ?? 0))
-      .on("error", reject);
+    query.on("end", ({ rowCount }) => resolve(rowCount ?? 0)).on("error", reject);
+    client.query(query);
   });
 }
