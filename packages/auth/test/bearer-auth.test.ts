@@ -180,7 +180,7 @@ describe.each([
 ])("admit with a verifier that responds $how", ({ verifier }) => {
   const { admit } = createBearerAuth(verifier, options);
 
-  test.each(refusals)("refuses $name with the specified error", async ({ given, want, cause }) => {
+  test.each(refusals)('refuses $name ("$want.message")', async ({ given, want, cause }) => {
     const error = await refusedWith(admit, toRequest(given));
     const { code, rawMessage: message, metadata } = error;
     expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);
@@ -244,7 +244,7 @@ describe("createBearerAuth", () => {
   test.each([
     { name: "once", chars: 4096, readings: 1 },
     { name: "twice", chars: 4097, readings: 2 },
-  ])("a repeated credential of $chars characters is parsed $name per connection", async ({ chars, readings }) => {
+  ])("parses a repeated credential of $chars characters $name per connection", async ({ chars, readings }) => {
     const presented: PresentedToken[] = [];
     const verify = (token: PresentedToken): TokenOutcome => (
       presented.push(token),

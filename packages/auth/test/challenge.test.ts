@@ -5,7 +5,7 @@ import { formatChallenge } from "../src/challenge.ts";
 
 describe("formatChallenge", () => {
   test.each([
-    { name: "writes only a realm", given: { realm: "orders" }, want: 'Bearer realm="orders"' },
+    { name: "writes a realm without other parameters", given: { realm: "orders" }, want: 'Bearer realm="orders"' },
     {
       name: "writes every parameter in the order of RFC 6750",
       given: {

@@ -119,7 +119,7 @@ describe("issueToken", () => {
     expect(readdirSync(folder.path)).toEqual(["tokens"]);
   });
 
-  test("rejects a directory or a missing directory as the path", async () => {
+  test("rejects a path to a directory or in a missing directory", async () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("sub"));
     const inFolder = await issueToken({ ...request, file: folder.file("sub") });

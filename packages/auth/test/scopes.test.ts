@@ -147,7 +147,7 @@ describe("admit's scope check", () => {
     expect(() => check(waterBedProcedure)).toThrow("the token lacks the scope beds.water");
   });
 
-  test("is undefined if there is nothing left to check", () => {
+  test("is undefined if the call requires no further scope", () => {
     const { realm } = options;
     const withoutScopes = createBearerAuth(countingVerifier(false), { realm });
     expect(withoutScopes.admit({ ...request, contextValues })).toBe(undefined);

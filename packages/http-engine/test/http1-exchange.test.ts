@@ -204,7 +204,7 @@ describe("a client that pipelines requests", () => {
       framing: "transfer-encoding: chunked",
       body: "2\r\n{}\r\n0\r\n\r\n",
     },
-  ])("gets every response to $what after a pause", async ({ count, paddingBytes, framing, body }) => {
+  ])("gets every response to $what after reading was paused", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };

@@ -208,9 +208,9 @@ describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
     // Two limits are enforced by the server. If the handler is mounted, the application's server enforces them.
     if (http2 === "mounted") return;
     test.each([
-      { name: "at the limit", bytes: 2000, want: "404" },
-      { name: "one byte over the limit", bytes: 2001, want: "431" },
-    ])("respond with $want to header fields $name of 2000 bytes", async ({ bytes, want }) => {
+      { name: "accept header fields at the limit", bytes: 2000, want: "404" },
+      { name: "refuse header fields one byte over the limit", bytes: 2001, want: "431" },
+    ])("$name (status $want)", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));

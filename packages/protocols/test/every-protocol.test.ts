@@ -276,7 +276,7 @@ describe("every protocol", () => {
     expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
-  test.each(cases)("$protocol responds to $situation as specified", async ({ protocol, situation, protocolCase }) => {
+  test.each(cases)("$protocol responds as specified ($situation)", async ({ protocol, situation, protocolCase }) => {
     const { httpVersion, call, stream, timeout, responses } = protocolCase;
     const request = situation === "stream" ? stream() : call(messages[situation]);
     const added: Partial<Record<Situation, Field>> = { refusal: ["x-closed", "1"], deadline: timeout };

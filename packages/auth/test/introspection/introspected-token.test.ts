@@ -38,7 +38,7 @@ describe("the cache time of an introspection response", () => {
     { name: "has an infinite exp", response: JSON.parse('{"exp":1e999}') },
     { name: "has an nbf that is not a number", response: { nbf: "now" } },
     { name: "has an empty subject", response: { sub: "" } },
-  ])("is zero if the token $name although it is active", ({ response }) => {
+  ])("is zero for an active token (it $name)", ({ response }) => {
     expect(untilMsOf({ active: true, sub: "ada", ...response })).toBe(0);
   });
 });

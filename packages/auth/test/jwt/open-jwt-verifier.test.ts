@@ -316,7 +316,7 @@ describe("openJwtVerifier", () => {
       [{ issuer: "https://a.example", audiences: [""] }],
       [/must have at least one audience, and no empty one/],
     ],
-    ["an issuer that is not a URL", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
+    ["a non-URL issuer without a key source", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
     ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
     ["two key sources", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
     ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],

@@ -11,7 +11,7 @@ test.each([
   { name: "at the start of", nowMs: 1_000, problem: undefined },
   { name: "at the end of", nowMs: 2_000, problem: undefined },
   { name: "after", nowMs: 2_001, problem: "expired at 1970-01-01T00:00:02.000Z" },
-])('validityProblem returns "$problem" $name the validity period', ({ nowMs, problem }) => {
+])("validityProblem returns $problem $name the validity period", ({ nowMs, problem }) => {
   vi.setSystemTime(nowMs);
   expect(validityProblem(certificate)).toBe(problem);
 });

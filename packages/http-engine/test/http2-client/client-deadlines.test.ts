@@ -153,7 +153,7 @@ test("a keepalive interval above 310 s does not grow", async () => {
 test.each([
   { name: "before the first PING", passed: 0, lostAfter: 45 },
   { name: "after two PINGs", passed: 100, lostAfter: 275 },
-])("a server that freezes $name fails its calls after $lostAfter s", async ({ passed, lostAfter }) => {
+])("a call to a server that freezes $name fails after $lostAfter s", async ({ passed, lostAfter }) => {
   using server = new SilentServer(20_000);
   await server.pass(passed);
   server.isUnresponsive = true;

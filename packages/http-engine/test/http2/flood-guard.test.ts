@@ -103,7 +103,7 @@ function waves(wave: Wave, from: number, to: number): Frame[] {
 }
 
 describe("flood limits", () => {
-  test.each(floods)("count %s as a flood", async (_, limits, wave, allowed) => {
+  test.each(floods)("allow %s up to the limit, then close the connection", async (_, limits, wave, allowed) => {
     const serve = echoUnlessHeld;
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);

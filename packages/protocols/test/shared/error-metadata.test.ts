@@ -147,7 +147,7 @@ const rows = transportNames.flatMap((transport) =>
 describe.each(rows)("an error in $way.name over $transport", ({ transport, way }) => {
   const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
 
-  test.each(thrown)("is sent with its metadata when %s throws it", async (place) => {
+  test.each(thrown)("is sent without framing fields when %s throws it", async (place) => {
     const ask = (fields: readonly Field[]): Promise<HttpResponse> =>
       askFor(transport, way.request([["x-place", place], ...fields]));
     const plain = await ask([]);

@@ -29,12 +29,9 @@ describe("negotiateEncodings", () => {
     { sent: null, accepted: "deflate", request: undefined, response: undefined },
     { sent: null, accepted: `${"x,".repeat(15)}gzip`, request: undefined, response: "gzip" },
     { sent: null, accepted: `${"x,".repeat(16)}gzip`, request: undefined, response: undefined },
-  ])(
-    'chooses $response for the encoding "$sent" if the client accepts "$accepted"',
-    ({ sent, accepted, request, response }) => {
-      expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
-    },
-  );
+  ])("chooses $response (sent: $sent, accepted: $accepted)", ({ sent, accepted, request, response }) => {
+    expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
+  });
 
   test("chooses only from the compressions of the called RPC", () => {
     const responses = [[gzip], [], [brotli]].map(

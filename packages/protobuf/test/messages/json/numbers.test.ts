@@ -96,7 +96,7 @@ describe("parseExactInteger()", () => {
 
   test.each<{ why: string; text: string; range: IntegerRange }>([
     { why: "a fraction", text: "7.5", range: int64 },
-    { why: "a fraction that is in range only when rounded to a double", text: "9223372036854775807.5", range: int64 },
+    { why: "a fraction that is an integer when rounded to a double", text: "9223372036854775807.5", range: int64 },
     { why: "a number in exponent form above the int64 range", text: "9.223372036854775808e18", range: int64 },
     { why: "an exponent of 400 digits", text: `1e${"9".repeat(400)}`, range: int64 },
     { why: "a leading zero", text: "007", range: int64 },

@@ -189,7 +189,7 @@ describe("compileRestRoutes()", () => {
 
   test.each([
     {
-      name: "accepts an RPC of another service",
+      name: "accepts an RPC of an unregistered service",
       selector: "google.longrunning.Operations.GetOperation",
       want: undefined,
     },

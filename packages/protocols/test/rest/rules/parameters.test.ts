@@ -23,7 +23,7 @@ test(`a query parameter with ${parameterNamesMax} names sets a field`, () => {
 test.each([
   { name: "one name more than the limit", parameter: pathOf(parameterNamesMax + 1) },
   { name: "an unknown last name", parameter: "nested.inner.color" },
-  { name: "a map key after another kind of field", parameter: "nested[a]" },
+  { name: "a map key for a field that is not a map", parameter: "nested[a]" },
 ])("a query parameter with $name does not set a field", ({ parameter }) => {
   expect(resolveParameter(binding, parameter)).toBeUndefined();
 });

@@ -88,7 +88,7 @@ describe("sameValueAsPath", () => {
     expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("must be the value in the path");
   });
 
-  test("refuses another value than the path's even in a lenient service", () => {
+  test("refuses a value other than the path's even in a lenient service", () => {
     const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "must be the value in the path",
@@ -148,7 +148,7 @@ describe("updateMaskFromBody", () => {
       ["place.behind.floor", "place.room", "theme"],
     ],
     ["the path of an empty nested message", '{"place":{"behind":{}}}', ["place.behind"]],
-    ["the names of null fields, too", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
+    ["the paths of null fields", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
     [
       "the name of a list, a map or a well-known type, not its members",
       '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
@@ -195,7 +195,7 @@ describe("updateMaskFromBody", () => {
       want: ["number"],
     },
     {
-      why: "contains an Any as a single path",
+      why: "lists an Any as a single path",
       request: "PATCH /v1/children/a",
       body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}',
       want: ["any", "child.any"],

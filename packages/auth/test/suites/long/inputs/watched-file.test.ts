@@ -50,7 +50,7 @@ describe("a watched file", () => {
       },
     },
     {
-      name: "its link points to another file of the same size and times",
+      name: "a change of its link to a file of the same size and times",
       change: (path) => {
         unlinkSync(path);
         symlinkSync(`${path}.other`, path);
@@ -98,7 +98,7 @@ describe("a watched file", () => {
 
   // The file contains a number, the timer slack in nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(
-    "is not read again 2 seconds after its last change",
+    "is no longer read 2 seconds after its last change",
     { concurrent: true },
     async () => {
       const path = "/proc/self/timerslack_ns";
@@ -157,7 +157,7 @@ describe("a watched file", () => {
         await checking;
       },
     },
-  ])("close() $name stops further reloads", async ({ close }) => {
+  ])("is no longer applied after close() ($name)", async ({ close }) => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const watching = await watch(path);

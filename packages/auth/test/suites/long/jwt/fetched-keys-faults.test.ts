@@ -44,7 +44,7 @@ describe("a failing provider", () => {
     await expect.poll(problem).toBeUndefined();
   });
 
-  test("is retried with exponential backoff and jitter", async () => {
+  test("is retried with jittered exponential backoff up to a maximum", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     const second = 1000;

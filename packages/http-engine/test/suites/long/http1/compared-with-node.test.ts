@@ -211,7 +211,7 @@ const mutated: fc.Arbitrary<string> = fc
     }, requests.join("")),
   );
 
-test("every accepted request is parsed like by node:http", async () => {
+test("node:http parses every accepted request identically", async () => {
   const batch = fc.array(mutated, { minLength: concurrentConnections, maxLength: concurrentConnections });
   let [sent, accepted] = [0, 0];
   const exchange = async (text: string): Promise<void> => {

@@ -181,7 +181,7 @@ describe("interleaved streams", () => {
     await fc.assert(property, { numRuns: numRunsOf(20) });
   });
 
-  test("have random scripts with five kinds of endings", async () => {
+  test("end in each of five ways with random scripts", async () => {
     const ends = new Set<string>();
     for (let seed = 0; seed < 150; seed++) {
       const [transcript] = await play(engine, [randomScript(new Dice(seed))], () => 0);

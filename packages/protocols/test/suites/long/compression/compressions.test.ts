@@ -172,7 +172,7 @@ describe("a br message with a window of 16 MiB", () => {
   });
 });
 
-test.each([gzip, brotli, zstd])("a $name body throws the abort reason of its call", async (compression) => {
+test.each([gzip, brotli, zstd])("decoding a $name body throws the abort reason of its call", async (compression) => {
   const ended = new Error("ended");
   await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
 });

@@ -8,7 +8,7 @@ const seeds = numRunsOf(10);
 
 // Older protobuf-es versions read and write some messages differently.
 test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16"))(
-  "random messages are read and written like by protobuf-es",
+  "random messages are read and written as by protobuf-es",
   () => {
     const all = Array.from({ length: seeds }, (_, n) => goBothWays(testSeed + n));
     const count = (what: "read" | "written" | "odd", way: "fast" | "fallback"): number =>
