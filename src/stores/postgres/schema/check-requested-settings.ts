@@ -15,10 +15,7 @@ export async function checkRequestedSettings(session: Session): Promise<void> {
 
 /** Changes a setting for a transaction. NULL resets the setting to its value when the connection started. */
 export const setSql = "SELECT pg_catalog.set_config($1, $2, true)";
-// The value now, the value when the connection started, and the requested value, which the server normalizes. For
-// example, 1000 becomes 1s.
-const valuesSql = `
-  SELECT pg_catalog.current_setting($1, true), pg_catalog.set_config($1, NULL, true), pg_catalog.set_config($1, $2, true)`;
+const currentSql = "SELECT pg_catalog.current_setting($1, true)";
 const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
 
 // SQLSTATEs of errors for an unknown setting, or for a setting that the user cannot change now.
@@ -30,8 +27,12 @@ const refusedSqlStates = /^(?:22|42|55)/;
 async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
   try {
     await session.run("SAVEPOINT requested");
-    const [[now, initial, normalized] = []] = await session.query(valuesSql, [name, value]);
-    return normalized === now || normalized === initial;
+    // Separate statements, because a statement may evaluate its expressions in any order.
+    const [now] = await session.query(currentSql, [name]);
+    const [initial] = await session.query(setSql, [name, null]);
+    // The server normalizes values. For example, 1000 becomes 1s.
+    const [normalized] = await session.query(setSql, [name, value]);
+    return normalized?.[0] === now?.[0] || normalized?.[0] === initial?.[0];
   } catch (fault) {
     if (!refusedSqlStates.test(sqlStateOf(fault) ?? "")) throw fault;
   }
