@@ -29,13 +29,8 @@ export type { IdRange } from "./sqlite/migrate.ts";
 export { assertSameDatabase, readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
-interface Locations {
-  readonly sqlite: { readonly kind: "sqlite"; readonly path: string };
-  readonly postgres: PostgresLocation;
-}
-
 /** A store's location: an SQLite file or a PostgreSQL database. */
-export type PlantLocation = Locations[keyof Locations];
+export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;
 
 /** A PostgreSQL database. */
 export interface PostgresLocation {
@@ -54,7 +49,9 @@ export interface StoreOptions extends DurableStoreOptions {
   readonly plantsWhenCreated?: IdRange;
 }
 
-const locationNames: { readonly [Kind in keyof Locations]: OptionNames<Locations[Kind]> } = {
+const locationNames: {
+  readonly [Kind in PlantLocation["kind"]]: OptionNames<Extract<PlantLocation, { readonly kind: Kind }>>;
+} = {
   sqlite: { kind: required, path: required },
   postgres: { kind: required, url: required, urlFile: true, currentUrl: true },
 };
@@ -66,53 +63,24 @@ const storeOptionNames: OptionNames<StoreOptions> = {
   plantsWhenCreated: { first: true, last: true },
 };
 
-interface StoreKind<Location> {
-  openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
-  openDatabase(location: Location): Promise<PlantDatabase>;
-  check(location: Location): Promise<readonly string[]>;
-  migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
-  openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
-}
-
-// Imports the PostgreSQL modules on demand. A server on SQLite then starts a third sooner.
-const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-database.ts")> =>
-  import("./postgres/all-plants/plant-database.ts");
-
-const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind]> } = {
-  sqlite: {
-    openStore: ({ path }, options) => openSqliteStore({ file: path, ...options }),
-    openDatabase: ({ path }) => openSqliteDatabase(path),
-    check: async ({ path }) => checkSqliteStore(path),
-    migrate: async ({ path }) => migrateSqlite(path),
-    openLocked: async ({ path }, { refused }) => openLockedSqlite(path, refused),
-  },
-  postgres: {
-    openStore: async (location, options) =>
-      await (await import("./postgres/postgres-store.ts")).openPostgresStore({ ...location, ...options }),
-    openDatabase: async ({ url }) => await (await loadPostgres()).openPostgresDatabase(url),
-    check: async ({ url }) => await (await import("./postgres/all-plants/check-store.ts")).checkPostgresStore(url),
-    migrate: async ({ url }, onWaiting) => await (await loadPostgres()).migratePostgres(url, onWaiting),
-    openLocked: async ({ url }, options) =>
-      await (await import("./postgres/all-plants/locked-store.ts")).openLockedPostgres(url, options),
-  },
-};
-
-function kindOf({ kind }: PlantLocation): StoreKind<PlantLocation> {
-  return storeKinds[kind];
-}
-
 /** Opens an existing store for a server. @throws StoreOpenError for the operator; TypeError for unknown options */
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
   requireObject(location, "openPlantStore", "a location");
   requireName(locationNames, location.kind, "kind of openPlantStore");
   refuseUnknownOptions(location, locationNames[location.kind], "a location of openPlantStore");
   refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
-  return await kindOf(location).openStore(location, options);
+  if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
+  // Imports the PostgreSQL modules on demand. A server on SQLite then starts a third sooner.
+  const { openPostgresStore } = await import("./postgres/postgres-store.ts");
+  return await openPostgresStore({ ...location, ...options });
 }
 
 /** Opens an existing database for an operator's commands. @throws StoreOpenError with a message for the operator */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
-  return await kindOf(location).openDatabase(location);
+  if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
+  const { url }: PostgresLocation = location;
+  const { openPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
+  return await openPostgresDatabase(url);
 }
 
 /**
@@ -122,7 +90,10 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  * @throws StoreOpenError with a message for the operator
  */
 export async function checkPlantStore(location: PlantLocation): Promise<readonly string[]> {
-  return await kindOf(location).check(location);
+  if (location.kind === "sqlite") return checkSqliteStore(location.path);
+  const { url }: PostgresLocation = location;
+  const { checkPostgresStore } = await import("./postgres/all-plants/check-store.ts");
+  return await checkPostgresStore(url);
 }
 
 /**
@@ -133,10 +104,16 @@ export async function checkPlantStore(location: PlantLocation): Promise<readonly
  * @throws StoreOpenError with a message for the operator, for example if this release cannot use the schema
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
-  return await kindOf(location).migrate(location, onWaiting);
+  if (location.kind === "sqlite") return migrateSqlite(location.path);
+  const { url }: PostgresLocation = location;
+  const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
+  return await migratePostgres(url, onWaiting);
 }
 
 /** Opens and locks an existing store that no server uses, until disposed of. @throws StoreOpenError for the operator */
 export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
-  return await kindOf(location).openLocked(location, options);
+  if (location.kind === "sqlite") return openLockedSqlite(location.path, options.refused);
+  const { url }: PostgresLocation = location;
+  const { openLockedPostgres } = await import("./postgres/all-plants/locked-store.ts");
+  return await openLockedPostgres(url, options);
 }

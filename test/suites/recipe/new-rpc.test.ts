@@ -61,8 +61,8 @@ test("the compiler reports every file that lacks a new store kind", { timeout: b
   using _ = copy.replace(
     index,
     read(index).replace(
-      "  readonly postgres: PostgresLocation;",
-      '$&\n  readonly mysql: { readonly kind: "mysql"; readonly url: string };',
+      " | PostgresLocation;",
+      ' | PostgresLocation | { readonly kind: "mysql"; readonly url: string };',
     ),
   );
   const storeRecipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A schema change**"));
