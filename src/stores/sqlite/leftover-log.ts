@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
-import { WalIndexFile } from "./wal-index.ts";
+import { prepareIndexReader } from "./wal-index.ts";
 
 // Maximum number of bytes that are rewritten per lock. A log of usual size delays another server a few milliseconds.
 const partBytes = 4 * 2 ** 20;
@@ -25,26 +25,24 @@ const partBytes = 4 * 2 ** 20;
  * @throws if the log cannot be made durable or the check fails. The file and the log are then unchanged
  */
 export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?: () => void): void {
+  using files = new DisposableStack();
   const log = openLog(file);
   if (log === undefined) return;
-  try {
-    const index = `${realpathSync(file)}-shm`;
-    const initialMs = timeOf(index);
-    using files = new DisposableStack();
-    // The connection is read-only. When the last writable connection closes, SQLite copies the log into the file and
-    // deletes the log. The file would be damaged if a power loss then removed copied commits from the log.
-    using reader = new DatabaseSync(file, { readOnly: true });
-    untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
-    const isFirst = timeOf(index) !== initialMs && files.use(new WalIndexFile(index)).read()?.commits === 0;
-    using writer = new DatabaseSync(file);
-    rewriteLog(log, writer, lockTimeoutMs);
-    if (!isFirst || fstatSync(log).size === 0) return;
-    onCheck?.();
-    // The transaction prevents other processes from writing during the check.
-    runInTransaction(writer, () => assertLogFits(reader), lockTimeoutMs);
-  } finally {
-    closeSync(log);
-  }
+  files.adopt(log, closeSync);
+  const index = `${realpathSync(file)}-shm`;
+  const initialMs = timeOf(index);
+  // The connection is read-only. When the last writable connection closes, SQLite copies the log into the file and
+  // deletes the log. The file would be damaged if a power loss then removed copied commits from the log.
+  using reader = new DatabaseSync(file, { readOnly: true });
+  untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
+  const hasBuiltIndex = timeOf(index) !== initialMs;
+  const isFirst = hasBuiltIndex && prepareIndexReader(files.adopt(openSync(index, "r"), closeSync))()?.commits === 0;
+  using writer = new DatabaseSync(file);
+  rewriteLog(log, writer, lockTimeoutMs);
+  if (!isFirst || fstatSync(log).size === 0) return;
+  onCheck?.();
+  // The transaction prevents other processes from writing during the check.
+  runInTransaction(writer, () => assertLogFits(reader), lockTimeoutMs);
 }
 
 function timeOf(path: string): number | undefined {

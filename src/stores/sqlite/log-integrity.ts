@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { type WalIndex, WalIndexFile } from "./wal-index.ts";
+import { prepareIndexReader, type WalIndex } from "./wal-index.ts";
 
 // Header sizes of the log and of each frame (sqlite.org/fileformat.html#the_write_ahead_log).
 const logHeaderBytes = 32;
@@ -12,39 +12,33 @@ const saltsAt = 16;
  * time. Timestamps are not compared, because `touch` and folder backups change timestamps without changing the content.
  */
 export class LogIntegrity {
-  readonly #indexFile: WalIndexFile;
+  /** Whether a check has found that the log was truncated or overwritten. */
+  isCut = false;
+  /** Returns the log's index. Read the index before the log's size, then call {@link check}. */
+  readonly readIndex: () => WalIndex | undefined;
+  readonly #index: number;
   readonly #log: number;
   readonly #saltsOfLog = new BigUint64Array(1);
-  #isCut = false;
 
   /** @param path - the real path of the database file. A connection must have read from the file's log */
   constructor(path: string) {
-    this.#indexFile = new WalIndexFile(`${path}-shm`);
+    this.#index = openSync(`${path}-shm`, "r");
     this.#log = openSync(`${path}-wal`, "r");
-  }
-
-  /** Whether a check has found that the log was truncated or overwritten. */
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  /** Returns the log's index. Read the index before the log's size, then call {@link check}. */
-  readIndex(): WalIndex | undefined {
-    return this.#indexFile.read();
+    this.readIndex = prepareIndexReader(this.#index);
   }
 
   /** Returns whether any check so far, with an index read before the log's size, found the log cut or overwritten. */
   check(index: WalIndex | undefined, logBytes: number): boolean {
-    if (index === undefined || this.#isComplete(index, logBytes)) return this.#isCut;
+    if (index === undefined || this.#isComplete(index, logBytes)) return this.isCut;
     // The salts have changed if SQLite has restarted the log since the index was read.
-    if (this.#indexFile.read()?.salts === index.salts) this.#isCut = true;
-    return this.#isCut;
+    if (this.readIndex()?.salts === index.salts) this.isCut = true;
+    return this.isCut;
   }
 
   /** Closes the log and its index. Close the connection first. */
   close(): void {
     closeSync(this.#log);
-    this.#indexFile[Symbol.dispose]();
+    closeSync(this.#index);
   }
 
   /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { readSync } from "node:fs";
 
 /** The write-ahead log's state in the shared index (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
@@ -20,47 +20,36 @@ const indexWords = 2 * headerWords + 2;
 // copies differ until the next connection reads and repairs the header.
 const attemptsMax = 1_000;
 
-/** Reads a -shm file. All connections share the write-ahead log's index in this file. */
-export class WalIndexFile implements Disposable {
-  readonly #descriptor: number;
+/**
+ * Prepares a function that reads the log's current state from a -shm file. All connections share the write-ahead log's
+ * index in this file. The function returns `undefined` if the header's two copies differ at every attempt.
+ *
+ * @param descriptor - an open -shm file, from whose log a connection has already read. Close the connection before the
+ * descriptor, because closing any descriptor of the file releases the connection's locks (POSIX fcntl)
+ */
+export function prepareIndexReader(descriptor: number): () => WalIndex | undefined {
   // Words are in native byte order, except for the salts. The salts are only compared.
-  readonly #words = new Uint32Array(indexWords);
-  readonly #halfWords = new Uint16Array(this.#words.buffer);
-  readonly #doubleWords = new BigUint64Array(this.#words.buffer);
-
-  /** Opens a -shm file. A connection must already have read from the log. */
-  constructor(path: string) {
-    this.#descriptor = openSync(path, "r");
-  }
-
-  /** Returns the log's current state. Returns `undefined` if the header's two copies differ at every attempt. */
-  read(): WalIndex | undefined {
+  const words = new Uint32Array(indexWords);
+  const halfWords = new Uint16Array(words.buffer);
+  const doubleWords = new BigUint64Array(words.buffer);
+  const areCopiesEqual = (): boolean => {
+    for (let i = 0; i < headerWords; i++) if (words[i] !== words[headerWords + i]) return false;
+    return true;
+  };
+  return () => {
     for (let attempts = 0; attempts < attemptsMax; attempts++) {
-      readSync(this.#descriptor, this.#words, 0, this.#words.byteLength, 0);
-      if (this.#areCopiesEqual()) return this.#parse();
+      readSync(descriptor, words, 0, words.byteLength, 0);
+      if (!areCopiesEqual()) continue;
+      const pageBytes = halfWords[7] ?? 0;
+      return {
+        commits: words[2] ?? 0,
+        frames: words[4] ?? 0,
+        // A page size of 65,536 bytes does not fit into two bytes, and is stored as 1.
+        pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
+        salts: doubleWords[4] ?? 0n,
+        backfilled: words[2 * headerWords] ?? 0,
+      };
     }
     return undefined;
-  }
-
-  /** Close the connection first, because closing any descriptor of the file releases its locks (POSIX fcntl). */
-  [Symbol.dispose](): void {
-    closeSync(this.#descriptor);
-  }
-
-  #areCopiesEqual(): boolean {
-    for (let i = 0; i < headerWords; i++) if (this.#words[i] !== this.#words[headerWords + i]) return false;
-    return true;
-  }
-
-  #parse(): WalIndex {
-    const pageBytes = this.#halfWords[7] ?? 0;
-    return {
-      commits: this.#words[2] ?? 0,
-      frames: this.#words[4] ?? 0,
-      // A page size of 65,536 bytes does not fit into two bytes, and is stored as 1.
-      pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
-      salts: this.#doubleWords[4] ?? 0n,
-      backfilled: this.#words[2 * headerWords] ?? 0,
-    };
-  }
+  };
 }
