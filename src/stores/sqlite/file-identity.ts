@@ -39,9 +39,9 @@ const logCut = forOperator(
 export class FileIdentity {
   readonly #db: DatabaseSync;
   readonly #lockTimeoutMs: number;
-  readonly #file: NamedFile;
-  readonly #log: NamedFile;
-  readonly #locks: NamedFile;
+  readonly #findFile: FindFile;
+  readonly #findLog: FindFile;
+  readonly #findLocks: FindFile;
   readonly #integrity: LogIntegrity;
   readonly #reader: DatabaseSync;
 
@@ -54,11 +54,11 @@ export class FileIdentity {
     this.#lockTimeoutMs = lockTimeoutMs;
     // SQLite opens the log at the first read.
     db.exec("SELECT 1 FROM sqlite_schema");
-    this.#file = new NamedFile(resolve(file));
+    this.#findFile = rememberFile(resolve(file));
     // SQLite puts the log next to the real file, even if the file was opened through a link.
     const realPath = db.location() ?? resolve(file);
-    this.#log = new NamedFile(`${realPath}-wal`);
-    this.#locks = new NamedFile(`${realPath}-shm`);
+    this.#findLog = rememberFile(`${realPath}-wal`);
+    this.#findLocks = rememberFile(`${realPath}-shm`);
     this.#integrity = new LogIntegrity(realPath);
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
@@ -71,13 +71,13 @@ export class FileIdentity {
    */
   findProblem(): StoreProblem | undefined {
     const index = this.#integrity.readIndex();
-    if (typeof this.#file.find() === "string") return fileGone;
-    const log = this.#log.find();
+    if (typeof this.#findFile() === "string") return fileGone;
+    const log = this.#findLog();
     // Another process may use the new log, and only one log may be copied into the file.
     if (log === "other") return uncheckpointedLogMissing;
     if (log === "missing")
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
-    if (typeof this.#locks.find() === "string") return locksMissing;
+    if (typeof this.#findLocks() === "string") return locksMissing;
     return this.#integrity.check(index, log.size) ? logCut : undefined;
   }
 
@@ -113,27 +113,22 @@ export function onlyWhileSameFile(
   };
 }
 
-class NamedFile {
-  readonly #path: string;
-  readonly #opened: Stats;
+/** Returns the file's `stat` if the path still refers to the same file. */
+type FindFile = () => Stats | "missing" | "other";
 
-  constructor(path: string) {
-    this.#path = path;
-    this.#opened = statSync(path);
-  }
-
-  /** Returns the file's `stat` if the path still refers to the same file. */
-  find(): Stats | "missing" | "other" {
+function rememberFile(path: string): FindFile {
+  const opened = statSync(path);
+  return () => {
     try {
-      const found = statSync(this.#path, { throwIfNoEntry: false });
+      const found = statSync(path, { throwIfNoEntry: false });
       if (found === undefined) return "missing";
       // equivalent mutant: the same inode on another device requires a copy of the whole file system, mounted over it.
-      return found.ino === this.#opened.ino && found.dev === this.#opened.dev ? found : "other";
+      return found.ino === opened.ino && found.dev === opened.dev ? found : "other";
     } catch {
       // The path no longer leads to the file, because a folder is not readable or a link is broken.
       return "other";
     }
-  }
+  };
 }
 
 /** Copies the log into the file. Returns whether the file now durably contains every commit. */

@@ -4,8 +4,6 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { mountPointOf } from "./mount-points.ts";
 
-const mountInfoPath = "/proc/self/mountinfo";
-
 /**
  * Returns the problem if an existing file may have a second name, otherwise `undefined`. SQLite names the log after the
  * name by which it opened the file. With two names, two servers with separate logs could delete the same plants, and a
@@ -40,43 +38,36 @@ export function assertSingleName(path: string): void {
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
-/** Reports when an open file gets a second name, and when the second name is removed. */
-export class FileNames {
-  readonly #path: string;
-  readonly #onUpkeep: OnUpkeep;
-  #foundMs: number | undefined;
-
-  constructor(path: string, onUpkeep: OnUpkeep) {
-    this.#path = resolve(path);
-    this.#onUpkeep = onUpkeep;
-  }
-
-  check(): boolean {
-    const problem = this.#findProblem();
-    if (problem !== undefined && this.#foundMs === undefined) {
-      this.#foundMs = performance.now();
-      this.#onUpkeep({ kind: "second-name-found", problem });
-    } else if (problem === undefined && this.#foundMs !== undefined) {
-      this.#onUpkeep({ kind: "second-name-gone", lastedMs: elapsedMsSince(this.#foundMs) });
-      this.#foundMs = undefined;
+/** Returns a function that checks whether an open file has a second name, and reports the name and its removal. */
+export function prepareNameCheck(file: string, onUpkeep: OnUpkeep): () => boolean {
+  const path = resolve(file);
+  let foundMs: number | undefined;
+  return () => {
+    const problem = secondNameIfExists(path);
+    if (problem !== undefined && foundMs === undefined) {
+      foundMs = performance.now();
+      onUpkeep({ kind: "second-name-found", problem });
+    } else if (problem === undefined && foundMs !== undefined) {
+      onUpkeep({ kind: "second-name-gone", lastedMs: elapsedMsSince(foundMs) });
+      foundMs = undefined;
     }
-    return this.#foundMs !== undefined;
-  }
+    return problem !== undefined;
+  };
+}
 
-  #findProblem(): string | undefined {
-    try {
-      return secondNameOf(this.#path);
-    } catch {
-      // Ignores a file that was moved or deleted, because the store reports that problem.
-      return undefined;
-    }
+function secondNameIfExists(path: string): string | undefined {
+  try {
+    return secondNameOf(path);
+  } catch {
+    // Ignores a file that was moved or deleted, because the store reports that problem.
+    return undefined;
   }
 }
 
 /** Returns the mounts of this process. Returns an empty string on systems where a file cannot be a mount point. */
 function readMountInfo(): string {
   try {
-    return readFileSync(mountInfoPath, "utf8");
+    return readFileSync("/proc/self/mountinfo", "utf8");
   } catch {
     return "";
   }

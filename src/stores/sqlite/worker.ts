@@ -13,7 +13,7 @@ import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete
 import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";
 import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
-import { FileNames } from "./file-names.ts";
+import { prepareNameCheck } from "./file-names.ts";
 import { assertUsable } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
@@ -56,14 +56,14 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
     const identity = new FileIdentity(options.file, db, options.lockTimeoutMs);
     const deleteBatch = onlyWhileSameFile(identity, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
-    const names = new FileNames(options.file, onUpkeep);
+    const hasSecondName = prepareNameCheck(options.file, onUpkeep);
     const checkpoints = new CheckpointWatch(db, () => identity.readIndex(), onUpkeep);
     const checkWrite = (): StorageReply => {
       const problem =
         identity.findProblem() ??
         checkpoints.findProblem(performance.now()) ??
         findWriteProblem(db, options.lockTimeoutMs);
-      const file = { hasSecondName: names.check(), areCheckpointsStalled: checkpoints.isStalled };
+      const file = { hasSecondName: hasSecondName(), areCheckpointsStalled: checkpoints.isStalled };
       return { kind: "checked", problem, file };
     };
     return { db, identity, deleteBatch, checkWrite, dropOldDeletions };

@@ -117,7 +117,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
       }
     };
     `,
-      "const names = new FileNames(",
+      "const hasSecondName = prepareNameCheck(",
     ],
     ["has, ", "db, identity, deleteBatch, checkWrite, dropOldDeletions };"],
     ["has, ", "db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work"],
