@@ -32,17 +32,18 @@ export type StorageReply =
 export class StorageThread {
   static #prestarted: StorageThread | undefined;
 
+  /** Resolves once the file is open. Rejects with a StoreOpenError if the check finds a damaged file. */
+  opened: Promise<void> = Promise.resolve();
+  /** Resolves to the reason once the thread has exited, and so no longer has the file open. Never rejects. */
+  readonly exited: Promise<string>;
+  /** The state at the last {@link checkWrite}. */
+  file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   readonly #worker: Worker;
   readonly #wakeUp = new ThreadWakeUp();
-  readonly #exited = Promise.withResolvers<string>();
-  /** Resolves once the thread has exited, and so no longer has the file open. */
-  readonly #hasExited = Promise.withResolvers<void>();
   readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
   readonly #checking = Promise.withResolvers<void>();
-  #opened: Promise<void> = Promise.resolve();
   #onUpkeep: OnUpkeep | undefined;
   #exitReason: string | undefined;
-  #file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
 
   private constructor() {
     // The worker's module has the same extension as this module: `.ts` in the source, and `.js` in a build.
@@ -55,11 +56,15 @@ export class StorageThread {
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
     });
-    // The thread exits after every error, which closes the file. Only the first reason is used.
-    this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
-    this.#worker.on("exit", () => {
-      this.#onExit("the storage thread has exited");
-      this.#hasExited.resolve();
+    // The thread exits after every error, which closes the file.
+    let reason = "the storage thread has exited";
+    this.#worker.on("error", (fault) => (reason = `the storage thread failed: ${String(fault)}`));
+    this.exited = new Promise((resolve) => {
+      this.#worker.on("exit", () => {
+        this.#exitReason = reason;
+        resolve(reason);
+        for (const reply of this.#waiting) reply.reject(new Error(reason));
+      });
     });
   }
 
@@ -83,24 +88,9 @@ export class StorageThread {
     StorageThread.#prestarted = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
-    thread.#opened = thread.#open(options);
-    await Promise.race([thread.#opened, thread.#checking.promise]);
+    thread.opened = thread.#open(options);
+    await Promise.race([thread.opened, thread.#checking.promise]);
     return thread;
-  }
-
-  /** Resolves once the file is open. Rejects with a StoreOpenError if the check finds a damaged file. */
-  get opened(): Promise<void> {
-    return this.#opened;
-  }
-
-  /** Resolves to the reason once the thread has failed or exited. Never rejects. */
-  get exited(): Promise<string> {
-    return this.#exited.promise;
-  }
-
-  /** The state at the last {@link checkWrite}. */
-  get file(): StoreFile {
-    return this.#file;
   }
 
   /** Commits a batch. Rejects if the thread has exited, or exits before it replies. */
@@ -114,14 +104,14 @@ export class StorageThread {
   async checkWrite(): Promise<StoreProblem | undefined> {
     const reply = await this.#request({ kind: "checkWrite" });
     if (reply.kind !== "checked") throw unexpected(reply);
-    this.#file = reply.file;
+    this.file = reply.file;
     return reply.problem;
   }
 
   /** Closes the file. Resolves once the thread has exited, even if the thread has already failed. */
   async close(): Promise<void> {
     this.#send({ kind: "close" });
-    await this.#hasExited.promise;
+    await this.exited;
   }
 
   async #open(options: DatabaseOptions): Promise<void> {
@@ -140,12 +130,6 @@ export class StorageThread {
   #send(message: StorageRequest): void {
     this.#worker.postMessage(message);
     this.#wakeUp.announce();
-  }
-
-  #onExit(reason: string): void {
-    this.#exitReason ??= reason;
-    this.#exited.resolve(reason);
-    for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
   }
 }
 
