@@ -9,7 +9,7 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 import { deletionsKeptMsDefault, retentionIntervalMs } from "../contract/retention.ts";
 import { elapsedMsSince, type Upkeep } from "../contract/upkeep.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
-import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
+import { prepareDeleteBatch } from "./delete-batch.ts";
 import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";
 import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
@@ -35,15 +35,10 @@ if (first?.kind !== "open") throw new Error(`the first request must be "open", g
 const work = prepareOrReport(first.options);
 if (work !== undefined) serve(work, port);
 
-interface Work {
-  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
-  readonly checkWrite: () => StorageReply;
-  readonly db: DatabaseSync;
-  readonly identity: FileIdentity;
-  readonly dropOldDeletions: (nowMs: number) => number;
-}
+/** What the thread does with an open file. */
+type Work = NonNullable<ReturnType<typeof prepareOrReport>>;
 
-function prepareOrReport(options: DatabaseOptions): Work | undefined {
+function prepareOrReport(options: DatabaseOptions) {
   try {
     const onUpkeep = (upkeep: Upkeep): void => reply({ kind: "upkeep", upkeep });
     const begunMs = performance.now();

@@ -106,7 +106,6 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     ],
   ],
   [pathOf("worker.ts")]: [
-    ["readonly has: (id: bigint) => boolean | StoreProblem;\n  ", "readonly db: DatabaseSync;"],
     [
       `const hasPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
     const has = (id: bigint): boolean | StoreProblem => {
