@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../records/in-chunks.ts";
-import type { DeletionRecord, LockedStore, StoreCounts } from "../contract/locked-store.ts";
+import type { DeletionRecord, LockedStore } from "../contract/locked-store.ts";
 import { batchNumberOf } from "../records/moved-batch.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { idsIn, openDatabase, toBigInt } from "./database.ts";
@@ -20,7 +20,7 @@ export function openLockedSqlite(file: string, refused: string | undefined): Loc
   const db = openDatabase({ file });
   try {
     lock(db, file);
-    return new LockedSqlite(db, file, realpathSync(file));
+    return lockedStore(db, file, realpathSync(file));
   } catch (fault) {
     db.close();
     throw fault;
@@ -48,88 +48,66 @@ const countSql = `
   SELECT (SELECT count(*) FROM plants) AS plants, (SELECT count(*) FROM deletions) AS records,
     (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`;
 
-class LockedSqlite implements LockedStore {
-  readonly name: string;
-  readonly identity: string;
-  readonly #db: DatabaseSync;
-
-  constructor(db: DatabaseSync, name: string, identity: string) {
-    this.#db = db;
-    this.name = name;
-    this.identity = identity;
-  }
-
-  async count(): Promise<StoreCounts> {
-    const row = this.#run(() => this.#db.prepare(countSql).get());
-    return { plants: Number(row?.["plants"]), records: Number(row?.["records"]), keys: Number(row?.["keys"]) };
-  }
-
-  async *plants(): AsyncGenerator<readonly bigint[]> {
-    yield* this.#chunks(idsIn(this.#db));
-  }
-
-  async *records(): AsyncGenerator<readonly DeletionRecord[]> {
-    const rows = this.#db.prepare(recordsSql).iterate();
-    yield* this.#chunks(
-      inChunks(rows, (row) => ({
-        plantId: toBigInt(row["plant_id"]),
-        deletedAtUs: toBigInt(row["deleted_at"]) * usPerMs,
-        subject: String(row["subject"]),
-        requestId: String(row["request_id"]),
-        batch: String(row["batch"]),
-        idempotencyKey: row["idempotency_key"] === null ? undefined : String(row["idempotency_key"]),
-      })),
-    );
-  }
-
-  async insertPlants(ids: readonly bigint[]): Promise<number> {
-    return this.#run(() => {
-      const insert = this.#db.prepare("INSERT INTO plants (id) VALUES (?)");
-      return ids.filter((id) => insert.run(id).changes === 1n).length;
-    });
-  }
-
-  async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
-    return this.#run(() => {
-      const insert = this.#db.prepare(
-        "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
-      );
-      // Replaces a row with the same key that retention may have left, see migrations.ts.
-      const keepKey = this.#db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
-      const isInserted = (record: DeletionRecord): boolean => {
-        const { plantId, subject, requestId, batch, idempotencyKey } = record;
-        const deletedAtMs = record.deletedAtUs / usPerMs;
-        if (insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch)).changes === 0n) return false;
-        return idempotencyKey === undefined || keepKey.run(idempotencyKey, deletedAtMs).changes === 1n;
-      };
-      return records.filter(isInserted).length;
-    });
-  }
-
-  async commit(): Promise<void> {
-    this.#run(() => this.#db.exec("COMMIT"));
-  }
-
-  // Closing the connection rolls the transaction back.
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#db.close();
-  }
-
-  #run<Result>(work: () => Result): Result {
+function lockedStore(db: DatabaseSync, name: string, identity: string): LockedStore {
+  const run = <Result>(work: () => Result): Result => {
     try {
       return work();
     } catch (fault) {
-      throw storeErrorOf(`cannot use ${this.name}`, fault);
+      throw storeErrorOf(`cannot use ${name}`, fault);
+    }
+  };
+  // Errors in the consumer do not reach `catch`, because they only close the iterator.
+  async function* rethrowing<Item>(chunks: Iterable<readonly Item[]>): AsyncGenerator<readonly Item[]> {
+    try {
+      yield* chunks;
+    } catch (fault) {
+      throw storeErrorOf(`cannot use ${name}`, fault);
     }
   }
+  return {
+    name,
+    identity,
+    count: async () => {
+      const row = run(() => db.prepare(countSql).get());
+      return { plants: Number(row?.["plants"]), records: Number(row?.["records"]), keys: Number(row?.["keys"]) };
+    },
+    plants: () => rethrowing(idsIn(db)),
+    records: () => rethrowing(inChunks(db.prepare(recordsSql).iterate(), toRecord)),
+    insertPlants: async (ids) =>
+      run(() => {
+        const insert = db.prepare("INSERT INTO plants (id) VALUES (?)");
+        return ids.filter((id) => insert.run(id).changes === 1n).length;
+      }),
+    insertRecords: async (records) => run(() => records.filter(prepareInsertRecord(db)).length),
+    commit: async () => run(() => db.exec("COMMIT")),
+    // Closing the connection rolls the transaction back.
+    [Symbol.asyncDispose]: async () => db.close(),
+  };
+}
 
-  *#chunks<Item>(chunks: Generator<readonly Item[]>): Generator<readonly Item[]> {
-    for (;;) {
-      const next = this.#run(() => chunks.next());
-      if (next.done === true) return;
-      yield next.value;
-    }
-  }
+/** Prepares a function that inserts a record and its key. The function returns whether both were inserted. */
+function prepareInsertRecord(db: DatabaseSync): (record: DeletionRecord) => boolean {
+  const insert = db.prepare(
+    "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
+  );
+  // Replaces a row with the same key that retention may have left, see migrations.ts.
+  const keepKey = db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
+  return ({ plantId, deletedAtUs, subject, requestId, batch, idempotencyKey }) => {
+    const deletedAtMs = deletedAtUs / usPerMs;
+    if (insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch)).changes === 0n) return false;
+    return idempotencyKey === undefined || keepKey.run(idempotencyKey, deletedAtMs).changes === 1n;
+  };
+}
+
+function toRecord(row: Record<string, SQLOutputValue>): DeletionRecord {
+  return {
+    plantId: toBigInt(row["plant_id"]),
+    deletedAtUs: toBigInt(row["deleted_at"]) * usPerMs,
+    subject: String(row["subject"]),
+    requestId: String(row["request_id"]),
+    batch: String(row["batch"]),
+    idempotencyKey: row["idempotency_key"] === null ? undefined : String(row["idempotency_key"]),
+  };
 }
 
 const usPerMs = 1_000n;
