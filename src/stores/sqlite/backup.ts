@@ -15,7 +15,7 @@ import { openUnfinishedCopy } from "./unfinished-copy.ts";
  */
 export function backUp(file: string, copy: string): void {
   if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: the file already exists`);
-  const db = openDatabase({ file });
+  using db = openDatabase({ file });
   let hasCopy = false;
   try {
     using unfinished = openUnfinishedCopy(copy);
@@ -27,8 +27,6 @@ export function backUp(file: string, copy: string): void {
   } catch (fault) {
     if (hasCopy) rmSync(copy);
     throw storeErrorOf(`cannot write ${copy}`, fault);
-  } finally {
-    db.close();
   }
 }
 

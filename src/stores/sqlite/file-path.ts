@@ -8,8 +8,19 @@ const ownerOnly = 0o600;
 
 /** @throws StoreOpenError if an absolute path, even without a file, cannot be a store's. SQLite would give no reason */
 export function assertUsablePath(path: string): void {
-  const problem = pathProblemOf(path);
-  if (problem !== undefined) throw new StoreOpenError(problem);
+  const folder = dirname(path);
+  const folderStat = statSync(folder, { throwIfNoEntry: false });
+  if (folderStat === undefined) throw new StoreOpenError(`the directory ${folder} does not exist`);
+  if (!folderStat.isDirectory()) throw new StoreOpenError(`${folder} is not a directory`);
+  // SQLite creates journal files in the database's directory.
+  if (deniedTo(folder)) throw new StoreOpenError(`the directory ${folder} is not writable`);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat?.isDirectory() === true) throw new StoreOpenError("the path is a directory");
+  if (stat !== undefined && deniedTo(path)) throw new StoreOpenError("the file is not writable");
+  // Refuses a symbolic link without a target. The target may be on a volume that is not mounted yet, and must not be
+  // created elsewhere. `lstatSync` checks the path again, because another process may have created the file.
+  if (stat !== undefined || lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return;
+  throw new StoreOpenError(`the path is a symbolic link to ${readlinkSync(path)}, which does not exist`);
 }
 
 /** @throws StoreOpenError if an absolute path has no file, so that a mistyped path does not become an empty store */
@@ -29,22 +40,6 @@ export function createPrivateFile(path: string): void {
   } catch {
     // Ignored: another process has created the file, or SQLite will report why the file cannot be opened.
   }
-}
-
-function pathProblemOf(path: string): string | undefined {
-  const folder = dirname(path);
-  const folderStat = statSync(folder, { throwIfNoEntry: false });
-  if (folderStat === undefined) return `the directory ${folder} does not exist`;
-  if (!folderStat.isDirectory()) return `${folder} is not a directory`;
-  // SQLite creates journal files in the database's directory.
-  if (deniedTo(folder)) return `the directory ${folder} is not writable`;
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat?.isDirectory() === true) return "the path is a directory";
-  if (stat !== undefined) return deniedTo(path) ? "the file is not writable" : undefined;
-  // Refuses a symbolic link without a target. The target may be on a volume that is not mounted yet, and must not be
-  // created elsewhere. `lstatSync` checks the path again, because another process may have created the file.
-  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;
 }
 
 function deniedTo(path: string): boolean {
