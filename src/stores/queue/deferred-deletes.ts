@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Attempt } from "../contract/backend.ts";
-import { type Deletion, endings, endRest, type FailedEnding } from "../contract/deletion.ts";
+import type { Backend } from "../contract/backend.ts";
+import { type Deletion, endings } from "../contract/deletion.ts";
+import { commitBatch } from "./commit-batch.ts";
 
 /**
  * Maximum time a deletion is deferred, in milliseconds. A transaction that locks a plant for a longer time is probably
@@ -10,17 +11,6 @@ export const deferredMsMax = 2_000;
 
 /** Interval between attempts, in milliseconds. Short for waiting callers, but long enough to cost the server little. */
 const attemptIntervalMs = 50;
-
-/** Options for {@link DeferredDeletes}. */
-export interface DeferredDeletesOptions {
-  /** Like `Backend.commit`, but never rejects. All deletions in the batch have the same token and the same lane. */
-  readonly commit: (batch: readonly Deletion[], attempt: Attempt) => Promise<FailedEnding | undefined>;
-  readonly laneOf: (id: bigint) => number;
-  readonly attemptMsMin: number;
-  readonly batchMax: number;
-  /** Maximum number of waiting deletions. Further deletions are refused. */
-  readonly waitingMax: number;
-}
 
 /** A deferred deletion's time limits, on the `performance.now()` clock. */
 interface Limits {
@@ -34,14 +24,19 @@ interface Limits {
  * separately from the queue, so that other deletions are not delayed, and get `Unavailable` after two seconds.
  */
 export class DeferredDeletes {
-  readonly #options: DeferredDeletesOptions;
+  readonly #backend: Backend;
+  readonly #batchMax: number;
+  readonly #waitingMax: number;
   readonly #waiting: Deletion[] = [];
   readonly #limits = new WeakMap<Deletion, Limits>();
   #attempting: Promise<void> | undefined;
   #attempted = 0;
 
-  constructor(options: DeferredDeletesOptions) {
-    this.#options = options;
+  /** @param waitingMax - the maximum number of waiting deletions. Further deletions are refused */
+  constructor(backend: Backend, batchMax: number, waitingMax: number) {
+    this.#backend = backend;
+    this.#batchMax = batchMax;
+    this.#waitingMax = waitingMax;
   }
 
   /** Whether no deletion is deferred. While deletions are deferred, batches do not wait for locks. */
@@ -59,7 +54,7 @@ export class DeferredDeletes {
    * keeps its deadline. The two seconds start again only if the last attempt left the deletion in doubt.
    */
   add(one: Deletion, deadlineMs: number): void {
-    if (this.#waiting.length >= this.#options.waitingMax) return one.end(endings.queueFull());
+    if (this.#waiting.length >= this.#waitingMax) return one.end(endings.queueFull());
     const { token } = one;
     const known = this.#limits.get(one);
     if (known === undefined || known.token !== token) {
@@ -79,9 +74,10 @@ export class DeferredDeletes {
       await sleep(attemptIntervalMs);
       const attempted = this.#waiting.splice(0).filter((one) => this.#hasTime(one));
       this.#attempted = attempted.length;
-      const batches = Map.groupBy(attempted, ({ id, token }) => `${token} ${this.#options.laneOf(id)}`);
+      const { lanes } = this.#backend;
+      const batches = Map.groupBy(attempted, ({ id, token }) => `${token} ${lanes?.of(id)}`);
       for (const batch of batches.values())
-        while (batch.length > 0) await this.#attempt(batch.splice(0, this.#options.batchMax));
+        while (batch.length > 0) await this.#attempt(batch.splice(0, this.#batchMax));
       this.#attempted = 0;
     }
     // Cleared in the same turn as the last check, so that no deletion is added to a finished loop.
@@ -93,15 +89,14 @@ export class DeferredDeletes {
     if (one.endIfCancelled()) return false;
     const { waitEndMs = 0, deadlineMs = 0 } = this.#limits.get(one) ?? {};
     // An attempt with too little time would be cancelled, and its outcome would be unknown.
-    if (performance.now() < Math.min(waitEndMs, deadlineMs - this.#options.attemptMsMin)) return true;
+    if (performance.now() < Math.min(waitEndMs, deadlineMs - (this.#backend.attemptMsMin ?? 0))) return true;
     one.end(endings.unavailable("another transaction holds a lock on the plant, or uses the same idempotency key"));
     return false;
   }
 
   async #attempt(batch: readonly Deletion[]): Promise<void> {
     const deadlineMs = Math.min(...batch.map((one) => this.#limits.get(one)?.deadlineMs ?? 0));
-    for (const one of batch) one.send();
-    endRest(batch, await this.#options.commit(batch, { deadlineMs, isCareful: true }));
+    await commitBatch(this.#backend, batch, { deadlineMs, isCareful: true });
     for (const one of batch) {
       if (one.isDeferred) this.add(one, deadlineMs);
       else one.answer();

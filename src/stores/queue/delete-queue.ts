@@ -1,24 +1,19 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { storeUnavailable, subjectNotRecordable, type DeleteCall, type WaitingDeletions } from "../../service/index.ts";
-import { batchTimeoutMs } from "../contract/backend.ts";
-import { Deletion, endings, endRest, type ErrorEnding, type FailedEnding } from "../contract/deletion.ts";
+import { type Backend, batchTimeoutMs } from "../contract/backend.ts";
+import { Deletion, endings, type ErrorEnding } from "../contract/deletion.ts";
 import type { OnBatch } from "../contract/durable-store-options.ts";
 import { isStorable } from "../contract/storable-text.ts";
+import { commitBatch } from "./commit-batch.ts";
+import type { DeferredDeletes } from "./deferred-deletes.ts";
 import { QueueLimit } from "./queue-limit.ts";
 
 /** Options for a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
-  /** Commits a batch by a deadline. Like `Backend.commit`, but never rejects. */
-  readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
-  /** Called for each deferred deletion in a batch, with the batch's deadline. */
-  readonly defer: (one: Deletion, deadlineMs: number) => void;
   readonly batchMax: number;
   /** Maximum number of waiting deletions. Further deletions are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
-  readonly inFlightMax: number;
   readonly onBatch?: OnBatch | undefined;
-  /** Returns the time in milliseconds. Default `performance.now()`, which never jumps. */
-  readonly nowMs?: () => number;
 }
 
 // Maximum number of deletions that are answered per event-loop turn, which takes about half a millisecond. Other
@@ -30,20 +25,24 @@ const answeredPerTurn = 64;
  * the deletions that arrived during the last commit. Without a timer, a single deletion is sent immediately.
  */
 export class DeleteQueue {
+  readonly #backend: Backend;
+  readonly #deferred: DeferredDeletes;
   readonly #options: DeleteQueueOptions;
   readonly #waiting: Deletion[] = [];
   readonly #limit: QueueLimit;
-  readonly #nowMs: () => number;
+  readonly #inFlightMax: number;
   #inFlight = 0;
   /** Number of batches with deletions that are neither answered nor deferred. */
   #openBatches = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
 
-  constructor(options: DeleteQueueOptions) {
+  constructor(backend: Backend, deferred: DeferredDeletes, options: DeleteQueueOptions) {
+    this.#backend = backend;
+    this.#deferred = deferred;
     this.#options = options;
     this.#limit = new QueueLimit(options.waitingMax);
-    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#inFlightMax = backend.lanes?.inFlightMax ?? 1;
   }
 
   /**
@@ -63,7 +62,7 @@ export class DeleteQueue {
     return new Promise((resolve, reject) => {
       const deletion = new Deletion(id, call, resolve, reject);
       // Invariant: no deletion waits while fewer than `inFlightMax` batches are in flight.
-      if (this.#inFlight < this.#options.inFlightMax) void this.#commit([deletion]);
+      if (this.#inFlight < this.#inFlightMax) void this.#commit([deletion]);
       else this.#waiting.push(deletion);
     });
   }
@@ -82,16 +81,13 @@ export class DeleteQueue {
   async #commit(batch: readonly Deletion[]): Promise<void> {
     this.#inFlight++;
     this.#openBatches++;
-    for (const one of batch) one.send();
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
-    const sentMs = this.#nowMs();
+    const sentMs = performance.now();
     const deadlineMs = sentMs + batchTimeoutMs;
-    const failure = await this.#options.commit(batch, deadlineMs);
+    const failure = await commitBatch(this.#backend, batch, { deadlineMs, isCareful: !this.#deferred.isEmpty });
     if (failure === undefined) this.#updateLimit(batch.length, sentMs);
     onEnd?.(failure?.error);
-    endRest(batch, failure);
-    // Defers deletions only after `endRest`, because a failed batch also fails its deferred deletions.
-    for (const one of batch) if (one.isDeferred) this.#options.defer(one, deadlineMs);
+    for (const one of batch) if (one.isDeferred) this.#deferred.add(one, deadlineMs);
     const ended = batch.filter(({ state }) => state === "ended");
     this.#inFlight--;
     // Sends the next batch before the callers of this batch continue, so that the store never waits for callers.
@@ -105,7 +101,7 @@ export class DeleteQueue {
   }
 
   #updateLimit(size: number, sentMs: number): void {
-    const nowMs = this.#nowMs();
+    const nowMs = performance.now();
     const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
     this.#limit.recordCommit({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
     // Refuses the newest deletions, because the newest have waited for the shortest time.
@@ -113,12 +109,12 @@ export class DeleteQueue {
   }
 
   #refuse(): ErrorEnding {
-    this.#limit.recordRefusal(this.#nowMs());
+    this.#limit.recordRefusal(performance.now());
     return endings.queueFull();
   }
 
   #commitWaiting(): void {
-    while (this.#waiting.length > 0 && this.#inFlight < this.#options.inFlightMax) {
+    while (this.#waiting.length > 0 && this.#inFlight < this.#inFlightMax) {
       const batch = this.#takeBatch();
       if (batch.length > 0) void this.#commit(batch);
     }

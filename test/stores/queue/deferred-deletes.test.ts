@@ -4,6 +4,7 @@ import { Deletion, type Ending, endings, type FailedEnding } from "../../../src/
 import { deferredMsMax, DeferredDeletes } from "../../../src/stores/queue/deferred-deletes.ts";
 import { within } from "../../../packages/testing/src/deadline.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
+import { fakeBackend } from "../../support/plants/fake-store.ts";
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -33,18 +34,13 @@ function deleteAll(batch: readonly Deletion[]): void {
 /** Opens locked deletions, and records the batches in which they are attempted. */
 function openLocked(
   commit: (batch: readonly Deletion[]) => FailedEnding | void,
-  limits: { batchMax?: number; waitingMax?: number } = {},
+  { batchMax = 100, waitingMax = 100 }: { batchMax?: number; waitingMax?: number } = {},
 ) {
   const attempts: (readonly bigint[])[] = [];
   const limitsMs: number[] = [];
   let running = 0;
-  const locked: DeferredDeletes = new DeferredDeletes({
-    batchMax: 100,
-    waitingMax: 100,
-    laneOf: () => 0,
-    attemptMsMin: 1_000,
-    ...limits,
-    commit: async (batch, { deadlineMs, isCareful }) => {
+  const backend = fakeBackend(
+    async (batch, { deadlineMs, isCareful }) => {
       expect(isCareful).toBe(true);
       attempts.push(batch.map(({ id }) => id));
       limitsMs.push(deadlineMs);
@@ -54,7 +50,9 @@ function openLocked(
       running--;
       return commit(batch) ?? undefined;
     },
-  });
+    { attemptMsMin: 1_000 },
+  );
+  const locked: DeferredDeletes = new DeferredDeletes(backend, batchMax, waitingMax);
   return { locked, attempts, limitsMs };
 }
 

@@ -1,28 +1,35 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Backend } from "../../../src/stores/contract/backend.ts";
+import { DeferredDeletes } from "../../../src/stores/queue/deferred-deletes.ts";
 import { DeleteQueue, type DeleteQueueOptions } from "../../../src/stores/queue/delete-queue.ts";
 import { type Deletion, endings, type FailedEnding } from "../../../src/stores/contract/deletion.ts";
 import type { OnBatch } from "../../../src/stores/index.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
+import { fakeBackend } from "../../support/plants/fake-store.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 
+afterEach(() => void vi.useRealTimers());
+
+type Options = Partial<DeleteQueueOptions> & { readonly inFlightMax?: number };
+
+/** Opens a queue whose backend has one lane, and defers no deletion. */
+function openQueueOn(commit: Backend["commit"], { inFlightMax = 1, ...options }: Options): DeleteQueue {
+  const lanes = { of: () => 0, inFlightMax, isUsed: () => true, toRecordedCall: <Call>(call: Call): Call => call };
+  const backend = fakeBackend(commit, { lanes });
+  return new DeleteQueue(backend, new DeferredDeletes(backend, 100, 0), { batchMax: 100, waitingMax: 100, ...options });
+}
+
 /** Opens a queue whose batches stay in flight until the test resolves them. */
-function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
+function openQueue(options: Options = {}) {
   const sent: { readonly batch: readonly Deletion[]; readonly end: PromiseWithResolvers<FailedEnding | undefined> }[] =
     [];
-  const queue = new DeleteQueue({
-    batchMax: 100,
-    waitingMax: 100,
-    inFlightMax: 1,
-    defer: ({ id }) => expect.fail(`plant ${id} was deferred`),
-    ...options,
-    commit: (batch) => {
-      const end = Promise.withResolvers<FailedEnding | undefined>();
-      sent.push({ batch, end });
-      return end.promise;
-    },
-  });
+  const queue = openQueueOn((batch) => {
+    const end = Promise.withResolvers<FailedEnding | undefined>();
+    sent.push({ batch, end });
+    return end.promise;
+  }, options);
   const endBatch = (index: number, outcomes: readonly number[]): void => {
     sent[index]?.batch.forEach((one, i) => one.decide(outcomes[i] === 1 ? endings.deleted : endings.absent));
     sent[index]?.end.resolve(undefined);
@@ -36,7 +43,7 @@ function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
 }
 
 /** Opens a queue like {@link openQueue} that has committed enough batches that the next one may be large. */
-async function openUsedQueue(options: Partial<Omit<DeleteQueueOptions, "commit">>) {
+async function openUsedQueue(options: Options) {
   const opened = openQueue(options);
   let batches = 0;
   // Batches double up to 128, and three have 200.
@@ -52,15 +59,19 @@ async function openUsedQueue(options: Partial<Omit<DeleteQueueOptions, "commit">
   };
 }
 
+/** Advances the clock of {@link openTimedQueue}. */
+function pass(ms: number): void {
+  vi.advanceTimersByTime(ms);
+}
+
 /** Opens a queue like {@link openQueue} that uses the test's clock. */
 function openTimedQueue(options: { readonly inFlightMax?: number } = {}) {
-  let nowMs = 10_000;
-  const { queue, endBatch, sentIds } = openQueue({ nowMs: () => nowMs, ...options });
-  const pass = (ms: number): number => (nowMs += ms);
+  vi.useFakeTimers({ toFake: ["performance"] });
+  pass(10_000);
+  const { queue, endBatch, sentIds } = openQueue(options);
   return {
     queue,
     sentIds,
-    pass,
     ask: (ids: readonly bigint[]) => ids.map((id) => queue.delete(id, deleteCall())),
     endAfter: async (ms: number, index: number, calls: readonly Promise<boolean>[]): Promise<void> => {
       pass(ms);
@@ -140,7 +151,7 @@ describe("the deletion queue", () => {
   });
 
   test("refuses the newest deletions once batches are late for a second", async () => {
-    const { queue, ask, pass, endAfter, sentIds } = openTimedQueue();
+    const { queue, ask, endAfter, sentIds } = openTimedQueue();
     const lone = ask([1n]);
     const first = ask([10n, 11n]);
     await endAfter(1, 0, lone);
@@ -333,21 +344,16 @@ describe("the deletion queue under random steps", () => {
             readonly end: PromiseWithResolvers<FailedEnding | undefined>;
           }[] = [];
           const open = new Set<(typeof batches)[number]>();
-          const queue = new DeleteQueue({
-            batchMax,
-            waitingMax: 20_000,
-            inFlightMax,
-            defer: ({ id }) => expect.fail(`plant ${id} was deferred`),
-            commit: (pending) => {
-              const end = Promise.withResolvers<FailedEnding | undefined>();
-              const batch = { pending, ids: pending.map(({ id }) => id), end };
-              batches.push(batch);
-              open.add(batch);
-              expect(open.size).toBeLessThanOrEqual(inFlightMax);
-              expect(batch.ids.length).toBeLessThanOrEqual(batchMax);
-              return batch.end.promise;
-            },
-          });
+          const commit: Backend["commit"] = (pending) => {
+            const end = Promise.withResolvers<FailedEnding | undefined>();
+            const batch = { pending, ids: pending.map(({ id }) => id), end };
+            batches.push(batch);
+            open.add(batch);
+            expect(open.size).toBeLessThanOrEqual(inFlightMax);
+            expect(batch.ids.length).toBeLessThanOrEqual(batchMax);
+            return batch.end.promise;
+          };
+          const queue = openQueueOn(commit, { batchMax, waitingMax: 20_000, inFlightMax });
           const endOne = async (which: number, fails: boolean): Promise<void> => {
             const batch = [...open][which % Math.max(1, open.size)];
             if (batch === undefined) return;

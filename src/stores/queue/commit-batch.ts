@@ -1,0 +1,24 @@
+import type { Attempt, Backend } from "../contract/backend.ts";
+import { type Deletion, endings, endRest, type FailedEnding, TransitionError } from "../contract/deletion.ts";
+
+/**
+ * Sends a batch to the backend, and decides the ending of each deletion that is not deferred. A failed batch also fails
+ * its deferred deletions. Returns the ending for a failed batch, and never rejects.
+ */
+export async function commitBatch(
+  backend: Backend,
+  batch: readonly Deletion[],
+  attempt: Attempt,
+): Promise<FailedEnding | undefined> {
+  for (const one of batch) one.send();
+  let failure: FailedEnding | undefined;
+  try {
+    failure = await backend.commit(batch, attempt);
+  } catch (fault) {
+    // Only emits a warning, because callers need an ending in any case. The warning fails the tests.
+    if (fault instanceof TransitionError) process.emitWarning(fault);
+    failure = endings.outcomeUnknown(fault);
+  }
+  endRest(batch, failure);
+  return failure;
+}
