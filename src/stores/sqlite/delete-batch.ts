@@ -40,33 +40,52 @@ export interface BatchResult {
  * ranges, and each range is deleted like a batch. So only the rejected deletions fail.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
-  const runTransaction = prepareTransaction(db, lockTimeoutMs);
-  return (batch) => {
-    const endings: FileEnding[] = [];
-    /** Returns the failure, if any. */
-    const deleteRange = (from: number, to: number): BatchFailure | undefined => {
-      const result = runTransaction(batch, from, to);
-      if (result.kind === "committed") {
-        for (const ending of result.endings) endings.push(ending);
-        return undefined;
+  const deleteOne = prepareDelete(db);
+  const commit = db.prepare("COMMIT");
+  let batchNumber = readLastBatch(db);
+
+  // Deletes from the first deletion without an ending up to `to`. Adds their endings, unless the range fails.
+  const deleteRange = (batch: DeleteBatch, endings: FileEnding[], to: number): BatchFailure | undefined => {
+    const from = endings.length;
+    try {
+      beginWrite(db, lockTimeoutMs);
+      const deletedAt = Date.now();
+      batchNumber++;
+      for (let i = from; i < to; i++) endings.push(deleteOne(batch, i, deletedAt, batchNumber));
+      commit.run();
+      return undefined;
+    } catch (fault) {
+      const stoppedAt = endings.length;
+      endings.length = from;
+      // If every deletion has an ending, the COMMIT has failed.
+      const isCommitting = stoppedAt === to;
+      const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
+      // After a refused commit, the transaction is still open, and the file is unchanged.
+      const isCertain = !isCommitting || db.isTransaction;
+      // After a full disk, a failed write or RAISE(ROLLBACK), SQLite has already rolled back.
+      if (db.isTransaction) db.exec("ROLLBACK");
+      // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
+      if (!isCertain || !isRefused) {
+        return { kind: isCertain ? "unavailable" : "outcome-unknown", problem: fileProblemOf(fault) };
       }
-      if (result.kind !== "refused") return result;
-      if (to - from > 1) return deleteRange(from, result.splitAt) ?? deleteRange(result.splitAt, to);
+      if (to - from > 1) {
+        // A refused statement's plant starts the second range. A refused commit does not show the plant.
+        const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
+        return deleteRange(batch, endings, splitAt) ?? deleteRange(batch, endings, to);
+      }
       endings.push("protected");
       return undefined;
-    };
-    return { failure: deleteRange(0, batch.ids.length), endings };
+    }
+  };
+
+  return (batch) => {
+    const endings: FileEnding[] = [];
+    return { failure: deleteRange(batch, endings, batch.ids.length), endings };
   };
 }
 
 /** The error if a trigger has silently skipped a record or an idempotency key, for example with RAISE(IGNORE). */
 class RecordRefused extends Error {}
-
-/** A refused transaction has changed nothing, and its range must be split at `splitAt`. */
-type TransactionResult =
-  | BatchFailure
-  | { readonly kind: "committed"; readonly endings: readonly FileEnding[] }
-  | { readonly kind: "refused"; readonly splitAt: number };
 
 /** Prepares the function that deletes a plant and records the deletion. Call the function in a transaction. */
 function prepareDelete(
@@ -100,43 +119,6 @@ function prepareDelete(
     const isKeyKept = isRecorded && (key === undefined || keepKey.run(key).changes !== 0n);
     if (!isKeyKept) throw new RecordRefused();
     return "deleted";
-  };
-}
-
-function prepareTransaction(
-  db: DatabaseSync,
-  lockTimeoutMs?: number,
-): (batch: DeleteBatch, from: number, to: number) => TransactionResult {
-  const deleteOne = prepareDelete(db);
-  const commit = db.prepare("COMMIT");
-  let batchNumber = readLastBatch(db);
-
-  return (batch, from, to) => {
-    const endings: FileEnding[] = [];
-    try {
-      beginWrite(db, lockTimeoutMs);
-      const deletedAt = Date.now();
-      batchNumber++;
-      for (let i = from; i < to; i++) endings.push(deleteOne(batch, i, deletedAt, batchNumber));
-      commit.run();
-      return { kind: "committed", endings };
-    } catch (fault) {
-      const stoppedAt = from + endings.length;
-      // If every deletion has an ending, the COMMIT has failed.
-      const isCommitting = stoppedAt === to;
-      const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
-      // After a refused commit, the transaction is still open, and the file is unchanged.
-      const isCertain = !isCommitting || db.isTransaction;
-      // After a full disk, a failed write or RAISE(ROLLBACK), SQLite has already rolled back.
-      if (db.isTransaction) db.exec("ROLLBACK");
-      // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
-      if (!isCertain || !isRefused) {
-        return { kind: isCertain ? "unavailable" : "outcome-unknown", problem: fileProblemOf(fault) };
-      }
-      // A refused statement's plant starts the second range. A refused commit does not show the plant.
-      const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
-      return { kind: "refused", splitAt };
-    }
   };
 }
 
