@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { checkDatabaseFile } from "./database.ts";
-import { storeErrorOf } from "./problem.ts";
+import { codeOf, storeErrorOf } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 // Timeout for the lock, in milliseconds. A server's or an import's batch holds the lock for a fraction of this time.
@@ -26,7 +26,7 @@ export function checkSqliteStore(file: string): readonly string[] {
   try {
     checkDatabaseFile(file);
   } catch (fault) {
-    if (!isReadOnlyRollback(fault)) throw fault;
+    if (!(fault instanceof StoreOpenError) || codeOf(fault.cause) !== readOnlyRollback) throw fault;
     return [`${file} has an interrupted transaction, which the next start rolls back; the file was not checked`];
   }
   try {
@@ -35,11 +35,6 @@ export function checkSqliteStore(file: string): readonly string[] {
     throw storeErrorOf(`cannot write ${file}`, fault);
   }
   return [];
-}
-
-function isReadOnlyRollback(fault: unknown): boolean {
-  const cause = fault instanceof Error ? fault.cause : undefined;
-  return cause instanceof Error && "errcode" in cause && cause.errcode === readOnlyRollback;
 }
 
 function assertWritable(file: string): void {

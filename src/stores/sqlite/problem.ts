@@ -12,14 +12,7 @@ const lockedCode = 6;
 const ioErrorCode = 10;
 const constraintCode = 19;
 
-// SQLITE_IOERR_SHMSIZE. The first connection to a file could not extend the -shm file.
-const shmSizeCode = 4_874;
-const shmSizeProblem: StoreProblem = {
-  text: "its -shm file cannot be extended, probably because the disk is full",
-  isTemporary: false,
-};
-
-// Problems by primary result code (sqlite.org/rescode.html). The low byte of an extended code is the primary code.
+// Problems by result code (sqlite.org/rescode.html). The low byte of an extended code is the primary code.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission denied", isTemporary: true }],
   [busyCode, { text: "another process holds the lock on the file", isTemporary: true }],
@@ -31,12 +24,13 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [13, { text: "the disk is full", isTemporary: true }],
   [14, { text: "the file cannot be opened", isTemporary: true }],
   [26, { text: "the file is not an SQLite database", isTemporary: false }],
+  // SQLITE_IOERR_SHMSIZE. The first connection to a file could not extend the -shm file.
+  [4_874, { text: "its -shm file cannot be extended, probably because the disk is full", isTemporary: false }],
 ]);
 
 /** Returns the problem for a `node:sqlite` error. Any other error is a `StoreOpenError` or a bug, and is permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
-  if (fault instanceof Error && "errcode" in fault && fault.errcode === shmSizeCode) return shmSizeProblem;
-  const known = problems.get(primaryCodeOf(fault) ?? 0);
+  const known = problems.get(codeOf(fault)) ?? problems.get(primaryCodeOf(fault));
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
 }
 
@@ -77,7 +71,11 @@ export function isConstraintFault(fault: unknown): boolean {
   return primaryCodeOf(fault) === constraintCode;
 }
 
-function primaryCodeOf(fault: unknown): number | undefined {
-  if (!(fault instanceof Error) || !("errcode" in fault) || typeof fault.errcode !== "number") return undefined;
-  return fault.errcode & 0xff;
+/** Returns the extended result code of a `node:sqlite` error, and 0 for other errors. */
+export function codeOf(fault: unknown): number {
+  return fault instanceof Error && "errcode" in fault && typeof fault.errcode === "number" ? fault.errcode : 0;
+}
+
+function primaryCodeOf(fault: unknown): number {
+  return codeOf(fault) & 0xff;
 }
