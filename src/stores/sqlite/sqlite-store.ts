@@ -60,10 +60,7 @@ class SqliteBackend implements Backend {
   constructor(file: string, thread: StorageThread) {
     this.name = file;
     this.#thread = thread;
-    // Waits for the check first, so that its failure is the reported reason even if the thread exits in the same turn.
-    void this.#waitForCheck()
-      .then(() => thread.exited)
-      .then((reason) => this.#health.report({ text: reason, isTemporary: false }));
+    void this.#watchThread();
   }
 
   get problem(): StoreProblem | undefined {
@@ -100,16 +97,19 @@ class SqliteBackend implements Backend {
     await this.#thread.close();
   }
 
-  async #waitForCheck(): Promise<void> {
+  async #watchThread(): Promise<void> {
+    // Waits for the check first, so that its failure is the reported reason even if the thread exits in the same turn.
     try {
       await this.#thread.opened;
     } catch (fault) {
-      // Removes the file's name from the message, because `problem` adds the file's name.
-      const text =
-        fault instanceof StoreOpenError ? fault.message.replace(`cannot open ${this.name}: `, "") : undefined;
-      if (text !== undefined) this.#health.report({ text, isTemporary: false, needsOperator: true });
+      if (fault instanceof StoreOpenError) {
+        // Removes the file's name from the message, because `problem` adds the file's name.
+        const text = fault.message.replace(`cannot open ${this.name}: `, "");
+        this.#health.report({ text, isTemporary: false, needsOperator: true });
+      }
     }
     this.#isChecking = false;
+    this.#health.report({ text: await this.#thread.exited, isTemporary: false });
   }
 }
 
