@@ -193,14 +193,3 @@ export class Deletion {
 export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
   return batch.filter((one) => one.isOpen && !one.endIfCancelled());
 }
-
-/**
- * Ends a batch's open deletions, and after a failure also the deferred deletions. If a successful batch leaves a
- * deletion open, the backend has a bug, and the deletion's outcome is unknown.
- */
-export function endRest(batch: readonly Deletion[], failure: FailedEnding | undefined): void {
-  for (const one of batch) {
-    if (one.isOpen) one.decide(failure ?? endings.outcomeUnknown("the store has not ended the deletion"));
-    else if (failure !== undefined && one.isDeferred) one.decide(failure);
-  }
-}

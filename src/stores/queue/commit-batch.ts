@@ -1,9 +1,10 @@
 import type { Attempt, Backend } from "../contract/backend.ts";
-import { type Deletion, endings, endRest, type FailedEnding, TransitionError } from "../contract/deletion.ts";
+import { type Deletion, endings, type FailedEnding, TransitionError } from "../contract/deletion.ts";
 
 /**
  * Sends a batch to the backend, and decides the ending of each deletion that is not deferred. A failed batch also fails
- * its deferred deletions. Returns the ending for a failed batch, and never rejects.
+ * its deferred deletions. If a successful batch leaves a deletion open, the backend has a bug, and the deletion's
+ * outcome is unknown. Returns the ending for a failed batch, and never rejects.
  */
 export async function commitBatch(
   backend: Backend,
@@ -19,6 +20,9 @@ export async function commitBatch(
     if (fault instanceof TransitionError) process.emitWarning(fault);
     failure = endings.outcomeUnknown(fault);
   }
-  endRest(batch, failure);
+  for (const one of batch) {
+    if (one.isOpen) one.decide(failure ?? endings.outcomeUnknown("the store has not ended the deletion"));
+    else if (failure !== undefined && one.isDeferred) one.decide(failure);
+  }
   return failure;
 }

@@ -8,7 +8,6 @@ import {
   type Ending,
   type EndingKind,
   endings,
-  endRest,
   TransitionError,
   transitions,
 } from "../../../src/stores/contract/deletion.ts";
@@ -124,19 +123,6 @@ test("a deletion can be marked in doubt twice with the same token", () => {
   const { deletion } = deletionIn("in-doubt");
   deletion.doubt("token");
   expect(deletion).toMatchObject({ state: "in-doubt", token: "token" });
-});
-
-test("a failed batch ends its deferred deletions, a successful batch does not", () => {
-  for (const failure of [undefined, endings.unavailable("away")]) {
-    const [open, deferred, ended] = (["sent", "deferred", "ended"] as const).map((state) => deletionIn(state).deletion);
-    endRest(
-      [open, deferred, ended].flatMap((one) => one ?? []),
-      failure,
-    );
-    expect([open, deferred, ended].map((one) => one?.ending?.kind)).toEqual(
-      failure === undefined ? ["outcome-unknown", undefined, "absent"] : ["unavailable", "unavailable", "absent"],
-    );
-  }
 });
 
 function listOf(names: readonly string[]): string {
