@@ -34,10 +34,6 @@ interface Committed {
  * A single batch at most halves the rate and doubles the commit duration, so a pause has little effect.
  */
 export class QueueLimit {
-  /** Maximum number of waiting deletions. Further deletions are refused. {@link recordCommit} changes the limit. */
-  current: number;
-  /** Number of queued deletions to keep after a batch. Only {@link recordCommit} changes the number. */
-  kept: number;
   readonly #max: number;
   /**
    * Duration of the shortest commit. Doubled by a batch with a single deletion that takes more than twice as long.
@@ -62,7 +58,19 @@ export class QueueLimit {
 
   /** @param max - the limit while the store keeps up */
   constructor(max: number) {
-    this.#max = this.current = this.kept = max;
+    this.#max = max;
+  }
+
+  /** Maximum number of waiting deletions. Further deletions are refused. {@link recordCommit} changes the limit. */
+  get current(): number {
+    return this.#isOverloaded ? this.#deletedIn(this.#plannedMs) : this.kept;
+  }
+
+  /** Number of queued deletions to keep after a batch. Only {@link recordCommit} changes the number. */
+  get kept(): number {
+    if (!this.#isRateKnown && !this.#isOverloaded) return this.#max;
+    const kept = this.#deletedIn(intervalMs / 2);
+    return this.#isOverloaded ? kept : Math.min(this.#max, Math.max(keptMin, kept));
   }
 
   /**
@@ -98,17 +106,6 @@ export class QueueLimit {
       this.#recordLoad(batch, isLong, nowMs);
       this.#isProbeDue = (isLong || this.#isOverloaded) && nowMs - this.#probedAtMs > intervalMs;
     }
-    this.#updateLimits();
-  }
-
-  #updateLimits(): void {
-    if (!this.#isRateKnown && !this.#isOverloaded) {
-      this.kept = this.current = this.#max;
-      return;
-    }
-    const kept = this.#deletedIn(intervalMs / 2);
-    this.kept = this.#isOverloaded ? kept : Math.min(this.#max, Math.max(keptMin, kept));
-    this.current = this.#isOverloaded ? this.#deletedIn(this.#plannedMs) : this.kept;
   }
 
   #recordLoad({ size, durationMs, isLast }: Committed, isLong: boolean, nowMs: number): void {
