@@ -37,6 +37,8 @@ const logCut = forOperator(
  * program into the file are not detected, because checkpoints of other processes also write into the file.
  */
 export class FileIdentity {
+  /** Returns the index of the write-ahead log. */
+  readonly readIndex: () => WalIndex | undefined;
   readonly #db: DatabaseSync;
   readonly #lockTimeoutMs: number;
   readonly #findFile: FindFile;
@@ -60,6 +62,7 @@ export class FileIdentity {
     this.#findLog = rememberFile(`${realPath}-wal`);
     this.#findLocks = rememberFile(`${realPath}-shm`);
     this.#integrity = new LogIntegrity(realPath);
+    this.readIndex = this.#integrity.readIndex;
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
   }
@@ -79,10 +82,6 @@ export class FileIdentity {
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
     if (typeof this.#findLocks() === "string") return locksMissing;
     return this.#integrity.check(index, log.size) ? logCut : undefined;
-  }
-
-  readIndex(): WalIndex | undefined {
-    return this.#integrity.readIndex();
   }
 
   /** Closes the connection. If another program has truncated the log, the log is not copied into the file. */

@@ -75,11 +75,10 @@ export class StorageThread {
   static prestart(): void {
     try {
       StorageThread.#prestarted = new StorageThread();
+      StorageThread.#prestarted.#worker.unref();
     } catch {
       // The Node.js permissions may not allow threads. `start` then throws the error.
-      return;
     }
-    StorageThread.#prestarted.#worker.unref();
   }
 
   /** Resolves when the thread has opened the file or begins to check it, see {@link opened}. @throws StoreOpenError */
@@ -88,7 +87,9 @@ export class StorageThread {
     StorageThread.#prestarted = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
-    thread.opened = thread.#open(options);
+    thread.opened = thread.#request({ kind: "open", options }).then((reply) => {
+      if (reply.kind === "not-open") throw new StoreOpenError(reply.message);
+    });
     await Promise.race([thread.opened, thread.#checking.promise]);
     return thread;
   }
@@ -112,11 +113,6 @@ export class StorageThread {
   async close(): Promise<void> {
     this.#send({ kind: "close" });
     await this.exited;
-  }
-
-  async #open(options: DatabaseOptions): Promise<void> {
-    const opened = await this.#request({ kind: "open", options });
-    if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
   }
 
   #request(message: StorageRequest): Promise<StorageReply> {

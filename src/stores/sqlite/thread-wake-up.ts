@@ -28,16 +28,14 @@ export function spinMsAfter(isSingle: boolean, sinceReplyMs: number): number {
  * requests. Between requests, the thread sleeps on shared memory, which halves the cost per request.
  */
 export class ThreadWakeUp {
+  /** The shared memory. The other thread creates its {@link ThreadWakeUp} with this memory. */
+  readonly memory: SharedArrayBuffer;
   /** The number of announced requests, modulo 2^32. Both threads share this memory. */
   readonly #announced: Int32Array<SharedArrayBuffer>;
 
   constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
+    this.memory = memory;
     this.#announced = new Int32Array(memory);
-  }
-
-  /** The shared memory. The other thread creates its {@link ThreadWakeUp} with this memory. */
-  get memory(): SharedArrayBuffer {
-    return this.#announced.buffer;
   }
 
   announce(): void {

@@ -29,12 +29,10 @@ export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeo
       const now = performance.now();
       if (!isLocked(fault) || now > deadlineMs) throw fault;
       // SQLite usually sleeps before it reports the lock, but does not sleep if sleeping could cause a deadlock.
-      if (now - attemptedAt < lockPollMs) Atomics.wait(alarm, 0, 0, lockPollMs);
+      if (now - attemptedAt < lockPollMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockPollMs);
     }
   }
 }
-
-const alarm = new Int32Array(new SharedArrayBuffer(4));
 
 /** Runs `work` in one write transaction. The changes are durable on return, and are rolled back after an error. */
 export function runInTransaction<Result>(db: DatabaseSync, work: () => Result, lockTimeoutMs?: number): Result {
