@@ -1,7 +1,5 @@
-const dayMs = 24 * 3_600_000;
-
 /** How long deletion records are kept by default, in milliseconds: 90 days. */
-export const deletionsKeptMsDefault: number = 90 * dayMs;
+export const deletionsKeptMsDefault: number = 90 * 24 * 3_600_000;
 
 // Minimum time to keep deletion records, in milliseconds: an hour. A retry must find the first attempt's record, and an
 // import must find the records of plants that are deleted during the import.

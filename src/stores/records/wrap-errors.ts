@@ -24,7 +24,11 @@ export function wrapErrors(name: string, describe: (fault: unknown) => string, d
   };
 }
 
-async function* rethrowing<Item>(fail: (fault: unknown) => never, items: AsyncIterable<Item>): AsyncGenerator<Item> {
+/** Yields the items, and calls `fail` with an error of the source. */
+export async function* rethrowing<Item>(
+  fail: (fault: unknown) => never,
+  items: AsyncIterable<Item> | Iterable<Item>,
+): AsyncGenerator<Item> {
   try {
     // Errors in the consumer do not reach `catch`, because they only close the iterator.
     yield* items;

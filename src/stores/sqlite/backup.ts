@@ -44,10 +44,6 @@ export function syncFolderOf(path: string): void {
 }
 
 function syncPath(path: string): void {
-  const descriptor = openSync(path, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  using files = new DisposableStack();
+  fsyncSync(files.adopt(openSync(path, "r"), closeSync));
 }

@@ -55,12 +55,8 @@ const logVersion = 2;
 // releases the process's locks.
 function usesLog(path: string): boolean {
   const version = new Uint8Array(1);
-  const descriptor = openSync(path, "r");
-  try {
-    readSync(descriptor, version, 0, version.length, writeVersionAt);
-  } finally {
-    closeSync(descriptor);
-  }
+  using files = new DisposableStack();
+  readSync(files.adopt(openSync(path, "r"), closeSync), version, 0, version.length, writeVersionAt);
   return version[0] === logVersion;
 }
 

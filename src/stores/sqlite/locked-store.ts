@@ -3,6 +3,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../records/in-chunks.ts";
 import type { DeletionRecord, LockedStore } from "../contract/locked-store.ts";
 import { batchNumberOf } from "../records/moved-batch.ts";
+import { rethrowing } from "../records/wrap-errors.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { idsIn, openDatabase, toBigInt } from "./database.ts";
 import { isLocked, storeErrorOf } from "./problem.ts";
@@ -49,21 +50,16 @@ const countSql = `
     (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`;
 
 function lockedStore(db: DatabaseSync, name: string, identity: string): LockedStore {
+  const fail = (fault: unknown): never => {
+    throw storeErrorOf(`cannot use ${name}`, fault);
+  };
   const run = <Result>(work: () => Result): Result => {
     try {
       return work();
     } catch (fault) {
-      throw storeErrorOf(`cannot use ${name}`, fault);
+      return fail(fault);
     }
   };
-  // Errors in the consumer do not reach `catch`, because they only close the iterator.
-  async function* rethrowing<Item>(chunks: Iterable<readonly Item[]>): AsyncGenerator<readonly Item[]> {
-    try {
-      yield* chunks;
-    } catch (fault) {
-      throw storeErrorOf(`cannot use ${name}`, fault);
-    }
-  }
   return {
     name,
     identity,
@@ -71,8 +67,8 @@ function lockedStore(db: DatabaseSync, name: string, identity: string): LockedSt
       const row = run(() => db.prepare(countSql).get());
       return { plants: Number(row?.["plants"]), records: Number(row?.["records"]), keys: Number(row?.["keys"]) };
     },
-    plants: () => rethrowing(idsIn(db)),
-    records: () => rethrowing(inChunks(db.prepare(recordsSql).iterate(), toRecord)),
+    plants: () => rethrowing(fail, idsIn(db)),
+    records: () => rethrowing(fail, inChunks(db.prepare(recordsSql).iterate(), toRecord)),
     insertPlants: async (ids) =>
       run(() => {
         const insert = db.prepare("INSERT INTO plants (id) VALUES (?)");
