@@ -1,6 +1,6 @@
-import type { ConnectError } from "@connectrpc/connect";
-import { storeUnavailable, type PlantStore } from "../../service/index.ts";
-import { type Backend, type Lanes, problemOf } from "../contract/backend.ts";
+import type { PlantStore } from "../../service/index.ts";
+import { type Backend, type Lanes, problemOf, refusalOf } from "../contract/backend.ts";
+import { endings, type FailedEnding } from "../contract/deletion.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
 import { DeleteQueue, type DeleteQueueOptions } from "./delete-queue.ts";
 
@@ -34,10 +34,7 @@ export function queuedStore(
     return queue;
   };
   let isClosed = false;
-  const refusal = (): ConnectError | undefined => {
-    if (backend.problem === undefined && !isClosed) return undefined;
-    return storeUnavailable(problemOf(backend));
-  };
+  const refusal = (): FailedEnding | undefined => refusalOf(backend) ?? (isClosed ? endings.unavailable() : undefined);
   return {
     get problem() {
       const { name, pending } = backend;
@@ -61,8 +58,8 @@ export function queuedStore(
     },
     // Not an async function, because an async function would use more memory per waiting call.
     delete(id, call) {
-      const error = refusal();
-      if (error !== undefined) return Promise.reject(error);
+      const refused = refusal();
+      if (refused !== undefined) return Promise.reject(refused.error);
       const { lanes } = backend;
       if (lanes === undefined) return queueOf(0).delete(id, call);
       return queueOf(lanes.of(id)).delete(id, lanes.toRecordedCall(call, id));

@@ -82,8 +82,8 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
   [pathOf("queued-store.ts")]: [
     [
       `async has(id, signal) {
-      const error = refusal();
-      if (error !== undefined) throw error;
+      const refused = refusal();
+      if (refused !== undefined) throw refused.error;
       return await backend.has(id, signal);
     },
     `,

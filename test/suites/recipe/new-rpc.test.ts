@@ -169,7 +169,7 @@ test.each([
   {
     forgotten: "the refusal of a closed store",
     file: pathOf("queued-store.ts"),
-    code: "if (error !== undefined) throw error;",
+    code: "if (refused !== undefined) throw refused.error;",
     runs: "test/stores/contract/memory-store.test.ts",
     fails: "makes has calls fail while closing and afterwards",
   },
