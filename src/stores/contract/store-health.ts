@@ -83,7 +83,7 @@ export class StoreHealth {
 
   async #checkAndReport(): Promise<boolean> {
     const deadlineMs = this.#graceEndMs ?? performance.now() + (this.#options.graceMs ?? 0);
-    const found = await this.#find(deadlineMs);
+    const found = await this.#runCheck(deadlineMs);
     // A concurrent call may have started a grace period during the check.
     const graceEndMs = this.#graceEndMs ?? deadlineMs;
     const isWithinGrace = found?.mayBeBrief === true && performance.now() < graceEndMs - finalCheckMs;
@@ -108,7 +108,7 @@ export class StoreHealth {
   }
 
   // Runs only one check at a time. Concurrent checks would accumulate if a store does not respond.
-  #find(deadlineMs: number): Promise<StoreProblem | undefined> {
+  #runCheck(deadlineMs: number): Promise<StoreProblem | undefined> {
     const { findProblem, watchIntervalMs } = this.#options;
     const hasCommitted = this.hasCommittedSince(performance.now() - watchIntervalMs);
     this.#running ??= findProblem(hasCommitted, deadlineMs).finally(() => (this.#running = undefined));

@@ -18,7 +18,7 @@ export async function movePlants(
   onProgress: OnProgress = () => undefined,
 ): Promise<StoreCounts> {
   const [expected, before] = [await source.count(), await target.count()];
-  if (before.plants > 0 || before.records > 0) throw notEmpty(target, before, isEqual(before, expected));
+  if (before.plants > 0 || before.records > 0) throw notEmptyError(target, before, isEqual(before, expected));
   const moved = await copy(source, target, onProgress);
   assertCounts(source, expected, moved);
   assertCounts(target, await target.count(), moved);
@@ -29,27 +29,27 @@ export async function movePlants(
 async function copy(source: LockedStore, target: LockedStore, onProgress: OnProgress): Promise<StoreCounts> {
   const counts = { plants: 0, records: 0, keys: 0 };
   for await (const records of source.records()) {
-    assertAll(target, "deletion records", records.length, await target.insertRecords(records));
+    assertAllInserted(target, "deletion records", records.length, await target.insertRecords(records));
     counts.records += records.length;
     counts.keys += records.filter(({ idempotencyKey }) => idempotencyKey !== undefined).length;
     onProgress("deletion records", counts.records);
   }
   for await (const ids of source.plants()) {
-    assertAll(target, "plants", ids.length, await target.insertPlants(ids));
+    assertAllInserted(target, "plants", ids.length, await target.insertPlants(ids));
     counts.plants += ids.length;
     onProgress("plants", counts.plants);
   }
   return counts;
 }
 
-function assertAll({ name }: LockedStore, what: string, given: number, inserted: number): void {
+function assertAllInserted({ name }: LockedStore, what: string, given: number, inserted: number): void {
   if (inserted === given) return;
   throw new StoreOpenError(
     `${name} stored ${inserted} of ${given} ${what}, probably because of a trigger; nothing was moved`,
   );
 }
 
-function notEmpty({ name }: LockedStore, counts: StoreCounts, hasAsMany: boolean): StoreOpenError {
+function notEmptyError({ name }: LockedStore, counts: StoreCounts, hasAsMany: boolean): StoreOpenError {
   const reason = hasAsMany
     ? 'as many as the source; an earlier move may have succeeded: compare "export" and "deletions" of both'
     : "which are not those of the source: move to a new store";

@@ -9,7 +9,7 @@ import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-pa
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { assertUndamaged, storeErrorOf } from "./problem.ts";
-import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
+import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transaction.ts";
 
 // Maximum size of the write-ahead log after a checkpoint, in bytes. Twice the usual size of a log.
 const walKeptBytes = 16 * 2 ** 20;
@@ -51,7 +51,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
  *
  * @throws StoreOpenError that names the file and describes the problem
  */
-export function openAnother(file: string): DatabaseSync {
+export function openSecondConnection(file: string): DatabaseSync {
   return withUsablePath(file, (path) => {
     assertFileExists(path);
     return connect(path, { file });
@@ -67,7 +67,7 @@ function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated
     const isNew = plantsWhenCreated !== undefined && versionOf(db).version === 0;
     if (migrates || isNew) migrate(db, { ...options, onMigrated });
     assertUsable(db);
-    untilUnlocked(() => makeDurable(db), lockTimeoutMs);
+    retryWhileLocked(() => makeDurable(db), lockTimeoutMs);
     // The log grows during a long read, such as an export. Without a size limit, the log would not shrink again. The
     // busy timeout is now short, because beginWrite() retries by itself.
     db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);

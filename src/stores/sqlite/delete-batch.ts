@@ -93,11 +93,11 @@ function prepareDelete(
 ): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => FileEnding {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const findPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
-  const record = db.prepare(
+  const insertRecord = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
   // Copies the time from the stored record, because a trigger may have changed the time.
-  const keepKey = db.prepare(`
+  const insertKey = db.prepare(`
     INSERT OR REPLACE INTO idempotency_keys SELECT ?, seq, deleted_at FROM deletions WHERE seq = last_insert_rowid()`);
   // An idempotency key is valid only while its record exists. The key may be dropped later than the record.
   const findKey = db.prepare(`
@@ -115,9 +115,9 @@ function prepareDelete(
     }
     // A trigger with RAISE(IGNORE) silently keeps a plant.
     if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? "absent" : "protected";
-    const isRecorded = record.run(id, deletedAt, subject, requestId, number).changes !== 0n;
-    const isKeyKept = isRecorded && (key === undefined || keepKey.run(key).changes !== 0n);
-    if (!isKeyKept) throw new RecordRefused();
+    const isRecorded = insertRecord.run(id, deletedAt, subject, requestId, number).changes !== 0n;
+    const hasKey = isRecorded && (key === undefined || insertKey.run(key).changes !== 0n);
+    if (!hasKey) throw new RecordRefused();
     return "deleted";
   };
 }

@@ -27,7 +27,7 @@ const locksMissing: StoreProblem = {
   isTemporary: false,
 };
 
-const logCut = forOperator(
+const logDamaged = forOperator(
   "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
 );
 
@@ -56,11 +56,11 @@ export class FileIdentity {
     this.#lockTimeoutMs = lockTimeoutMs;
     // SQLite opens the log at the first read.
     db.exec("SELECT 1 FROM sqlite_schema");
-    this.#findFile = rememberFile(resolve(file));
+    this.#findFile = prepareFindFile(resolve(file));
     // SQLite puts the log next to the real file, even if the file was opened through a link.
     const realPath = db.location() ?? resolve(file);
-    this.#findLog = rememberFile(`${realPath}-wal`);
-    this.#findLocks = rememberFile(`${realPath}-shm`);
+    this.#findLog = prepareFindFile(`${realPath}-wal`);
+    this.#findLocks = prepareFindFile(`${realPath}-shm`);
     this.#integrity = new LogIntegrity(realPath);
     this.readIndex = this.#integrity.readIndex;
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
@@ -81,16 +81,16 @@ export class FileIdentity {
     if (log === "missing")
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
     if (typeof this.#findLocks() === "string") return locksMissing;
-    return this.#integrity.check(index, log.size) ? logCut : undefined;
+    return this.#integrity.check(index, log.size) ? logDamaged : undefined;
   }
 
   /** Closes the connection. If another program has truncated the log, the log is not copied into the file. */
   close(): void {
     // The last connection to close copies the log into the file, unless the last connection is read-only.
-    const { isCut } = this.#integrity;
-    if (!isCut) this.#reader.close();
+    const { isDamaged } = this.#integrity;
+    if (!isDamaged) this.#reader.close();
     this.#db.close();
-    if (isCut) this.#reader.close();
+    if (isDamaged) this.#reader.close();
     this.#integrity.close();
   }
 }
@@ -99,7 +99,7 @@ export class FileIdentity {
  * Runs batches only while {@link FileIdentity} finds no problem. Checks again before a commit is reported, because a
  * commit to a file that was removed during the batch is not durable.
  */
-export function onlyWhileSameFile(
+export function withIdentityChecks(
   identity: Pick<FileIdentity, "findProblem">,
   deleteBatch: (batch: DeleteBatch) => BatchResult,
 ): (batch: DeleteBatch) => BatchResult {
@@ -115,7 +115,7 @@ export function onlyWhileSameFile(
 /** Returns the file's `stat` if the path still refers to the same file. */
 type FindFile = () => Stats | "missing" | "other";
 
-function rememberFile(path: string): FindFile {
+function prepareFindFile(path: string): FindFile {
   const opened = statSync(path);
   return () => {
     try {

@@ -13,10 +13,10 @@ export function assertUsablePath(path: string): void {
   if (folderStat === undefined) throw new StoreOpenError(`the directory ${folder} does not exist`);
   if (!folderStat.isDirectory()) throw new StoreOpenError(`${folder} is not a directory`);
   // SQLite creates journal files in the database's directory.
-  if (deniedTo(folder)) throw new StoreOpenError(`the directory ${folder} is not writable`);
+  if (isAccessDenied(folder)) throw new StoreOpenError(`the directory ${folder} is not writable`);
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory() === true) throw new StoreOpenError("the path is a directory");
-  if (stat !== undefined && deniedTo(path)) throw new StoreOpenError("the file is not writable");
+  if (stat !== undefined && isAccessDenied(path)) throw new StoreOpenError("the file is not writable");
   // Refuses a symbolic link without a target. The target may be on a volume that is not mounted yet, and must not be
   // created elsewhere. `lstatSync` checks the path again, because another process may have created the file.
   if (stat !== undefined || lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return;
@@ -42,7 +42,7 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-function deniedTo(path: string): boolean {
+function isAccessDenied(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
     return false;

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, fsyncSync, openSync, readSync, realpathSync, stat
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { findDamage, repairAdvice } from "./problem.ts";
-import { runInTransaction, untilUnlocked } from "./transaction.ts";
+import { runInTransaction, retryWhileLocked } from "./transaction.ts";
 import { prepareIndexReader } from "./wal-index.ts";
 
 // Maximum number of bytes that are rewritten per lock. A log of usual size delays another server a few milliseconds.
@@ -34,7 +34,7 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
   // The connection is read-only. When the last writable connection closes, SQLite copies the log into the file and
   // deletes the log. The file would be damaged if a power loss then removed copied commits from the log.
   using reader = new DatabaseSync(file, { readOnly: true });
-  untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
+  retryWhileLocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
   const hasBuiltIndex = timeOf(index) !== initialMs;
   const isFirst = hasBuiltIndex && prepareIndexReader(files.adopt(openSync(index, "r"), closeSync))()?.commits === 0;
   using writer = new DatabaseSync(file);

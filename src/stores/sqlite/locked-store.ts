@@ -87,11 +87,11 @@ function prepareInsertRecord(db: DatabaseSync): (record: DeletionRecord) => bool
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
   // Replaces a row with the same key that retention may have left, see migrations.ts.
-  const keepKey = db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
+  const insertKey = db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
   return ({ plantId, deletedAtUs, subject, requestId, batch, idempotencyKey }) => {
     const deletedAtMs = deletedAtUs / usPerMs;
     if (insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch)).changes === 0n) return false;
-    return idempotencyKey === undefined || keepKey.run(idempotencyKey, deletedAtMs).changes === 1n;
+    return idempotencyKey === undefined || insertKey.run(idempotencyKey, deletedAtMs).changes === 1n;
   };
 }
 

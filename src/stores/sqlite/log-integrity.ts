@@ -13,7 +13,7 @@ const saltsAt = 16;
  */
 export class LogIntegrity {
   /** Whether a check has found that the log was truncated or overwritten. */
-  isCut = false;
+  isDamaged = false;
   /** Returns the log's index. Read the index before the log's size, then call {@link check}. */
   readonly readIndex: () => WalIndex | undefined;
   readonly #index: number;
@@ -29,10 +29,10 @@ export class LogIntegrity {
 
   /** Returns whether any check so far, with an index read before the log's size, found the log cut or overwritten. */
   check(index: WalIndex | undefined, logBytes: number): boolean {
-    if (index === undefined || this.#isComplete(index, logBytes)) return this.isCut;
+    if (index === undefined || this.#isComplete(index, logBytes)) return this.isDamaged;
     // The salts have changed if SQLite has restarted the log since the index was read.
-    if (this.readIndex()?.salts === index.salts) this.isCut = true;
-    return this.isCut;
+    if (this.readIndex()?.salts === index.salts) this.isDamaged = true;
+    return this.isDamaged;
   }
 
   /** Closes the log and its index. Close the connection first. */

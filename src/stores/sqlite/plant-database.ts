@@ -3,7 +3,7 @@ import { inChunks } from "../records/in-chunks.ts";
 import { wrapErrors } from "../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../contract/plant-database.ts";
 import type { Versions } from "../contract/schema-version.ts";
-import { idsIn, openAnother, openDatabase, toBigInt } from "./database.ts";
+import { idsIn, openSecondConnection, openDatabase, toBigInt } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -12,7 +12,7 @@ import { fileProblemOf } from "./problem.ts";
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openDatabase({ file });
   return wrapErrors(file, (fault) => fileProblemOf(fault).text, {
-    startImport: async (options = {}) => startImport(openAnother(file), options),
+    startImport: async (options = {}) => startImport(openSecondConnection(file), options),
     exportPlants: async function* () {
       yield* idsIn(db);
     },

@@ -15,11 +15,11 @@ export const lockGapMs: number = 2 * lockPollMs;
 
 /** Waits for the write lock and begins a transaction, in which no row changes after a read. @throws SQLite's error */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
-  untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
+  retryWhileLocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
 }
 
 /** Retries `run` while another process holds the lock. Throws the same errors as {@link beginWrite}. */
-export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeoutMsDefault): void {
+export function retryWhileLocked(run: () => void, lockTimeoutMs: number = lockTimeoutMsDefault): void {
   const deadlineMs = performance.now() + lockTimeoutMs;
   for (;;) {
     const attemptedAt = performance.now();

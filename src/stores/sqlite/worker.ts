@@ -12,7 +12,7 @@ import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { prepareDeleteBatch } from "./delete-batch.ts";
 import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";
 import { CheckpointWatch } from "./checkpoint-watch.ts";
-import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
+import { FileIdentity, withIdentityChecks } from "./file-identity.ts";
 import { prepareNameCheck } from "./file-names.ts";
 import { assertUsable } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -49,7 +49,7 @@ function prepareOrReport(options: DatabaseOptions) {
     );
     const runBatch = prepareDeleteBatch(db, options.lockTimeoutMs);
     const identity = new FileIdentity(options.file, db, options.lockTimeoutMs);
-    const deleteBatch = onlyWhileSameFile(identity, runBatch);
+    const deleteBatch = withIdentityChecks(identity, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
     const hasSecondName = prepareNameCheck(options.file, onUpkeep);
     const checkpoints = new CheckpointWatch(db, () => identity.readIndex(), onUpkeep);

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { lockPollMs, runInTransaction, untilUnlocked } from "../../../src/stores/sqlite/transaction.ts";
+import { lockPollMs, runInTransaction, retryWhileLocked } from "../../../src/stores/sqlite/transaction.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 test.each([
@@ -19,7 +19,7 @@ test.each([
   expect(runInTransaction(other, () => other.prepare("SELECT * FROM t").all())).toEqual([]);
 });
 
-test("untilUnlocked waits for the lock, then fails because the file is locked", () => {
+test("retryWhileLocked waits for the lock, then fails because the file is locked", () => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("file"), { timeout: 0 });
   using other = new DatabaseSync(folder.file("file"));
@@ -30,19 +30,19 @@ test("untilUnlocked waits for the lock, then fails because the file is locked", 
     attempts++;
     db.exec("BEGIN IMMEDIATE");
   };
-  expect(() => untilUnlocked(begin, 20)).toThrow("database is locked");
+  expect(() => retryWhileLocked(begin, 20)).toThrow("database is locked");
   const waitedMs = performance.now() - begunMs;
   expect(waitedMs).toBeGreaterThanOrEqual(20);
   // The connection sleeps between attempts.
   expect(attempts).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
 });
 
-test("untilUnlocked throws any error other than a lock immediately", () => {
+test("retryWhileLocked throws any error other than a lock immediately", () => {
   let attempts = 0;
   const fail = (): never => {
     attempts++;
     throw new Error("a fault");
   };
-  expect(() => untilUnlocked(fail, 20)).toThrow("a fault");
+  expect(() => retryWhileLocked(fail, 20)).toThrow("a fault");
   expect(attempts).toBe(1);
 });

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
-import { FileIdentity, onlyWhileSameFile } from "../../../../../src/stores/sqlite/file-identity.ts";
+import { FileIdentity, withIdentityChecks } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
@@ -188,7 +188,7 @@ describe("an SQLite store with a removed file", () => {
     const db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
     const identity = new FileIdentity(file, db);
     const deleteWherever = prepareDeleteBatch(db);
-    const deleteBatch = onlyWhileSameFile(identity, (batch) => {
+    const deleteBatch = withIdentityChecks(identity, (batch) => {
       const result = deleteWherever(batch);
       remove(file);
       return result;

@@ -18,7 +18,7 @@ import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
-import { FileIdentity, onlyWhileSameFile } from "../../../../../src/stores/sqlite/file-identity.ts";
+import { FileIdentity, withIdentityChecks } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { LogIntegrity } from "../../../../../src/stores/sqlite/log-integrity.ts";
 import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
@@ -92,7 +92,7 @@ describe("a store with a log that another program changes", () => {
     const identity = new FileIdentity(file, db);
     const deleteUnchecked = prepareDeleteBatch(db);
     let isChanged = false;
-    const deleteBatch = onlyWhileSameFile(identity, (batch) => {
+    const deleteBatch = withIdentityChecks(identity, (batch) => {
       const result = deleteUnchecked(batch);
       if (isChanged) row.change(file, folder.file("other.db"));
       return result;
@@ -111,7 +111,7 @@ describe("a store with a log that another program changes", () => {
     const db = openDatabase({ file });
     const identity = new FileIdentity(file, db);
     const deleteUnchecked = prepareDeleteBatch(db);
-    const deleteBatch = onlyWhileSameFile(identity, (batch) => {
+    const deleteBatch = withIdentityChecks(identity, (batch) => {
       if (batch.ids[0] === 2n) truncateSync(`${file}-wal`);
       return deleteUnchecked(batch);
     });
