@@ -20,21 +20,13 @@ export function openLockedSqlite(file: string, refused: string | undefined): Loc
     throw new StoreOpenError(`${file} is both the source and the target`);
   const db = openDatabase({ file });
   try {
-    lock(db, file);
-    return lockedStore(db, file, realpathSync(file));
-  } catch (fault) {
-    db.close();
-    throw fault;
-  }
-}
-
-function lock(db: DatabaseSync, file: string): void {
-  try {
     // Fails while another connection is open, because only the last connection can change the journal mode from WAL.
     // The next server changes the mode back. In mode DELETE, the journal contains only pages that existed before the
     // transaction. With EXTRA, a commit also syncs the journal's removal.
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE");
+    return lockedStore(db, file, realpathSync(file));
   } catch (fault) {
+    db.close();
     if (!isLocked(fault)) throw storeErrorOf(`cannot open ${file}`, fault);
     throw new StoreOpenError(`another process has ${file} open; stop the server first`, { cause: fault });
   }
