@@ -30,16 +30,15 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       WHERE deleted_at < ? AND seq < (SELECT max(seq) FROM deletions)
       ORDER BY deleted_at LIMIT ${sliceMax})`);
   const sweepKeys = prepareKeySweep(db);
-  const dropSlice = (before: number): number => {
-    const changes = Number(drop.run(before).changes);
-    if (changes > 0) sweepKeys(changes);
-    return changes;
-  };
   return (nowMs) => {
     if (count === 0) begunMs = performance.now();
     let problem: string | undefined;
     try {
-      const changes = runInTransaction(db, () => dropSlice(nowMs - keptMs));
+      const changes = runInTransaction(db, () => {
+        const dropped = Number(drop.run(nowMs - keptMs).changes);
+        if (dropped > 0) sweepKeys(dropped);
+        return dropped;
+      });
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
