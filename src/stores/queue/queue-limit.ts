@@ -116,13 +116,11 @@ export class QueueLimit {
     if (isLast || nowMs - this.#refusedAtMs > intervalMs) this.#isOverloaded = false;
     if (this.#isOverloaded) return;
     if (isLong) this.#recordLongBatch(nowMs - durationMs, nowMs);
-    else this.#forgetRate();
-  }
-
-  #forgetRate(): void {
-    this.#longSinceMs = Number.POSITIVE_INFINITY;
-    this.#isRateKnown = false;
-    this.#ratePerMs = 0;
+    else {
+      this.#longSinceMs = Number.POSITIVE_INFINITY;
+      this.#isRateKnown = false;
+      this.#ratePerMs = 0;
+    }
   }
 
   #recordLongBatch(sentMs: number, nowMs: number): void {

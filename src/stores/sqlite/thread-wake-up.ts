@@ -56,13 +56,11 @@ export class ThreadWakeUp {
     const announced = Atomics.load(this.#announced, 0);
     const waiting = receiveMessageOnPort(port);
     if (waiting !== undefined) return waiting;
-    if (timeoutMs >= 0 && spinMs > 0) this.#spin(announced, spinMs);
+    if (timeoutMs >= 0 && spinMs > 0) {
+      const deadlineMs = performance.now() + spinMs;
+      while (Atomics.load(this.#announced, 0) === announced && performance.now() < deadlineMs);
+    }
     Atomics.wait(this.#announced, 0, announced, timeoutMs);
     return receiveMessageOnPort(port);
-  }
-
-  #spin(announced: number, spinMs: number): void {
-    const deadlineMs = performance.now() + spinMs;
-    while (Atomics.load(this.#announced, 0) === announced && performance.now() < deadlineMs);
   }
 }
