@@ -3,7 +3,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { PieceDecompression } from "../../../protocols/src/shared/compression.ts";
-import { createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
+import { type CallEnd, createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
@@ -12,7 +12,7 @@ import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
 import { frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 
-// How forwarded calls start and end: after the shutdown signal, with timeouts, and during an upload.
+// How forwarded calls start and end: after the shutdown signal, with timeouts, with errors, and during an upload.
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
@@ -84,6 +84,22 @@ test.each([
   const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
   expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
   expect(timeoutMs).toBeLessThanOrEqual(60_000);
+  await proxy.close();
+});
+
+function failToSet(): never {
+  throw new Error("no token");
+}
+
+test("onUpstreamCall reports a call whose header fields cannot be set", async () => {
+  const ends: CallEnd[] = [];
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors, requestHeader: { set: failToSet } }],
+    onUpstreamCall: () => (end) => void ends.push(end),
+    onFault: () => undefined,
+  });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(500);
+  expect(ends).toMatchObject([{ error: { rawMessage: "no token" } }]);
   await proxy.close();
 });
 

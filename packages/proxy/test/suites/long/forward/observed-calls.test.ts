@@ -154,18 +154,3 @@ test.each<{ name: string; onUpstreamCall: UpstreamCallObserver }>([
   expect(await send(respondWatered, water, { onUpstreamCall, onFault })).toBe(200);
   expect(faults).toEqual(["the meter is broken"]);
 });
-
-test("onUpstreamCall reports a call whose header fields cannot be set", async () => {
-  const { observer, ends } = recorder();
-  await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file], {
-    upstreamOptions: { requestHeader: { set: failToSet } },
-    onUpstreamCall: observer,
-    onFault: () => undefined,
-  });
-  expect((await exchangeHttp2(proxy.address, water)).httpStatus).toBe(500);
-  expect(ends).toMatchObject([{ error: { rawMessage: "no token" } }]);
-});
-
-function failToSet(): never {
-  throw new Error("no token");
-}
