@@ -2,13 +2,17 @@ import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { errorOf } from "../../../testing/src/gateway/call-end.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { createProxy } from "../../src/create-proxy.ts";
+import { within } from "../../../testing/src/deadline.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { frameType } from "../../../testing/src/http/http2-frames.ts";
 
 /** Starts a proxy with an interceptor in front of a server that echoes messages. */
 async function startIntercepted(interceptor: Interceptor) {
@@ -40,6 +44,28 @@ test("interceptors get the bytes of each message in a separate buffer", async ()
   expect((await sink.client.responseNested({ fBytes })).fBytes).toStrictEqual(fBytes);
   // The field takes 64 bytes, and its tag and length 2 bytes. A shared block would have 8 KiB.
   expect(buffers).toStrictEqual([66, 66]);
+});
+
+test("a response over 64 KiB passes through an interceptor", async () => {
+  await using sink = await startIntercepted((next) => (request) => next(request));
+  const fBytes = Buffer.alloc(1024 * 1024, 7);
+  const response = await within(sink.client.responseNested({ fBytes }), "a response");
+  expect(fBytes.equals(response.fBytes)).toBe(true);
+});
+
+test("an interceptor's abort signal resets the upstream's stream", async () => {
+  const controller = new AbortController();
+  const reset = Promise.withResolvers<Uint8Array>();
+  await using upstream = await startScriptedServer({
+    request: () => controller.abort(),
+    frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
+  });
+  await using proxy = await startProxy(upstream.baseUrl, [KitchenSink.file], {
+    interceptors: [(next) => (request) => next({ ...request, signal: controller.signal })],
+  });
+  const client = createClient(KitchenSink, createGrpcTransport({ baseUrl: proxy.baseUrl }));
+  expect(await errorOf(client.responseNested({}))).toMatchObject({ code: Code.Canceled });
+  expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
 });
 
 test("next() returns a rejected promise for a request that an interceptor created", async () => {

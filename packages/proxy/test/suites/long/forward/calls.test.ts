@@ -370,20 +370,6 @@ test.each([waterBed, watchReadings])("a caller that cancels %s resets the upstre
   expect(calls).toMatchObject([{ httpStatus: 0 }]);
 });
 
-test("an interceptor's abort signal resets the upstream's stream", async () => {
-  const controller = new AbortController();
-  const reset = Promise.withResolvers<Buffer>();
-  await using upstream = await startScriptedServer({
-    request: () => controller.abort(),
-    frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
-  });
-  await using proxy = await startProxy(upstream.baseUrl, files, {
-    interceptors: [(next) => (request) => next({ ...request, signal: controller.signal })],
-  });
-  expect((await postWater(proxy)).httpStatus).toBe(499);
-  expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
-});
-
 test("cancelling a call that an interceptor forwarded twice resets both streams", async () => {
   const requested = Promise.withResolvers<void>();
   const reset = Promise.withResolvers<void>();
