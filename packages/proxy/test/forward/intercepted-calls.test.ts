@@ -1,10 +1,13 @@
-import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { collect } from "../../../testing/src/collect.ts";
 import { errorOf } from "../../../testing/src/gateway/call-end.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { createProxy } from "../../src/create-proxy.ts";
 import { within } from "../../../testing/src/deadline.ts";
@@ -66,6 +69,32 @@ test("an interceptor's abort signal resets the upstream's stream", async () => {
   const client = createClient(KitchenSink, createGrpcTransport({ baseUrl: proxy.baseUrl }));
   expect(await errorOf(client.responseNested({}))).toMatchObject({ code: Code.Canceled });
   expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
+});
+
+function breakPump(): never {
+  const detail = { desc: WaterBedRequestSchema, value: { bed: 7n, note: "secret" } };
+  throw new ConnectError("the pump is broken", Code.Aborted, undefined, [detail]);
+}
+
+test.each<{ kind: string; call: (client: Client<typeof GreenhouseService>) => Promise<unknown> }>([
+  { kind: "unary", call: (client) => client.waterBed({}) },
+  { kind: "server-streaming", call: (client) => collect(client.watchReadings({})) },
+])("interceptors of a $kind call get error details without hidden fields", async ({ call }) => {
+  await using upstream = await startGreenhouse({ waterBed: breakPump, watchReadings: breakPump });
+  const details: object[] = [];
+  const recordDetails: Interceptor = (next) => async (request) => {
+    const error = await errorOf(next(request).then(({ message }) => collect(Object(message))));
+    // The details are read here, because the error is changed before it is sent.
+    details.push(...error.findDetails(WaterBedRequestSchema));
+    throw error;
+  };
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], {
+    visibility: { allow: [] },
+    interceptors: [recordDetails],
+  });
+  const client = createClient(GreenhouseService, createGrpcTransport({ baseUrl: proxy.baseUrl }));
+  expect((await errorOf(call(client))).code).toBe(Code.Aborted);
+  expect(details).toMatchObject([{ bed: 7n, note: "" }]);
 });
 
 test("next() returns a rejected promise for a request that an interceptor created", async () => {
