@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { compileProxy } from "../../src/compile-proxy.ts";
+import { createProxy } from "../../src/create-proxy.ts";
 import { ProxiedUpstream, ProxyTable } from "../../src/forward/index.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
@@ -27,4 +29,22 @@ test("a table that is closed during a reload keeps its routes", async () => {
   expect(await table.reload()).toMatchObject({ isChanged: false, problems: [expect.stringContaining("aborted")] });
   expect(table.inUse).toBe(inUse);
   await upstreams[0]?.close();
+});
+
+test("an upstream's valid descriptors are used despite another upstream's conflict", async () => {
+  let files = [[LibraryService.file], [KitchenSink.file]];
+  const upstreams = files.map((_, at) => ({
+    upstream: `http://127.0.0.1:${at + 1}`,
+    descriptors: { read: async () => descriptorSetOf(...(files[at] ?? [])) },
+  }));
+  const proxy = await createProxy({ upstreams });
+  files = [[LibraryService.file, GreenhouseService.file], [LibraryService.file]];
+  const conflict = `${LibraryService.typeName} is served by two upstreams`;
+  expect((await proxy.reload()).problems).toEqual([conflict]);
+  const served = proxy.descriptorReloads.map(({ services, problem }) => ({ services: services.toSorted(), problem }));
+  expect(served).toEqual([
+    { services: [GreenhouseService.typeName, LibraryService.typeName], problem: undefined },
+    { services: [KitchenSink.typeName], problem: conflict },
+  ]);
+  await proxy.close();
 });
