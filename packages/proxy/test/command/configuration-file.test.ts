@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { ConfigurationFile } from "../../src/command/configuration-file.ts";
+import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
+
+// Which settings a configuration reload changes, and which only a restart changes.
+
+const upstreams = "upstreams: [{ addresses: [http://127.0.0.1:1], descriptors: reflection }]\n";
+
+function read(text: string): Promise<ProxySettings> {
+  return toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreams}${text}\n` }));
+}
+
+/** Reloads a file whose content has changed. Returns whether the new settings are used, and the problem. */
+async function reload(before: string, after: string): Promise<{ isUsed: boolean; problem: string | undefined }> {
+  const settings = await read(before);
+  const file = new ConfigurationFile("proxy.yaml", () => read(after));
+  let isUsed = false;
+  await file.reload(
+    () => settings,
+    async () => void (isUsed = true),
+  );
+  return { isUsed, problem: file.problem };
+}
+
+test.each([
+  { setting: "listen.host", before: "", after: "listen: { host: 127.0.0.2 }" },
+  { setting: "listen.port", before: "listen: { port: 8001 }", after: "listen: { port: 8002 }" },
+  { setting: "listen.tls", before: "", after: "listen: { tls: { cert: cert.pem, key: key.pem } }" },
+  { setting: "admin", before: "admin: { port: 9001 }", after: "admin: { port: 9002 }" },
+  { setting: "trustedProxies", before: "trustedProxies: [10.0.0.0/8]", after: "trustedProxies: [10.0.0.0/16]" },
+  { setting: "headerBytes", before: "", after: "headerBytes: 5000" },
+])("a reload that changes $setting is refused, because it needs a restart", async ({ setting, before, after }) => {
+  const { isUsed, problem } = await reload(before, after);
+  expect(isUsed).toBe(false);
+  expect(problem).toContain(`${setting} needs a restart to change`);
+});
+
+test("a reload of unchanged settings that need a restart succeeds", async () => {
+  const text = "admin: { port: 9001 }\ntrustedProxies: [10.0.0.0/8]\nheaderBytes: 5000";
+  expect(await reload(text, `${text}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });
+});
