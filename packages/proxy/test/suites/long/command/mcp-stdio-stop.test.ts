@@ -12,10 +12,10 @@ import { within } from "../../../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { call, createGreenhouse, never, openStdio } from "../../../../../testing/src/gateway/stdio-peer.ts";
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { serveStdio } from "../../../../src/command/mcp-stdio.ts";
-import { call, createGreenhouse, never, openStdio } from "./stdio-peer.ts";
 
 // How a server on standard input and output stops.
 

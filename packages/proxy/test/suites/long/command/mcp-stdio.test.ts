@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { statelessMeta } from "../../../../../testing/src/gateway/mcp.ts";
+import { call, createGreenhouse, openStdio } from "../../../../../testing/src/gateway/stdio-peer.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
-import { call, createGreenhouse, openStdio } from "./stdio-peer.ts";
 
 describe("MCP on standard input and output", () => {
   test("responds to each request in one line, in stateful and stateless revisions", async () => {
@@ -49,17 +49,6 @@ describe("MCP on standard input and output", () => {
       client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } });
     }
     expect(await client.read()).toMatchObject({ id: 34, result: { structuredContent: { sensor: "34" } } });
-  });
-
-  test("refuses requests beyond 32 calls and 16 MiB in the queue", async () => {
-    await using client = openStdio(createGreenhouse());
-    for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
-    const sensor = "x".repeat(6 * 1024 * 1024);
-    for (const id of [33, 34, 35]) client.send(call(id, "GetReading", { sensor }));
-    client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 33 } });
-    for (const id of [36, 37]) client.send(call(id, "GetReading", { sensor }));
-    const error = { code: -32_000, message: "too many requests are queued; wait for responses" };
-    for (const id of [35, 37]) expect(await client.read()).toEqual({ jsonrpc: "2.0", id, error });
   });
 
   test.each([

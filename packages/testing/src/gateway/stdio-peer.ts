@@ -1,13 +1,13 @@
 import { PassThrough } from "node:stream";
 import { createInterface } from "node:readline";
 import type { HandlerContext } from "@connectrpc/connect";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type FetchGateway } from "../../../../../gateway/src/index.ts";
-import { createMcp } from "../../../../../mcp/src/index.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
-import { statelessMeta } from "../../../../../testing/src/gateway/mcp.ts";
-import { serveStdio, type StdioStop } from "../../../../src/command/mcp-stdio.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type FetchGateway } from "../../../gateway/src/index.ts";
+import { createMcp } from "../../../mcp/src/index.ts";
+import { within } from "../deadline.ts";
+import { reasonOf } from "./call-end.ts";
+import { statelessMeta } from "./mcp.ts";
+import { serveStdio, type StdioStop } from "../../../proxy/src/command/mcp-stdio.ts";
 
 const service = "greenhouse_v1_GreenhouseService";
 

@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { call, createGreenhouse, openStdio } from "../../../testing/src/gateway/stdio-peer.ts";
+
+test("MCP on stdio refuses requests beyond 32 calls and 16 MiB queued", async () => {
+  await using client = openStdio(createGreenhouse());
+  for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
+  const sensor = "x".repeat(6 * 1024 * 1024);
+  for (const id of [33, 34, 35]) client.send(call(id, "GetReading", { sensor }));
+  client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 33 } });
+  for (const id of [36, 37]) client.send(call(id, "GetReading", { sensor }));
+  const error = { code: -32_000, message: "too many requests are queued; wait for responses" };
+  for (const id of [35, 37]) expect(await client.read()).toEqual({ jsonrpc: "2.0", id, error });
+});
