@@ -1,14 +1,20 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { retentionIntervalMs } from "../../../src/stores/contract/retention.ts";
+import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
+import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
+import { mergePartitionsSql } from "../../../src/stores/postgres/schema/merge-partitions.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
+import { addDay } from "../../support/plants/days.ts";
 import { testKilled } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
+import { failAttempts } from "../../support/plants/failing-attempts.ts";
+import { ageRecords, openStoreWith, readPlants, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { messageOf } from "../../support/plants/server-message.ts";
 
 const server = await startPostgresOfFile();
@@ -61,4 +67,64 @@ test("a session stays usable after a commit that its standbys did not confirm", 
   await expect(session.run("BEGIN; COMMIT")).rejects.toThrow("not confirmed by its synchronous standbys");
   await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
   await session.close();
+});
+
+test("a store reports a problem when its connection breaks during a split", async () => {
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    client.on("data", (data: Buffer) => {
+      const isLookup = data.includes("FOR UPDATE") && !data.includes("SKIP LOCKED");
+      if (isLookup) client.destroy();
+      else upstream.write(data);
+    });
+    upstream.pipe(client);
+  });
+  const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
+  await using opened = await openStoreWith(server, [1n, 2n], change);
+  // The outcome of the first attempt is unknown. The next attempt is refused, and so is its first half.
+  await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001", "P0001"], 1n);
+  // While the deletions of two missing plants are in flight, the others become one batch.
+  const [, , ...outcomes] = await Promise.allSettled(
+    [8n, 9n, 1n, 2n].map((id) => opened.store.delete(id, deleteCall())),
+  );
+  const unknown = { status: "rejected", reason: expect.objectContaining({ errorCode: "ERR_OUTCOME_UNKNOWN" }) };
+  expect(outcomes).toEqual([unknown, unknown]);
+  expect(opened.store.problem).toBeDefined();
+});
+
+test("an import does not add a plant whose deletion commits meanwhile", async () => {
+  const url = await server.createPlants([1n]);
+  await using database = await openPostgresDatabase(url);
+  await using running = await database.startImport();
+  const deletion = await openClient(
+    url,
+    `BEGIN; DELETE FROM plants WHERE id = 1;
+     INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`,
+  );
+  const adding = running.add([1n, 2n]);
+  const waiting = "SELECT FROM pg_stat_activity WHERE query LIKE 'COPY%' AND wait_event_type = 'Lock'";
+  await expect.poll(() => runSql(url, waiting), { interval: 5 }).not.toEqual([]);
+  await deletion.query("COMMIT");
+  await deletion.end();
+  await expect(adding).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
+  expect(await readPlants(url)).toEqual([2n]);
+});
+
+test("retention on a running store succeeds after its record partitions are merged", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const url = await server.createPlants([1n]);
+  await addDay(url, -100, 5);
+  const reports: Upkeep[] = [];
+  const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
+  await expect.poll(() => reports, { interval: 5 }).toMatchObject([{ kind: "records-dropped", count: 5 }]);
+  await store.delete(1n, deleteCall());
+  await runSql(url, mergePartitionsSql);
+  await ageRecords(url, 100);
+  vi.advanceTimersByTime(watchIntervalMs);
+  // The periodic check has finished.
+  await expect.poll(() => store.connections?.used, { interval: 5 }).toBe(0);
+  vi.advanceTimersByTime(retentionIntervalMs);
+  await expect.poll(() => reports.length, { interval: 5 }).toBeGreaterThan(1);
+  expect(reports.slice(1)).toMatchObject([{ kind: "records-dropped", count: 1 }]);
+  await store.close();
 });
