@@ -1,7 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
+import { copyFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
@@ -76,5 +78,37 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toEqual([4n, 5n, 6n]);
     expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 3n }]);
     await store.close();
+  });
+
+  test("refuses deletions that waited for the check of a damaged file", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    {
+      using crashing = openDatabase({
+        file: folder.file("crashing.db"),
+        plantsWhenCreated: { first: 1n, last: 5_000n },
+      });
+      crashing.exec("PRAGMA wal_checkpoint(TRUNCATE); DELETE FROM plants WHERE id = 1");
+      for (const end of ["", "-wal"]) copyFileSync(folder.file(`crashing.db${end}`), `${file}${end}`);
+    }
+    // The last page has plants that the log does not change.
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0xa5, bytes.length - 4_096));
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_STORE_UNAVAILABLE" });
+    expect(store.problem).toMatch(/plants\.db: .* the file is damaged/);
+    await store.close();
+  });
+
+  test("does not copy a truncated log into its file when it closes", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+    await store.delete(1n, deleteCall());
+    const before = readFileSync(file);
+    truncateSync(`${file}-wal`, readFileSync(`${file}-wal`).length - 1);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_STORE_UNAVAILABLE" });
+    await store.close();
+    expect(readFileSync(file).equals(before)).toBe(true);
   });
 });
