@@ -10,3 +10,14 @@ test("hasCommittedSince() ignores commits before a reported problem", () => {
   health.report({ text: "the disk is full", isTemporary: true });
   expect(health.hasCommittedSince(0)).toBe(false);
 });
+
+test("a check that finds no problem does not clear a permanent problem", async () => {
+  const { promise: found, resolve: finishCheck } = Promise.withResolvers<undefined>();
+  const health = new StoreHealth({ findProblem: () => found, watchIntervalMs: 60_000 });
+  const checking = health.check();
+  const damaged = { text: "the file is damaged", isTemporary: false };
+  health.report(damaged);
+  finishCheck(undefined);
+  await checking;
+  expect(health.problem).toBe(damaged);
+});
