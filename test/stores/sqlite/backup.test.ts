@@ -1,0 +1,17 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { backUp } from "../../../src/stores/sqlite/backup.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { recordFileSteps } from "../../support/plants/file-steps.ts";
+
+test("a failed backup keeps a file created during the backup", () => {
+  using folder = createTempFolder();
+  const [file, copy] = [folder.file("plants.db"), folder.file("copy.db")];
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  {
+    using _ = recordFileSteps((step) => step.startsWith("link ") && writeFileSync(copy, "another backup"));
+    expect(() => backUp(file, copy)).toThrow(`cannot write ${copy}: `);
+  }
+  expect(readFileSync(copy, "utf8")).toBe("another backup");
+});
