@@ -65,7 +65,7 @@ test.each<{ name: string; options: Pick<ProxiedUpstreamOptions, "timeoutMs" | "t
   await proxy.close();
 });
 
-test.each([
+const connectCalls = [
   { kind: "unary", rpc: "WaterBed", contentType: "application/json", body: Buffer.from("{}") },
   {
     kind: "server-streaming",
@@ -73,17 +73,37 @@ test.each([
     contentType: "application/connect+json",
     body: encodeEnvelope(0, Buffer.from("{}")),
   },
-])("timeoutMaxMs limits the caller's deadline for a $kind call", async ({ rpc, contentType, body }) => {
+];
+
+test.each(connectCalls)(
+  "timeoutMaxMs limits the caller's deadline for a $kind call",
+  async ({ rpc, contentType, body }) => {
+    const address = `http://127.0.0.1:${upstream.address.port}`;
+    const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors, timeoutMaxMs: 60_000 }] });
+    timeoutMs = undefined;
+    const header = [
+      ["content-type", contentType],
+      ["connect-timeout-ms", "90000"],
+    ] as const;
+    const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
+    expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
+    expect(timeoutMs).toBeLessThanOrEqual(60_000);
+    await proxy.close();
+  },
+);
+
+test("limits.defaultTimeoutMs limits forwarded unary calls but not streams", async () => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
-  const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors, timeoutMaxMs: 60_000 }] });
-  timeoutMs = undefined;
-  const header = [
-    ["content-type", contentType],
-    ["connect-timeout-ms", "90000"],
-  ] as const;
-  const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
-  expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
-  expect(timeoutMs).toBeLessThanOrEqual(60_000);
+  const limits = { defaultTimeoutMs: 60_000 };
+  const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors }], limits });
+  const timeouts: unknown[] = [];
+  for (const { rpc, contentType, body } of connectCalls) {
+    const header = [["content-type", contentType]] as const;
+    const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
+    expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
+    timeouts.push(timeoutMs);
+  }
+  expect(timeouts).toEqual([expect.any(Number), undefined]);
   await proxy.close();
 });
 
