@@ -1,9 +1,10 @@
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../gateway/src/index.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { isGreenhouse, restrictedServices } from "../../testing/src/gateway/restricted.ts";
+import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const greenhouse = restrictedServices().find(isGreenhouse) ?? GreenhouseService;
 
@@ -31,4 +32,20 @@ test.each([
   const headers = { "content-type": "application/proto" };
   const response = await gateway.fetch(new Request(`http://a${waterBedProcedure}`, { method: "POST", headers, body }));
   expect([response.status, received]).toEqual([200, [want]]);
+});
+
+test.each([
+  { name: "no label", allow: [], status: 400 },
+  { name: "the label", allow: ["INTERNAL"], status: 200 },
+])("JSON gets status $status for a hidden Any field with $name allowed", async ({ allow, status }) => {
+  const gateway = createGateway({
+    visibility: { allow },
+    jsonOptions: { registry: createRegistry(greenhouse.file), ignoreUnknownFields: false },
+    routes: (router) => router.service(KitchenSink, { types: () => ({}) }),
+  });
+  const headers = { "content-type": "application/json" };
+  const any = { "@type": "type.googleapis.com/greenhouse.v1.WaterBedRequest", note: "mine" };
+  const url = "http://a/kitchensink.v1.KitchenSink/Types";
+  const response = await gateway.fetch(new Request(url, { method: "POST", headers, body: JSON.stringify({ any }) }));
+  expect(response.status).toBe(status);
 });

@@ -1,6 +1,5 @@
 import {
   create,
-  createRegistry,
   type DescMethod,
   type DescMethodUnary,
   fromBinary,
@@ -8,7 +7,6 @@ import {
   toBinary,
   toJsonString,
 } from "@bufbuild/protobuf";
-import { file_google_protobuf_any } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import type { sendUnaryData, ServerUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
@@ -21,7 +19,6 @@ import { collect } from "../../../../../testing/src/collect.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
-import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
 import {
   type BoundAddress,
@@ -116,8 +113,6 @@ function urlOf({ address, port }: BoundAddress): string {
 async function askMcp(at: BoundAddress, method: string, params = {}): Promise<string> {
   return String((await exchangeHttp1(at, statelessRequest(method, params))).body);
 }
-
-const anyRoutes: GatewayOptions["routes"] = (router) => router.service(KitchenSink, { types: () => ({}) });
 
 describe.each(Object.entries(engines))("visibility on %s", (_, engine) => {
   const partners = createGateway({ ...optionsFor([]), ...engine });
@@ -335,23 +330,6 @@ test.each([
   const response = fromBinary(output, new Uint8Array(await binary.arrayBuffer()));
   expect([mode, toJsonString(output, response)]).toEqual(wanted);
   expect(response).not.toHaveProperty("$unknown");
-});
-
-test.each([
-  ["is refused", [], 400],
-  ["is accepted if its label is allowed", ["INTERNAL"], 200],
-])("a hidden field in an Any of a registry type %s", async (_, allow, status) => {
-  const jsonOptions = {
-    registry: createRegistry(greenhouse.file, file_google_protobuf_any),
-    ignoreUnknownFields: false,
-  };
-  const gateway = createGateway({ routes: anyRoutes, jsonOptions, visibility: { allow } });
-  const request = new Request("http://a/kitchensink.v1.KitchenSink/Types", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: '{"any":{"@type":"type.googleapis.com/greenhouse.v1.WaterBedRequest","note":"mine"}}',
-  });
-  expect((await gateway.fetch(request)).status).toBe(status);
 });
 
 test("the OpenAPI document of visible services does not contain hidden parts", () => {
