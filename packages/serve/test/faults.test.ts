@@ -8,7 +8,7 @@ import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../.
 import { grpcHeader } from "../../testing/src/http/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../testing/src/http/http2-frames.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { guardCallback } from "../src/faults.ts";
+import { createFaultReporter, guardCallback } from "../src/faults.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../testing/src/gateway/outcome.ts";
@@ -415,4 +415,19 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j", (co
       expect(readOutcome(format, response)).toMatchObject(unknown);
     }
   });
+});
+
+test("at most 20 faults are printed in 10 seconds", () => {
+  let nowMs = 1000;
+  using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  using printing = vi.spyOn(console, "error").mockReturnValue();
+  const report = createFaultReporter();
+  const printed = [0, 9_999, 1].map((afterMs) => {
+    nowMs += afterMs;
+    printing.mockClear();
+    for (let count = 0; count < 30; count += 1) report("again", { errorCode: "ERR_HANDLER_FAILED", what: "it failed" });
+    return printing.mock.calls.map(([text]) => String(text).includes("\nfurther errors are not printed for 10 s"));
+  });
+  const twentyLines = [...Array<boolean>(19).fill(false), true];
+  expect(printed).toEqual([twentyLines, [], twentyLines]);
 });

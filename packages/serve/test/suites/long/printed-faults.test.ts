@@ -95,19 +95,3 @@ describe("the printed text of a thrown value", () => {
     expect(lines.filter((line) => line === "    Error: why")).toHaveLength(6);
   });
 });
-
-test("at most 20 faults are printed in 10 seconds", () => {
-  let nowMs = 1000;
-  using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-  const lines = linesOf((report) => {
-    for (const afterMs of [0, 9_999, 1]) {
-      nowMs += afterMs;
-      for (let count = 0; count < 30; count += 1)
-        report("again", { ...handlerFailed, what: `after ${String(nowMs - 1000)} ms` });
-    }
-  });
-  expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 0 ms")).toHaveLength(20);
-  expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 9999 ms")).toHaveLength(0);
-  expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 10000 ms")).toHaveLength(20);
-  expect(lines.filter((line) => line.startsWith("further errors"))).toHaveLength(2);
-});
