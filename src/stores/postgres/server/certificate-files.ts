@@ -81,8 +81,9 @@ export class CertificateFiles {
       return createPrivateKey(pem);
     } catch (cause) {
       // Does not contain the message of `cause`, which is for programmers.
-      const message = `${this.#paths.get("key")} must contain a private key in PEM, without a passphrase`;
-      throw new StoreOpenError(message, { cause });
+      throw new StoreOpenError(`${this.#paths.get("key")} must contain a private key in PEM, without a passphrase`, {
+        cause,
+      });
     }
   }
 }

@@ -115,8 +115,8 @@ function targetOf(url: string): string {
   return JSON.stringify({ ...others, dbname: dbname || user });
 }
 
-// The default is the one that pg's client chooses. It is not read from pg, because loading pg takes a tenth of the start
-// of a server with SQLite.
+// The default is pg's. This module does not import pg, because loading pg takes a tenth of the start of a server with
+// SQLite.
 function databaseOf(parameters: Parameters): string {
   const { PGDATABASE, PGUSER, USER, USERNAME } = process.env;
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || USER || USERNAME || "";
