@@ -9,6 +9,8 @@ export interface CallOwner {
   readMetadata(): Metadata;
   /** Ends the call after an exception in the handler's listener. */
   failListener(event: string | symbol, error: unknown): void;
+  /** Whether the call has ended. */
+  readonly isClosed: boolean;
 }
 
 /** The arguments for a handler's call object. */
@@ -54,6 +56,7 @@ export class HandlerCall extends Duplex {
     this.#call = call;
     this.#exposesMessages = exposesMessages;
     this.on("error", (error: unknown) => {
+      if (this.destroyed && isAbortError(error) && (!definition.responseStream || owner.isClosed)) return;
       this.#failure ??= statusOf(error, undefined, this.#exposesMessages);
       // The status is sent here, because a stream never finishes after a write that follows its end.
       if (this.destroyed || this.errored !== null) this.#call.sendStatus(this.#failure);
@@ -140,4 +143,12 @@ export class HandlerCall extends Duplex {
 /** Recognizes `Metadata`, including `Metadata` from another grpc-js copy. */
 function isMetadata(value: unknown): value is Metadata {
   return typeof value === "object" && value !== null && "toHttp2Headers" in value;
+}
+
+/**
+ * Returns whether a `for await` loop over the requests has destroyed the stream, because the loop stopped early. If the
+ * handler has a callback, it can still respond. If the handler's exception stopped the loop, the exception is reported.
+ */
+function isAbortError(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ABORT_ERR";
 }

@@ -64,6 +64,10 @@ class RunningCall implements CallListener {
     this.#base = base;
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   onReceiveMetadata(metadata: Metadata): void {
     this.#metadata = metadata;
     this.begin();
