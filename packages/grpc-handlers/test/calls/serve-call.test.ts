@@ -1,8 +1,11 @@
-import { type ServerDuplexStream, type ServerReadableStream, status } from "@grpc/grpc-js";
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { finished } from "node:stream/promises";
+import { type ServerDuplexStream, type ServerReadableStream, type ServerWritableStream, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
-import { type Callback, failing, messageOf } from "../faulty-calls.ts";
-import { startGarden } from "../garden.ts";
+import { allHandlers, type Callback, failing, messageOf, methods, read } from "../faulty-calls.ts";
+import { loadGarden, startGarden } from "../garden.ts";
 import { callGarden, type CallOutcome, type ClientCall, type Message } from "../grpc-js-client.ts";
 
 const unknown = { code: status.UNKNOWN, details: "Unknown error" };
@@ -17,6 +20,25 @@ interface Case {
 }
 
 test.each<Case>([
+  {
+    name: "a handler that rejects because another stream closed early sends UNKNOWN",
+    method: "GetTree",
+    handlers: { getTree: () => finished(new PassThrough().destroy()) },
+    outcome: unknown,
+    faults: ["Premature close"],
+  },
+  {
+    name: "a client stream that its handler destroys gets the handler's response",
+    method: "AddTrees",
+    handlers: {
+      addTrees: (call: ServerReadableStream<Message, Message>, callback: Callback) => {
+        call.destroy();
+        callback(null, { treeCount: 1 });
+      },
+    },
+    outcome: { code: status.OK, messages: [{ treeCount: 1 }] },
+    faults: [],
+  },
   {
     name: "a handler can respond after its for await loop stopped early",
     method: "AddTrees",
@@ -41,9 +63,47 @@ test.each<Case>([
     outcome: unknown,
     faults: ["index out of range"],
   },
+  {
+    name: "a server stream that fails with the code OK sends UNKNOWN",
+    method: "ListTrees",
+    handlers: {
+      listTrees: (call: ServerWritableStream<Message, Message>) =>
+        call.emit("error", Object.assign(new Error("secret"), { code: status.OK })),
+    },
+    outcome: unknown,
+    faults: ["secret"],
+  },
 ])("$name", async ({ method, handlers, outcome, faults }) => {
   await using garden = await startGarden({ ...handlers });
   const options = { deadline: Date.now() + 5000 };
   expect(await callGarden(garden.address.port, { method, options })).toMatchObject(outcome);
   expect(garden.faults.map(({ error }) => messageOf(error))).toEqual(faults);
+});
+
+test.each(methods)("an error of %s after a cancellation is not reported", async (method) => {
+  const { promise: started, resolve: start } = Promise.withResolvers<void>();
+  const { promise: thrown, resolve: throwing } = Promise.withResolvers<void>();
+  const handlers = allHandlers(async (call) => {
+    start();
+    await once(call, "cancelled");
+    throwing();
+    failing();
+  });
+  await using garden = await startGarden(handlers);
+  const onStart = (cancel: () => void): void => void started.then(cancel);
+  await callGarden(garden.address.port, { method, onStart });
+  await thrown;
+  await waitSomeTurns();
+  expect(garden.faults).toEqual([]);
+});
+
+test("only a method's first request that cannot be read is reported", async () => {
+  const definition = loadGarden();
+  const GetTree = Object.assign({}, definition["GetTree"], { requestDeserialize: failing });
+  await using garden = await startGarden({ getTree: read }, {}, {}, { ...definition, GetTree });
+  for (const _ of [1, 2]) {
+    const { code } = await callGarden(garden.address.port, { method: "GetTree" });
+    expect(code).toBe(status.INVALID_ARGUMENT);
+  }
+  expect(garden.faults.map(({ error }) => messageOf(error))).toEqual(["index out of range"]);
 });
