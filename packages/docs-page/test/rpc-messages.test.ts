@@ -71,6 +71,12 @@ test.each<Row>([
     want: { id: "a", "in.ner": { "page.size": "b", one: "7", page: "d" }, "{brace}": "c" },
   },
   {
+    rpc: "get_2",
+    name: "a wildcard and a variable",
+    values: { "path segment_1": "a", "path uuid": "b" },
+    want: { id: "b" },
+  },
+  {
     rpc: "postInner",
     name: "a nested field from the body",
     values: { "path id": "7" },

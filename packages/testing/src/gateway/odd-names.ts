@@ -146,7 +146,11 @@ export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   JSON.stringify({
     rules: [
       { selector: "names.Names.List", get: "/names" },
-      { selector: "names.Names.Get", get: "/names/{uuid}/{inner.f0}/{inner.two}/{f10}" },
+      {
+        selector: "names.Names.Get",
+        get: "/names/{uuid}/{inner.f0}/{inner.two}/{f10}",
+        additional_bindings: [{ get: "/names/*/ids/{uuid}" }],
+      },
       { selector: "names.Names.Post", post: "/names", body: "*" },
       { selector: "names.Names.PostInner", post: "/names/{id}/inner", body: "inner" },
       { selector: "names.Names.Answer", post: "/answers", body: "*", response_body: "id" },
