@@ -1,9 +1,16 @@
-import { type ServiceDefinition, status, type UntypedServiceImplementation } from "@grpc/grpc-js";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import {
+  type ServerDuplexStream,
+  type ServiceDefinition,
+  status,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { freePort } from "../../testing/src/process/free-port.ts";
 import { createGatewayStrategy } from "../src/nestjs.ts";
 import { loadGarden } from "./garden.ts";
-import { callGarden } from "./grpc-js-client.ts";
+import { callGarden, type Message } from "./grpc-js-client.ts";
 
 // The strategy of a class with the interface of Nest's ServerGrpc. The suite frameworks tests the strategy in Nest.
 
@@ -47,4 +54,33 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   // The connection closes with the call. The client's code depends on which of the two events grpc-js handles first.
   expect([status.UNAVAILABLE, status.INTERNAL]).toContain(code);
   await closed.promise;
+});
+
+test("start rejects when the port is in use", async () => {
+  const port = await freePort();
+  await using other = createServer().listen(port, "127.0.0.1");
+  await once(other, "listening");
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen: { host: "127.0.0.1", port } });
+  await expect(strategy.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
+});
+
+test.each([
+  {
+    name: "a guard's refusal ends a stream with PERMISSION_DENIED",
+    message: "Forbidden resource",
+    code: status.PERMISSION_DENIED,
+  },
+  { name: "an RpcException ends a stream with UNKNOWN and its message", message: "not a tree", code: status.UNKNOWN },
+])("$name", async ({ message, code }) => {
+  const port = await freePort();
+  // Nest's filter emits this object for both.
+  const fail = (call: ServerDuplexStream<Message, Message>): unknown =>
+    call.emit("error", { status: "error", message });
+  const listen = { host: "127.0.0.1", port };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: { listTrees: fail, tradeTrees: fail } }, { listen });
+  await strategy.start();
+  for (const method of ["ListTrees", "TradeTrees"] as const) {
+    expect(await callGarden(port, { method })).toMatchObject({ code, details: message });
+  }
+  await strategy.close();
 });
