@@ -266,6 +266,17 @@ describe("a body of bytes", () => {
     });
   });
 
+  test("is sent by a curl command if grpcurl was selected before", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("leaf.txt"), "a leaf");
+    await open("operations/upload");
+    await page.getByLabel("Language").selectOption("grpcurl");
+    // grpcurl cannot send a file.
+    await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.txt"));
+    expect(await page.getByLabel("Language").inputValue()).toBe("curl");
+    expect(await page.locator(".command").innerText()).toContain("--data-binary '@leaf.txt'");
+  });
+
   test("can be saved, and is not shown as text", async () => {
     await send("getFile", { name: "leaf" });
     await page.getByRole("link", { name: "Save the body" }).click();
