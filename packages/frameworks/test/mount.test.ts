@@ -33,6 +33,26 @@ test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   expect(await response.json()).toEqual({ code: "unavailable", message: "the server is shutting down" });
 });
 
+test("requestOf returns each concurrent call's own request", async () => {
+  const running: string[] = [];
+  const mount = createMount<IncomingMessage>({
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: async ({ sensor }, { values }) => {
+          running.push(sensor);
+          await expect.poll(() => running.length).toBe(2);
+          return { sensor: String(mount.requestOf(values)?.url) };
+        },
+      }),
+  });
+  const server = createServer((request, response) => mount.serve(request, request, response, () => response.end()));
+  await using started = await startOnLoopback(server);
+  const paths = ["/sensors/7/reading", "/sensors/8/reading"];
+  const responses = await Promise.all(paths.map((path) => fetch(started.baseUrl + path)));
+  const readings = await Promise.all(responses.map((response) => response.json()));
+  expect(readings).toEqual(paths.map((sensor) => ({ sensor })));
+});
+
 test("close starts no timer that keeps the process running", () => {
   const { close } = createMount<IncomingMessage>({ routes: () => {}, closeTimeoutMs: 1 });
   const before = countRefTimers();
