@@ -53,6 +53,18 @@ test.each([
   expect(route?.method.toSorted()).toEqual(["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]);
 });
 
+test("two RPCs with the same path share a route for both HTTP methods", async () => {
+  const app = createApplication({});
+  const [get, put] = ["GetReading", "WaterBed"].map((name) => `${GreenhouseService.typeName}.${name}`);
+  const rules = [
+    { selector: String(get), pattern: { case: "get", value: "/v1/place" } },
+    { selector: String(put), pattern: { case: "put", value: "/v1/place" } },
+  ] as const;
+  await fastifyConnectPlugin(app, { routes, rest: { rules } });
+  const found = app.registered.filter(({ url }) => url === "/v1/place");
+  expect(found.map(({ method }) => method.toSorted())).toEqual([["GET", "HEAD", "PUT"]]);
+});
+
 test("the plugin serves its paths below Fastify's prefix and requestPathPrefix", async () => {
   const app = createApplication({ prefix: "/api" });
   await fastifyConnectPlugin(app, { routes, requestPathPrefix: "/b" });
