@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -94,4 +95,22 @@ test.each<{ name: string; isSet: boolean; expected: object }>([
   await using started = await startOnLoopback(server);
   expect(await fetch(`${started.baseUrl}/sensors/7/reading`)).toMatchObject({ status: 500 });
   expect({ faults, logged: app.logged }).toEqual(expected);
+});
+
+test("Fastify gets the error for a body that a hook has read", async () => {
+  const app = createApplication({});
+  await fastifyConnectPlugin(app, { routes });
+  const server = createServer((raw, response) => {
+    const reply = {
+      raw: response,
+      getHeaders: () => ({}),
+      callNotFound: () => response.end("not found"),
+      send: ({ message }: Error) => response.end(message),
+    };
+    void text(raw).then(() => app.registered[0]?.handler({ raw, log: app.log }, reply));
+  });
+  await using started = await startOnLoopback(server);
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${started.baseUrl}/beds/7:water`, { method: "POST", headers, body: "{}" });
+  expect(await response.text()).toMatch(/^the request body was read before the gateway got it/);
 });
