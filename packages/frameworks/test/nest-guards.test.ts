@@ -92,6 +92,15 @@ test.each([
   );
 });
 
+test("a global guard that Nest creates for each request is refused", () => {
+  const { configuration, container } = createApplication(new RoleGuard(), []);
+  const getGlobalRequestGuards = (): object[] => [{ metatype: RoleGuard }];
+  const config = { ...configuration.config, getGlobalRequestGuards };
+  expect(() => createGuardChecks({ config }, container, [])).toThrow(
+    "Nest runs only guards that are singletons for RPCs: RoleGuard (global). Remove their scope",
+  );
+});
+
 test("a guard that is a singleton in two modules is accepted", () => {
   const { configuration, container } = createApplication(RoleGuard, [singleton, singleton]);
   expect(createGuardChecks(configuration, container, []).size).toBe(0);
