@@ -116,6 +116,16 @@ test("the guards of a provider's base class apply to its RPCs", () => {
   expect(guards.map(({ label }) => label)).toEqual(["RoleGuard of Palmhouse", "RoleGuard (global)"]);
 });
 
+test("a method's guard applies even if an earlier method has none", () => {
+  const instance = Object.assign(new Greenhouse(), { recordReadings: () => ({}) });
+  metadata.set(instance.recordReadings, new Map([["__guards__", [new RoleGuard()]]]));
+  const { configuration, container } = createApplication(new RoleGuard(), []);
+  const config = { ...configuration.config, getGlobalGuards: () => [] };
+  const provider = { type: Greenhouse, service: GreenhouseService, instance, methods: ["recordReadings"] };
+  const checks = createGuardChecks({ config }, container, [provider]);
+  expect([...checks.keys()]).toEqual([`/${GreenhouseService.typeName}/RecordReadings`]);
+});
+
 /** Returns the gateway in a module, as Nest creates it with a provider. */
 function createGateway({ providers }: ReturnType<typeof ConnectModule.forRoot>, provider: object): ConnectGateway {
   const [gateway] = providers.flatMap((each) => ("useFactory" in each ? each.useFactory(provider) : []));
