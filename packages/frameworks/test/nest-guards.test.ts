@@ -2,6 +2,9 @@ import { createServer, type Server } from "node:http";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../../mcp/src/index.ts";
+import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
+import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { enhancersOf, type NestApplication } from "../src/nest-enhancers.ts";
 import { createGuardChecks } from "../src/nest-guards.ts";
@@ -163,6 +166,17 @@ test("a guard runs after the function that the option admit returns", async () =
   await using started = await startOnLoopback(server);
   expect(await fetch(`${started.baseUrl}/sensors/7/reading`)).toMatchObject({ status: 200 });
   expect(order).toEqual(["admit", "guard"]);
+});
+
+test("a guard runs for an MCP tool call", async () => {
+  const procedure = `/${GreenhouseService.typeName}/GetReading`;
+  const checked: string[] = [];
+  const mcp = createMcp({ tools: [`${GreenhouseService.typeName}.GetReading`] });
+  const { server } = mountGateway({ mcp }, { canActivate: () => checked.push("guard") > 0 });
+  await using started = await startOnLoopback(server);
+  const request = statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
+  expect(await exchangeHttp1(started.address, request)).toMatchObject({ httpStatus: 200 });
+  expect(checked).toEqual(["guard"]);
 });
 
 /** An exception with the members of Nest's `HttpException`. */
