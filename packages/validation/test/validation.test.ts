@@ -183,4 +183,9 @@ describe("validation over REST", () => {
     const [status, body] = await post({ ...validAccount, addresses: addresses(50), labels: labels(50) });
     expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/ \(and 99 more\)$/) }]);
   });
+
+  test("reports all violations in a message with 200 bytes in a field", async () => {
+    const [status, body] = await post({ ...short, age: 9, picture: Buffer.alloc(200).toString("base64") });
+    expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/ \(and 1 more\)$/) }]);
+  });
 });
