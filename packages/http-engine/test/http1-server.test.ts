@@ -380,6 +380,18 @@ test("onResponse reports pipelined requests in order", async () => {
   expect(reported).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
 });
 
+test("a repeated chunked request is refused if it changes to HTTP/1.0", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+  using connection = await openHttp1(greenhouse.address);
+  const fields = "host: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked";
+  const statuses: number[] = [];
+  for (const version of ["1.1", "1.1", "1.0"]) {
+    connection.write(`POST /beds/7:water HTTP/${version}\r\n${fields}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`);
+    statuses.push((await connection.readResponse()).httpStatus);
+  }
+  expect(statuses).toEqual([200, 200, 400]);
+});
+
 test("a client that sends only empty lines is refused", async () => {
   await using greenhouse = await startGreenhouse({});
   using connection = await openHttp1(greenhouse.address);
