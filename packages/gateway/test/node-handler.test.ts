@@ -132,6 +132,25 @@ describe("the handler in an HTTP/1.1 server", () => {
     expect(fieldValue(answer.header, "connection")).toBe(want);
   });
 
+  test("serves the next request after responding while the body is paused", async () => {
+    const paused = Promise.withResolvers<void>();
+    const recordReadings = async (readings: AsyncIterable<Reading>): Promise<object> => {
+      await readings[Symbol.asyncIterator]().next();
+      await within(paused.promise, "the pause");
+      return {};
+    };
+    const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseService, { recordReadings });
+    const handler = mount({ routes });
+    const server = createHttp1((request, response) => handler(request.once("pause", paused.resolve), response));
+    await using started = await startOnLoopback(server);
+    using connection = await openHttp1(started.address);
+    const body = Buffer.alloc(262_144, '{"sensor":"s"}\n');
+    for (let calls = 1; calls <= 2; calls++) {
+      connection.request({ httpMethod: "POST", path: "/readings", header: [ndjson], body });
+      expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    }
+  });
+
   const preflight = "host: x\r\norigin: https://shop.example\r\naccess-control-request-method: POST";
   const kept = "host: x\r\nconnection: keep-alive\r\ncontent-type: application/json\r\ncontent-length: 2";
   test.each([
