@@ -368,6 +368,8 @@ test("metrics have each watched file's last reload and last success", async () =
     hashes: "",
     jwks: JSON.stringify({ keys: [{ ...publicKey, alg: "ES256" }] }),
     secret: "secret",
+    authority: cert,
+    url: `postgres://plants:secret@127.0.0.1:1/plants?sslrootcert=${files.file("authority")}&sslmode=verify-full`,
   };
   const put = (all: Readonly<Record<string, string>>): void => {
     for (const [name, text] of Object.entries(all)) writeFileSync(files.file(name), text);
@@ -375,7 +377,8 @@ test("metrics have each watched file's last reload and last success", async () =
   put(texts);
   await using configured = await startConfigured({
     LOG_LEVEL: "silent",
-    DATABASE_URL: "memory:",
+    DATABASE_URL: undefined,
+    DATABASE_URL_FILE: files.file("url"),
     PLANTSTORE_ADMIN_ADDRESS: "0",
     TLS_CERT_FILE: files.file("cert"),
     TLS_KEY_FILE: files.file("key"),
@@ -394,14 +397,14 @@ test("metrics have each watched file's last reload and last success", async () =
   };
   const paths = [
     `${files.file("cert")}, ${files.file("key")}`,
-    ...["hashes", "jwks", "secret"].map((name) => files.file(name)),
+    ...["hashes", "jwks", "secret", "authority", "url"].map((name) => files.file(name)),
   ];
   const eachIs = (value: unknown): object => Object.fromEntries(paths.map((path) => [path, value]));
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
   const successes = await valuesOf("plantstore_file_reload_last_success_seconds");
   expect(Object.keys(successes).toSorted()).toEqual(paths.toSorted());
   for (const atS of Object.values(successes)) expect(Math.abs(Date.now() / 1_000 - atS)).toBeLessThan(600);
-  put({ cert: "", hashes: "?", jwks: "?", secret: "\n" });
+  put({ cert: "", hashes: "?", jwks: "?", secret: "\n", authority: "", url: "?" });
   await configured.reload();
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(0));
   expect(await valuesOf("plantstore_file_reload_last_success_seconds")).toEqual(successes);
