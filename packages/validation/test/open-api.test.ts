@@ -1,7 +1,15 @@
+import { create, createFileRegistry, type DescService, setExtension } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
+import {
+  file_buf_validate_validate,
+  message,
+  MessageRulesSchema,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { AddressSchema, SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
+import { notesWith } from "../../testing/src/gateway/notes.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions } from "../../gateway/src/index.ts";
 import type { OpenApiSchema } from "../../openapi/src/index.ts";
@@ -81,3 +89,35 @@ test("the gateway accepts the example in the document", async () => {
 function expectArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : expect.unreachable("not an array");
 }
+
+/** Returns a service whose request has two strings and a rule for the message. */
+function notesThat(expression: string): DescService {
+  const file = create(FileDescriptorProtoSchema, notesWith({}, {}));
+  const rules = create(MessageRulesSchema, { celExpression: [expression] });
+  for (const note of file.messageType) {
+    note.options = create(MessageOptionsSchema);
+    setExtension(note.options, message, rules);
+  }
+  const registry = createFileRegistry(file, () => file_buf_validate_validate);
+  return registry.getService("notes.Notes") ?? expect.unreachable("no service");
+}
+
+test.each([
+  {
+    name: "the generated example if its rule accepts the example",
+    expression: "this.text0 == this.text1",
+    want: [{ text0: "text", text1: "text" }],
+  },
+  {
+    name: "no example if its rule refuses all generated examples",
+    expression: "this.text0 != this.text1",
+    want: undefined,
+  },
+])("a message has $name", ({ expression, want }) => {
+  const rest = {
+    rules: [{ selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" }],
+  } as const;
+  const { components } = createOpenApi([notesThat(expression)], { ...options, validation, rest });
+  expect(components?.schemas?.["Note"]).toHaveProperty("properties.text0");
+  expect(components?.schemas?.["Note"]?.["examples"]).toEqual(want);
+});
