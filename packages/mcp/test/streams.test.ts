@@ -6,9 +6,9 @@ import { fieldValue, type HttpVersion } from "../../testing/src/http/exchange.ts
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
-import { eventsOf, initializedRequest } from "../../testing/src/gateway/mcp.ts";
+import { eventsOf, initializedRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 
 // A server stream as a tool sends progress notifications, then one result with all messages.
@@ -202,5 +202,21 @@ describe.each(servers)("a tool for a server stream, on $name", ({ version, creat
     const { signal } = await within(begun.promise, "the handler");
     connection.socket.resetAndDestroy();
     expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
+  });
+});
+
+test.each([
+  { name: "no timeout by default", limits: {}, want: /^undefined$/ },
+  { name: "the gateway's default timeout", limits: { defaultTimeoutMs: 60_000 }, want: /^[45][0-9]{4}$/ },
+])("a unary tool has $name, whatever stream.timeoutMs is", async ({ limits, want }) => {
+  using connections = new KeptConnections();
+  await using greenhouse = await startGreenhouse(
+    { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
+    { limits, mcp: createMcp({ tools: ["greenhouse.v1.*"], stream: { timeoutMs: 5_000 } }) },
+  );
+  const request = initializedRequest("tools/call", { name: toolNameOf(waterBedProcedure), arguments: {} });
+  const { body } = await connections.exchange(greenhouse.address, "1.1", request);
+  expect(JSON.parse(String(body))).toMatchObject({
+    result: { structuredContent: { note: expect.stringMatching(want) } },
   });
 });
