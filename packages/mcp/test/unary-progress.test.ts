@@ -49,7 +49,8 @@ async function callDuring(
   const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using greenhouse = await startGreenhouse(
     {
-      waterBed: async () => {
+      waterBed: async (_request, { responseHeader }) => {
+        responseHeader.set("x-moisture", "7");
         begun.resolve();
         await ended.promise;
         return outcome();
@@ -89,6 +90,12 @@ describe("a unary call with a progress token", () => {
       progress(10),
       { jsonrpc: "2.0", id: 1, result: { structuredContent: { bed: "7" } } },
     ]);
+  });
+
+  test("gets the handler's header fields with its first notification", async () => {
+    const { header } = await callDuring(1, stateless, () => ({}));
+    expect(fieldValue(header, "content-type")).toBe("text/event-stream");
+    expect(fieldValue(header, "x-moisture")).toBe("7");
   });
 
   test.each([
