@@ -1,8 +1,12 @@
-import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { create, setExtension } from "@bufbuild/protobuf";
+import { FieldOptionsSchema, MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { field, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { streamDefaults, streamLimitsOf } from "../src/options.ts";
 import type { McpOptions } from "../src/index.ts";
+import { stringField } from "../../testing/src/gateway/file-init.ts";
+import { openValidation } from "../../validation/src/index.ts";
 import { pageOf, serveDescribed } from "./described-tools.ts";
 
 // Tool names and hints, and application functions that return no boolean.
@@ -42,6 +46,20 @@ test("hints from the option tools override the HTTP method's hints", async () =>
     serveDescribed([{ name: "A" }], { mcp: { tools: () => ({ hints }) }, gateway: rulesOf(["GET"]) }),
   );
   expect(tools[0]?.["annotations"]).toEqual({ readOnlyHint: false, openWorldHint: false });
+});
+
+test("a tool's schemas contain validation rules only for its input", async () => {
+  const options = create(FieldOptionsSchema);
+  const rules = create(FieldRulesSchema, { type: { case: "string", value: { minLen: 2n } } });
+  setExtension(options, field, rules);
+  const messages = [{ name: "M", field: [{ ...stringField("text", 1), options }] }];
+  const mcp = { tools: ["*"], validation: await openValidation() };
+  const { tools } = await pageOf(serveDescribed([{ name: "A" }], { messages, mcp }));
+  expect(tools[0]).toMatchObject({
+    inputSchema: { properties: { text: { type: "string", minLength: 2 } } },
+    outputSchema: { properties: { text: { type: "string" } } },
+  });
+  expect(tools[0]).not.toHaveProperty("outputSchema.properties.text.minLength");
 });
 
 test.each([
