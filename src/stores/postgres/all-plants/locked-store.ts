@@ -98,11 +98,12 @@ function lockedStore(
   };
   async function* readAll<Item>(query: string, toItem: (row: Row) => Item): Chunks<Item> {
     try {
+      // Checks again before and after each chunk, because a server may have been started since the store was locked.
       for await (const items of fetchChunks(session, query, toItem)) {
-        // Checks again, because a server may have been started since the store was locked.
         await assertUnserved(session, schema, 0);
         yield items;
       }
+      await assertUnserved(session, schema, 0);
     } catch (fault) {
       fail(fault);
     }

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { openLockedStore, openPlantStore, type PlantLocation } from "../../../../../../src/stores/index.ts";
-import { collect } from "../../../../../../packages/testing/src/collect.ts";
 import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
 import { dayFromNow, recordsOf as recordsByPartition } from "../../../../../support/plants/days.ts";
 import {
@@ -124,14 +123,19 @@ test("a move changes nothing if a source record has two keys", async () => {
   expect([await plantsOf(target), await recordsOf(target)]).toEqual([[], []]);
 });
 
-test("a move stops when another session starts to write", async () => {
+test.each([
+  { name: "before the first chunk", chunks: 0 },
+  { name: "after the last chunk", chunks: 1 },
+])("a session that starts to write $name stops the move", async ({ chunks }) => {
   const source = await createUsedStore(postgres);
   const url = urlOf(source);
   await using locked = await openLockedStore(source, { isReadOnly: true, watchMs: 0 });
+  const reader = locked.plants()[Symbol.asyncIterator]();
+  for (let read = 0; read < chunks; read += 1) await reader.next();
   const deleting = runSql(url, "DELETE FROM plants WHERE id = 1");
   const waiting = "SELECT FROM pg_locks WHERE relation = 'plants'::regclass AND NOT granted";
   await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
-  await expect(collect(locked.plants())).rejects.toThrow(/another session writes to it/);
+  await expect(reader.next()).rejects.toThrow(/another session writes to it/);
   await locked[Symbol.asyncDispose]();
   await deleting;
 });
