@@ -78,7 +78,7 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
 /** Opens an existing database for an operator's commands. @throws StoreOpenError with a message for the operator */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
   if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
-  const { url }: PostgresLocation = location;
+  const { url } = toPostgres(location);
   const { openPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
   return await openPostgresDatabase(url);
 }
@@ -91,7 +91,7 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  */
 export async function checkPlantStore(location: PlantLocation): Promise<readonly string[]> {
   if (location.kind === "sqlite") return checkSqliteStore(location.path);
-  const { url }: PostgresLocation = location;
+  const { url } = toPostgres(location);
   const { checkPostgresStore } = await import("./postgres/all-plants/check-store.ts");
   return await checkPostgresStore(url);
 }
@@ -105,7 +105,7 @@ export async function checkPlantStore(location: PlantLocation): Promise<readonly
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
   if (location.kind === "sqlite") return migrateSqlite(location.path);
-  const { url }: PostgresLocation = location;
+  const { url } = toPostgres(location);
   const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
   return await migratePostgres(url, onWaiting);
 }
@@ -113,7 +113,13 @@ export async function migratePlants(location: PlantLocation, onWaiting?: (what: 
 /** Opens and locks an existing store that no server uses, until disposed of. @throws StoreOpenError for the operator */
 export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
   if (location.kind === "sqlite") return openLockedSqlite(location.path, options.refused);
-  const { url }: PostgresLocation = location;
+  const { url } = toPostgres(location);
   const { openLockedPostgres } = await import("./postgres/all-plants/locked-store.ts");
   return await openLockedPostgres(url, options);
+}
+
+/** A location of a third kind does not compile here, so each function that opens a store must handle the kind. */
+function toPostgres(location: PostgresLocation): PostgresLocation {
+  requireName(locationNames, location.kind, "kind of a location");
+  return location;
 }

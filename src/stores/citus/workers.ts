@@ -33,14 +33,14 @@ export class CitusWorkers implements Workers {
     if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(incompleteDistribution);
     if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
     this.areUsed = rows.length > 0;
-    if (rows.length === 0) await refuseDistributedSchema(session, schema);
-    const hashMax = rows.map(([max]) => Number(max));
-    return rows.length === 0
-      ? undefined
-      : new Shards(
-          hashMax,
-          rows.map(([, index]) => Number(index)),
-        );
+    if (rows.length === 0) {
+      await refuseDistributedSchema(session, schema);
+      return undefined;
+    }
+    return new Shards(
+      rows.map(([max]) => Number(max)),
+      rows.map(([, index]) => Number(index)),
+    );
   }
 
   // Citus forwards a worker warning's SQLSTATE and text, but not its routine. So any warning may mean that a wait for

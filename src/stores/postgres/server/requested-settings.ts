@@ -8,10 +8,10 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
  */
 export function readSettings(options: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
-  // Spaces separate words. A backslash escapes any character.
-  const words = options.replaceAll(/(?<=^|\s)-c\s+/g, "-c").match(/(?:\\.|[^\s\\])+/gs) ?? [];
+  // Spaces separate words. A backslash escapes any character. The word after `-c` belongs to `-c`.
+  const words = options.match(/(?:-c\s+)?(?:\\.|[^\s\\])+/gs) ?? [];
   for (const word of words.map((escaped) => escaped.replaceAll(/\\(.)/gs, "$1"))) {
-    const [, name, value = ""] = /^(?:-c|--)([^\s=-][^\s=]*)=(.*)$/s.exec(word) ?? [];
+    const [, name, value = ""] = /^(?:-c\s*|--)([^\s=-][^\s=]*)=(.*)$/s.exec(word) ?? [];
     if (name !== undefined) settings.set(name.replaceAll("-", "_").toLowerCase(), value);
     else if (!/^(?:-[abd-z]|endpoint=)/i.test(word)) {
       throw new StoreOpenError(

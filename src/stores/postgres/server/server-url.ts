@@ -94,11 +94,14 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
  * @throws StoreOpenError if the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
-  const server = readServerUrl(url);
+  const { name, mustBeWritable, settings, certificates } = readServerUrl(url);
   return {
-    ...server,
+    name,
+    mustBeWritable,
+    settings,
+    certificates,
     get hosts() {
-      return readServerUrl(currentUrl(), server.certificates).hosts;
+      return readServerUrl(currentUrl(), certificates).hosts;
     },
   };
 }

@@ -42,7 +42,11 @@ export interface Workers {
   cancelWaits(session: Session): Promise<void>;
 }
 
-type Statement = Pick<NamedStatement, "text"> & Partial<NamedStatement>;
+/** A statement, which the server prepares if it has a name. */
+interface Statement {
+  readonly text: string;
+  readonly name?: string;
+}
 
 /** A row's columns as text, in the statement's order. */
 export type Row = readonly (string | null)[];
@@ -103,6 +107,11 @@ export class Session {
   }
 
   async #connect(): Promise<void> {
+    await this.#connectToAny();
+    await this.#workers?.cancelWaits(this);
+  }
+
+  async #connectToAny(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
     // Reads the hosts once per attempt, because hosts may change between connections.
     const { hosts } = this.#server;
@@ -120,8 +129,7 @@ export class Session {
       if (attempts > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
-        if (host !== undefined) await this.#adoptFrom(connectTo(host, options));
-        return await this.#workers?.cancelWaits(this);
+        if (host !== undefined) return await this.#adoptFrom(connectTo(host, options));
       } catch (reason) {
         fault = reason;
         // The next attempt starts with the next host, because this host may fail slowly.

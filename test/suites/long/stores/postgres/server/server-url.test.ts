@@ -341,6 +341,14 @@ test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
   },
 );
 
+test.each([
+  { options: "-c a=1 -cb=2 --c-d=3 -e", settings: { a: "1", b: "2", c_d: "3" } },
+  { options: "-c a=\\ -c -e", settings: { a: " -c" } },
+])("readServerUrl reads the settings in options=$options as libpq does", ({ options, settings }) => {
+  const server = readServerUrl(`postgres://db/p?options=${encodeURIComponent(options)}`);
+  expect(Object.fromEntries(server.settings)).toEqual(settings);
+});
+
 function refusalOf(url: string): string {
   try {
     readServerUrl(url);
