@@ -116,8 +116,8 @@ function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigu
 
 function scaleMeasuredLine({ measured, loadAverage, citus }: ScaleFigures): string {
   const ofCitus = citus === undefined ? "not measured" : `on ${dayOf(citus.measured.date)}`;
-  const where = `${measured.cores} cores for all of it, a load average of ${loadAverage.toFixed(0)}`;
-  return `${dayOf(measured.date)}, ${where}; Citus ${ofCitus}.`;
+  const where = `All processes shared ${measured.cores} cores, at a load average of ${loadAverage.toFixed(0)}.`;
+  return `Measured on ${dayOf(measured.date)} (Citus ${ofCitus}). ${where}`;
 }
 
 function dayOf(date: string): string {

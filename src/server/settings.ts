@@ -97,7 +97,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   maxConnectionAgeGraceMs: {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
-    help: "milliseconds that its running calls may take after that; default unlimited",
+    help: "milliseconds that running calls may take after the maximum age; default unlimited",
     read: integerBetween(1, connectionAgeMsMax, "milliseconds"),
   },
   httpEngine: {
@@ -221,7 +221,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   drainTimeoutMs: {
     variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
-    help: "milliseconds that running calls may take after that",
+    help: "milliseconds that running calls may take after the delay",
     fallback: String(drainTimesDefault.timeoutMs),
     read: integerBetween(0, drainMsMax, "milliseconds"),
   },

@@ -2,12 +2,12 @@ import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { nearestName } from "@plantstore/http";
 
 /**
- * An RPC's effect. Deletions accept an `Idempotency-Key`, wait in the store's queue, and are in the audit trail. Reads
- * have no key, do not wait in the queue, and are not in the audit trail.
+ * Whether an RPC deletes or reads plants. A deletion accepts an `Idempotency-Key`, waits in the store's queue, and is
+ * in the audit trail. A read has no key, does not wait in the queue, and is not in the audit trail.
  */
 export type RpcEffect = "deletion" | "read";
 
-/** The scope, description and effect for a plant store RPC. */
+/** The scope, description and effect of a plant store RPC. */
 interface RpcPolicy {
   /** The scope that a token must have. A token may also have all scopes. */
   readonly scope: string;

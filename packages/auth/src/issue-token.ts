@@ -16,7 +16,7 @@ export interface TokenRequest {
   readonly scopes: string;
   /** The expiry as an RFC 3339 date-time. `-` means that the token never expires. */
   readonly expiry: string;
-  /** The file of token hashes to which the token is added. `undefined` adds the token to no file. */
+  /** The file to which the token's hash is added, or `undefined` to change no file. */
   readonly file: string | undefined;
   /**
    * Returns why a well-formed scope is rejected, or `undefined` to accept it. By default, every well-formed scope is

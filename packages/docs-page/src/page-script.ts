@@ -31,7 +31,7 @@ function modulesOf(name: string, written: Set<string>): string[] {
   const body = text
     .replaceAll(imports, (_, names: string, path: string) => `const {${names}} = ${variableOf(nameOf(path))};`)
     .replaceAll(exports, "$1$2");
-  // Only the entry module exports nothing. The entry module is not wrapped, so that it may use top-level await.
+  // A module without exports is the entry module, which is not wrapped, so that it may use top-level await.
   if (exported.length === 0) return [...dependencies, body];
   return [...dependencies, `const ${variableOf(name)} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`];
 }

@@ -72,7 +72,7 @@ export function applicationOf(app: object): NestApplication {
   throw new TypeError("mount requires the application that NestFactory.create returns");
 }
 
-/** Returns all enhancers of one kind that apply to RPCs, on providers, on methods, and for the application. */
+/** Returns all enhancers of a kind that apply to RPCs: enhancers of providers, of methods, and global enhancers. */
 export function enhancersOf(
   kind: EnhancerKind,
   { config }: NestConfiguration,

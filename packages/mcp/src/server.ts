@@ -34,7 +34,7 @@ export class McpServer {
   readonly readMaxBytes: number;
   readonly writeErrorRecord: ErrorRecordWriter;
   readonly #serverInfo: string;
-  /** Created for the first list, because many servers never get a request for a list. */
+  /** Created for the first `tools/list` request, because many servers never get one. */
   #definitionOf: ReturnType<typeof createDefinitions> | undefined;
 
   constructor(options: ServerOptions, parts: ProtocolParts) {

@@ -32,10 +32,10 @@ export interface ToolCall {
 }
 
 /**
- * A tool's wire. The response to a unary call is JSON, unless the call takes long and the client has asked for progress
- * notifications. The response to a server stream is Server-Sent Events, unless the call fails before its first message.
- * If the client has asked for progress, each message is a progress notification. The last event is one result with all
- * messages.
+ * The wire for a tool call. The response to a unary call is JSON, unless the call takes long and the client has asked
+ * for progress notifications. The response to a server stream is Server-Sent Events, unless the call fails before its
+ * first message. If the client has asked for progress, each message is a progress notification. The last event is one
+ * result with all messages.
  */
 export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly reportsErrorAtEnd = true;

@@ -167,8 +167,8 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// Describes google.api.HttpBody, which holds bytes with any media type. With the exact description, "*/*" without a
-// schema, most generators create methods that cannot send or return bytes.
+// Describes google.api.HttpBody, which holds bytes with any media type. The exact description, "*/*" without a
+// schema, is not used, because most generators would create methods that can neither send nor return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
 // Returns the media type object for a stream. A stream is a sequence of items, unless the format is a JSON array.

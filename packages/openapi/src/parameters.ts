@@ -82,9 +82,9 @@ export function describeQuery(
 interface QueryMessage {
   readonly message: DescMessage;
   readonly bound: BoundFields;
-  /** The fields from the request message to this message. */
+  /** The path of fields that leads from the request message to this message. */
   readonly path: readonly DescField[];
-  /** The message types from the request message to this message, both included. */
+  /** The message types on this path, including the request message and this message. */
   readonly enclosingMessages: readonly [DescMessage, ...DescMessage[]];
   /** Whether all fields in `path` must be set. */
   readonly isRequired: boolean;
@@ -96,7 +96,7 @@ function flatten({ parameters }: QueryMessage): readonly OpenApiParameter[] {
   return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
 }
 
-/** Returns a field's parameter, or its message's place. Returns `undefined` if the query cannot set the field. */
+/** Returns a field's parameter, or a message's {@link QueryMessage}. Returns `undefined` if the query cannot set it. */
 function describeInQuery(
   field: DescField,
   { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryMessage,

@@ -48,8 +48,8 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   #line(): string | undefined {
     lineEnd.lastIndex = this.#searchAt;
     const found = lineEnd.exec(this.#text);
-    // Searches a trailing carriage return again, because a line feed may follow in the next piece.
-    // equivalent mutant: if the check below throws, the search does not continue.
+    // A carriage return at the end is searched again, because the next piece may start with the line feed.
+    // equivalent mutant: after the check below throws, the search index is not read.
     this.#searchAt = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
     if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)
       throw messageTooLargeError(this.#dataMax);

@@ -113,8 +113,8 @@ async function* recordFirstByte(pieces: AsyncIterable<Uint8Array>, start: FirstB
 
 const decoder = new TextDecoder();
 
-// The members that wrap a message or an error. If messages may come without a wrapper, no wrapper's name may be
-// a field of the message.
+// Returns the names of members that wrap a message or an error. If messages may come without a wrapper, omits the names
+// that a message itself may contain.
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
   const field = findProtoField(output, pattern.responseBody);

@@ -104,7 +104,7 @@ export class RestMethod {
   }
 
   /**
-   * The body for a stream's first message. If the body field is not set, the body still contains a line.
+   * Returns the body for a stream's first message. If the body field is not set, the body is the line `null`.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */

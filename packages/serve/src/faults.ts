@@ -40,7 +40,7 @@ export function createFaultReporter(onFault?: OnFault): FaultReporter {
   };
 }
 
-/** Returns the failure when the program's callback fails. */
+/** Returns the failure to report when a callback of the program throws or rejects. */
 export function callbackFailure(name: string): RequestFailure {
   return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} failed` };
 }
@@ -91,7 +91,7 @@ const causesMax = 64;
 const printedMax = 20;
 /** Milliseconds after which the limit for printed faults is reset. */
 const printingMs = 10_000;
-/** Maximum number of characters printed per error, which are about fifty lines. An error may quote a complete body. */
+/** Maximum number of characters printed per error, about fifty lines. An error may quote a complete body. */
 const printedLengthMax = 4096;
 /** Maximum number of causes printed per error. A store's error may contain a driver's error. */
 const printedCausesMax = 5;

@@ -246,7 +246,7 @@ class ForwardedCall
     };
   }
 
-  /** Returns the caller for the context of a request that an interceptor has changed. */
+  /** Returns the caller for a request that an interceptor has changed. `context` has the header, signal and timeout. */
   #callerIn(context: HandlerContext): Caller {
     const { request } = this;
     const timeoutMs = (): number | undefined => context.timeoutMs();

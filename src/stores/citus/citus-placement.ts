@@ -124,8 +124,8 @@ function valuesOf({ firstDeletions, values }: PreparedBatch, skips: boolean): re
   return [one, ids, subjects, requestIds, token, keys, skips];
 }
 
-// Runs the check with an id for each worker. Each check gets a share of the remaining time.
-// Rejects if all workers are unavailable, or if one refuses the check, because only the operator can fix the reason.
+// Runs the check once for each worker, with an id on that worker. Each check gets a share of the remaining time.
+// Rejects if all workers are unavailable. Also rejects if a worker refuses the check, because an operator must fix it.
 async function checkEachWorker(
   session: Session,
   oneOfEach: readonly bigint[],

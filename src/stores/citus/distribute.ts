@@ -24,7 +24,7 @@ export async function isCitus(session: Session): Promise<boolean> {
   return (await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length > 0;
 }
 
-/** The message if an operator distributed the tables. Only `migrate` creates the function `plantstore_delete`. */
+/** The error for tables that an operator distributed. Only `migrate` also creates the function `plantstore_delete`. */
 export const incompleteDistribution: string =
   'its tables were not distributed by "plantstore migrate": run "plantstore migrate" to complete them';
 const distributedDifferently =

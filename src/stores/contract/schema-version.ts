@@ -17,7 +17,7 @@ export interface SchemaStep {
 /** The schema versions before and after a migration. */
 export interface Versions {
   readonly from: number;
-  /** The version after the migration. A newer schema than this release's is not changed. */
+  /** The version after the migration. Equals `from` if the schema is newer than this release's schema. */
   readonly to: number;
 }
 

@@ -17,8 +17,8 @@ const partBytes = 4 * 2 ** 20;
  *
  * The check is necessary, because SQLite copies any log with the right name into the file. The check is skipped if
  * another process has the file open, because the check would block its writes. Only the first connection rebuilds
- * the index (https://sqlite.org/src: unixLockSharedMemory), and a new index has no commits. Its modification time is
- * not sufficient, because commits of other processes also change it.
+ * the index (https://sqlite.org/src: unixLockSharedMemory), and a new index has no commits. The index's modification
+ * time alone does not prove a rebuild, because commits of other processes also change the modification time.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the check, which reads the whole file

@@ -24,7 +24,7 @@ const attemptsMax = 1_000;
  * Prepares a function that reads the log's current state from a -shm file. All connections share the write-ahead log's
  * index in this file. The function returns `undefined` if the header's two copies differ at every attempt.
  *
- * @param descriptor - an open -shm file, from whose log a connection has already read. Close the connection before the
+ * @param descriptor - an open -shm file. A connection must have read from its log. Close the connection before the
  * descriptor, because closing any descriptor of the file releases the connection's locks (POSIX fcntl)
  */
 export function prepareIndexReader(descriptor: number): () => WalIndex | undefined {

@@ -2,7 +2,7 @@
 import { type Description, operationsOf } from "./description.js";
 import { linkToOperation, linkToSchema } from "./route.js";
 
-/** Returns the link to the RPC or message with a full name, or to the message that contains a member with the name. */
+/** Returns a link to the RPC or message with a full name. The full name of a field links to the field's message. */
 export function linkToName(description: Description, fullName: string): string | undefined {
   const operations = operationsOf(description);
   const rpcs = operations.map(({ id, object }) => ({ id, name: object["x-rpc"]?.procedure.slice(1) ?? "" }));

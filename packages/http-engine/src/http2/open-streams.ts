@@ -69,7 +69,7 @@ export class OpenStreams<Stream extends IdentifiedStream> {
    * in the slots of older streams with consecutive identifiers, and the lookup would read all these slots.
    */
   #slotOf(id: number): number {
-    // The highest bits of the product, as many as the number of slots requires.
+    // The shift keeps the product's highest bits, as many as a slot index needs.
     return Math.imul(id, goldenRatio) >>> Math.clz32(this.#slots.length - 1);
   }
 

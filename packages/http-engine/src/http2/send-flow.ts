@@ -50,14 +50,14 @@ export class SendFlow {
     return true;
   }
 
-  /** Enlarges the connection window. @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1) */
+  /** Applies a WINDOW_UPDATE to the connection. @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1) */
   grow(increment: number): void {
     this.#window += increment;
     if (this.#window > windowBytesMax) throw windowOverflowError();
     this.pump();
   }
 
-  /** Enlarges a stream window after WINDOW_UPDATE. @returns `false` above 2^31-1, a stream error (§6.9.1) */
+  /** Applies a WINDOW_UPDATE to a stream. @returns `false` if the window exceeds 2^31-1, a stream error (§6.9.1) */
   growStream(stream: SendingStream, increment: number): boolean {
     stream.sendWindow += increment;
     if (stream.sendWindow > windowBytesMax) return false;

@@ -89,7 +89,7 @@ export class RequestBody {
     return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
   }
 
-  /** Whether a call waits for the complete body. A body for which a call waits has a deadline. */
+  /** Whether a call is waiting for the rest of the body, which must then arrive before a deadline. */
   get isAwaited(): boolean {
     return this.#whole !== undefined || (this.#isTaken && !this.ended);
   }

@@ -76,6 +76,6 @@ const jitterShare = 0.1;
 // Maximum ages are minutes, so a second of delay does not matter. Checking 10,000 connections takes less than 1 ms.
 const intervalMsMax = 1000;
 const intervalMsMin = 10;
-// Number of checks within the maximum age, or within a shorter grace time. With ten checks, a connection is closed at
+// Number of checks per maximum age, or per grace time if that is shorter. With ten checks, a connection is closed at
 // most a tenth of this time too late.
 const checksPerAge = 10;

@@ -1,6 +1,6 @@
 import { runAfterTurn } from "../exchange/index.ts";
 
-/** A connection with timeouts that are checked at regular intervals. Checks are cheaper than a timer for each wait. */
+/** A connection whose timeouts are checked at regular intervals. A check costs less than a timer for each timeout. */
 export interface CheckedConnection {
   /** Checks the timeouts. @param nowMs - from `performance.now()` */
   checkTimeouts(nowMs: number): void;

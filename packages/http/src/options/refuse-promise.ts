@@ -1,11 +1,11 @@
 import { withCode } from "../errors/index.ts";
 
 /**
- * Returns the result of a callback, and refuses a promise: its decision would be ignored, and its rejection would exit
- * the process. TypeScript allows an async function if the callback type returns nothing or any object.
+ * Returns a callback's result. Refuses a promise, because its value would be ignored, and its rejection would exit the
+ * process. TypeScript allows an async function if the callback type returns nothing or any object.
  *
- * @param requirement - what the callback must do: `toError must be synchronous`
- * @throws TypeError with the code ERR_OPTIONS for a promise; a rejection of that promise is ignored
+ * @param requirement - the start of the error message, such as `toError must be synchronous`
+ * @throws TypeError with the code ERR_OPTIONS for a promise. The promise's rejection is ignored
  */
 export function refusePromise<Result>(returned: Result, requirement: string): Result {
   if (typeof returned !== "object" || returned === null || !("then" in returned)) return returned;

@@ -27,7 +27,7 @@ export interface OpenApiDescOptions {
 /** A descriptor that can have options. */
 export type DescWithOptions = DescMethod | DescMessage | DescService | DescField | DescEnum | DescFile;
 
-/** The number of all `openapiv2_*` extensions. Each extension extends the options for another kind of descriptor. */
+/** The field number of every `openapiv2_*` extension. There is one extension for each kind of descriptor. */
 export const openApiExtension = 1042;
 
 const none: OpenApiDescOptions = { unsupported: [] };

@@ -48,7 +48,7 @@ export function* validateFiles(
   return files.filter((file) => !invalid.has(file));
 }
 
-/** @param types - the type names that earlier files declare. The file's type names are added */
+/** Validates a file. @param types - the type names of earlier files. The function adds the file's type names */
 function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator<number, void> {
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);

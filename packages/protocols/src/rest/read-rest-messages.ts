@@ -14,9 +14,9 @@ import type { RestSelection } from "./selection.ts";
  * Reads the messages that a client streams in a REST request's body. By default, each line is a message. A service may
  * accept consecutive JSON values. If the body is a google.api.HttpBody, the bytes become messages as they arrive.
  *
- * @param coding - the body's content coding, which must be able to decode pieces, or `undefined` for none
+ * @param coding - the body's content coding, or `undefined` for none. A content coding must support decoding in pieces
  * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, or `ResourceExhausted` for a
- * message above the limit; both errors name the line or message number
+ * message above the limit. Both errors name the line or the message's number
  */
 export function readRestMessages(
   exchange: Exchange,

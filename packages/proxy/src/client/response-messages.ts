@@ -19,7 +19,7 @@ export class ResponseMessages {
   /** The error if the call has failed. */
   #error: ConnectError | undefined;
 
-  /** @param consumed - called with the byte count that the server may send in addition */
+  /** @param consumed - called with the number of bytes that were read, so that the server may send as many more */
   constructor(consumed: (bytes: number) => void) {
     this.#body = new RequestBody({ startBody: () => undefined, consumed }, 0);
   }

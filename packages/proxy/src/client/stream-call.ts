@@ -60,7 +60,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   }
 
   protected override headReceived(_head: HeaderFields): void {
-    // equivalent mutant: a call with a response is not retried, so this only frees memory.
+    // equivalent mutant: this line only frees memory, because a call whose response has begun is not retried.
     this.#retryMessages = undefined;
   }
 

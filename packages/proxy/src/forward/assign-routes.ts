@@ -53,9 +53,9 @@ export interface AssignedRoutes {
 type Owner = number | "this server" | "a rule of the configuration";
 
 /**
- * Omits each upstream's REST routes that could get another upstream's calls. The operator's rules take precedence over
- * this process's annotations, which take precedence over earlier upstreams' annotations. The generator yields after
- * each rule and RPC.
+ * Omits each upstream's REST routes that could get another upstream's calls. The operator's rules come first, then the
+ * annotations of this process, then the annotations of the upstreams in their order. The first owner keeps a route.
+ * The generator yields after each rule and RPC.
  */
 export function assignRoutes(
   upstreams: readonly RouteClaims[],

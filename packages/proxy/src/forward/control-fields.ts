@@ -13,7 +13,7 @@ interface ControlFields {
  * docs/reference/proxy-configuration.md shows this list.
  */
 export const controlFields: readonly ControlFields[] = [
-  { controls: "the status of a REST response, and where it leads", names: ["Status", "Location", "Refresh"] },
+  { controls: "the status and the redirect of a REST response", names: ["Status", "Location", "Refresh"] },
   {
     controls: "how browsers run the response",
     names: ["Content-Security-Policy", "Content-Security-Policy-Report-Only"],

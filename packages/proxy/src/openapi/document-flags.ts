@@ -3,7 +3,7 @@ import { profileNames, switchNames, visibilityFlag } from "../check/index.ts";
 
 /** The flags for an OpenAPI document, which the command and the plugin share. */
 export const documentFlags: Readonly<Record<string, Flag>> = {
-  format: { value: "FORMAT", about: "json or yaml; default json, or what the extension of --out says" },
+  format: { value: "FORMAT", about: "json or yaml; default: the extension of --out, otherwise json" },
   version: { value: "VERSION", about: "the version of OpenAPI, 3.1 or 3.2; default 3.1" },
   base: {
     value: "FILE",
@@ -23,7 +23,7 @@ export const documentFlags: Readonly<Record<string, Flag>> = {
     value: "NAME",
     about: `the profile of the server: ${profileNames.join(", ")}; default strict`,
   },
-  omit: { value: "RPC", about: "leaves out this RPC, as package.Service.Method", multiple: true },
+  omit: { value: "RPC", about: "excludes this RPC, written as package.Service.Method", multiple: true },
   rules: {
     value: "FILE",
     about: "HTTP rules that replace annotations: a service config in YAML or JSON",

@@ -130,11 +130,19 @@ const cors = mapping<CorsSection>({
   origins: {
     type: list(originOrAny),
     required: true,
-    about: "Origins whose pages may call, `*` for all.",
+    about: "Origins whose pages may call the proxy; `*` for all origins.",
     flags: [{ name: "cors", placeholder: "ORIGIN", multiple: true }],
   },
-  allowedHeaders: { type: list(fieldName), fallback: [], about: "Further header fields that pages may send." },
-  exposedHeaders: { type: list(fieldName), fallback: [], about: "Further header fields that pages may read." },
+  allowedHeaders: {
+    type: list(fieldName),
+    fallback: [],
+    about: "Header fields that pages may send in addition to those of the protocols.",
+  },
+  exposedHeaders: {
+    type: list(fieldName),
+    fallback: [],
+    about: "Header fields that pages may read in addition to those of the protocols.",
+  },
   maxAgeSeconds: { type: integer(0, 86_400), about: "Seconds that browsers may cache a preflight. Default 7200." },
 });
 
@@ -262,7 +270,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
     type: boolean,
     fallback: false,
     about:
-      "Whether requests must satisfy the `buf.validate` rules of the descriptors, which must come from files. Requires `@bufbuild/protovalidate`.",
+      "Whether requests must satisfy the `buf.validate` rules of their messages. Requires `@bufbuild/protovalidate`, and descriptors from files.",
     flags: [{ name: "validate", value: true }],
   },
   validateReflected: {
@@ -289,7 +297,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
       timeoutMs: {
         type: integer(0, drainMsMax),
         fallback: drainTimesDefault.timeoutMs,
-        about: "Milliseconds that running calls may take after that.",
+        about: "Milliseconds that running calls may take after the delay.",
         flags: [{ name: "drain-timeout-ms", placeholder: "NUMBER" }],
       },
     }),

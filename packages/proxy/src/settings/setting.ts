@@ -12,7 +12,7 @@ export interface SettingType<T> {
   readonly members?: Members;
   /** Whether the members belong to list items. */
   readonly isList?: boolean;
-  /** Whether values are secrets or contain secrets. Messages must not show such values. */
+  /** Whether values contain secrets. Error messages must not show these values. */
   readonly isSecret?: boolean;
   /** Reads a value. Reports each problem. Returns `undefined` for an invalid value. */
   readonly read: (at: Located, report: ReportProblem) => T | undefined;

@@ -52,7 +52,7 @@ const headerRules = (byDefault: string): SettingType<HeaderRulesSection> =>
     rename: {
       type: record(newFieldName),
       fallback: {},
-      about: "New names of forwarded fields. Fields that are received under a new name are not forwarded.",
+      about: "New names for forwarded fields. Received fields that already have a new name are not forwarded.",
     },
     set: { type: fieldValues, fallback: {}, about: "Fields to add; they replace forwarded fields." },
   });
@@ -171,11 +171,11 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
     about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
   },
   requestHeader: {
-    type: headerRules("all but those that identify a caller"),
+    type: headerRules("all fields except those that identify the caller"),
     about: "Which header fields of callers are forwarded to the upstream.",
   },
   responseHeader: {
-    type: headerRules("all but those that control more than a response"),
+    type: headerRules("all fields except those that control more than a response"),
     about: "Which header fields of the upstream are forwarded to callers.",
   },
 });

@@ -10,9 +10,9 @@ export interface PatternProblem {
   /** The upstream's index. */
   readonly at: number;
   readonly kind: "missing" | "shared";
-  /** The pattern that an earlier upstream also has, or `undefined` if patterns are missing. */
+  /** The pattern that an earlier upstream also has, or `undefined` if the upstream has no patterns. */
   readonly pattern: string | undefined;
-  /** The earlier upstream with the same pattern, or another upstream with reflection, by index. */
+  /** The index of the earlier upstream with `pattern`, or without a pattern, of another upstream with reflection. */
   readonly other: number;
 }
 

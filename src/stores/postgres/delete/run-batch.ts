@@ -152,7 +152,7 @@ class BatchRun {
     }
   }
 
-  /** Ends a deletion that the server refuses even in a separate statement. An earlier attempt may have succeeded. */
+  /** Ends a deletion that the server refused in a separate statement. An earlier attempt may have deleted the plant. */
   async #endRefused(only: Deletion, fault: unknown, token: string | undefined): Promise<void> {
     const verdict = verdictOn(fault);
     if (verdict === "skip") return only.defer();

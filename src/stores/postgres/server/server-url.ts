@@ -12,7 +12,7 @@ export interface Server {
   readonly hosts: readonly Host[];
   /** The certificate files that the URL names. Empty if no connection uses TLS. */
   readonly certificates: CertificateFiles;
-  /** Whether to refuse read-only hosts. Set for several hosts, because only one host is the primary. */
+  /** Whether to refuse read-only hosts. The default for several hosts is `true`, because only one is the primary. */
   readonly mustBeWritable: boolean;
   /** The settings in the URL's `options`, by name. */
   readonly settings: ReadonlyMap<string, string>;

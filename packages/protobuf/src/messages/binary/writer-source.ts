@@ -15,8 +15,8 @@ export interface WriterNames {
 
 /**
  * Generates the function `(target, message)` that writes a message as protobuf-es does: fields by number, then unknown
- * fields. In the generated source, `at` is the offset at which the next write starts. A length gets as many bytes as
- * the field's last length. The content is moved if the length needs more or fewer bytes.
+ * fields. In the generated source, `at` is the offset at which the next write starts. A length prefix first gets
+ * as many bytes as the field's last one. The content is moved if the length prefix needs more or fewer bytes.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
@@ -35,7 +35,7 @@ ${fields.map((field) => field.statements()).join("\n")}
 
 /** Generates the source that writes one field. */
 class FieldSource {
-  /** The name of the variable with the number of bytes that the last length took. */
+  /** The name of the variable that stores how many bytes the field's last length prefix had. */
   readonly sizeEstimate: string;
   readonly #field: DescField;
   readonly #names: WriterNames;

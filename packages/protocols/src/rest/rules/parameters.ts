@@ -31,7 +31,7 @@ export interface ParameterBinding {
   readonly boundFields: BoundFields;
   /**
    * Whether parameters for unknown or bound fields are ignored and reported instead of refused. An unknown enum name is
-   * refused in any case, because a list or a deletion without its filter would include more items.
+   * always refused, because a list or a deletion would include too many items if its filter were ignored.
    */
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets an entry of a map. */

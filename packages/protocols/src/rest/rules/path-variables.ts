@@ -15,7 +15,7 @@ import { RuleProblem } from "./rule-problem.ts";
 /** The variables in a path template, compiled for a request message. */
 export interface PathVariables {
   readonly boundFields: BoundFields;
-  /** Sets fields to the strings in template order. @throws ConnectError `InvalidArgument` that names the field */
+  /** Sets the variables' fields to `captures`, in order. @throws ConnectError `InvalidArgument` that names the field */
   set(fields: FieldValues, captures: readonly string[]): void;
 }
 

@@ -70,8 +70,8 @@ function jsonArray(formatError: ErrorFormatter): StreamForm {
 const retryMs = 3000;
 
 /**
- * Creates the format for Server-Sent Events. Each message is a `message` event. An error is an `error` event, and the
- * last event may be an `end` event.
+ * Creates the format for Server-Sent Events. A message is sent as a `message` event, and an error as an `error` event.
+ * If `endEvent` is `true`, a stream without an error ends with an `end` event.
  */
 export function serverSentEvents(endEvent: boolean): StreamForm {
   const end = endEvent ? "event: end\ndata: {}\n\n" : "";
