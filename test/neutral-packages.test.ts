@@ -30,7 +30,7 @@ test("no file in packages/ mentions plants", () => {
 });
 
 test.each(["the plants", "PlantService", "deletePlant", "ERR_PLANT", "plantstore.v1", "./plantstore-0.1.0.tgz"])(
-  "%s counts as a mention of plants",
+  'the text "%s" counts as a mention of plants',
   (text) => expect(plant.test(text.replaceAll(allowed, ""))).toBe(true),
 );
 

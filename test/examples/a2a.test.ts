@@ -48,7 +48,7 @@ describe("an A2A response", () => {
     expect([status, headers.get("content-type")]).toEqual([httpStatus, "application/a2a+json"]);
   });
 
-  test("to a streaming call ends after its Server-Sent Events", async () => {
+  test("ends after the Server-Sent Events of a streaming call", async () => {
     const message = { messageId: "1", role: "ROLE_USER", parts: [{ text: "water 1" }] };
     const response = await call("/message:stream", { ...version, accept: "*/*" }, { message });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -61,20 +61,20 @@ describe("an A2A response", () => {
   });
 });
 
-describe("a request", () => {
+describe("A2A versions", () => {
   test.each([
-    { name: "version 1.0", path: "/tasks", header: version, httpStatus: 200 },
-    { name: "version 1.0.1", path: "/tasks", header: { "a2a-version": "1.0.1" }, httpStatus: 200 },
-    { name: "version 1.0 in the query", path: "/tasks?A2A-Version=1.0", header: {}, httpStatus: 200 },
-    { name: "no version", path: "/tasks", header: {}, httpStatus: 400 },
-    { name: "version 1.1", path: "/tasks", header: { "a2a-version": "1.1" }, httpStatus: 400 },
+    { name: "a request with version 1.0", path: "/tasks", header: version, httpStatus: 200 },
+    { name: "a request with version 1.0.1", path: "/tasks", header: { "a2a-version": "1.0.1" }, httpStatus: 200 },
+    { name: "a request with version 1.0 in the query", path: "/tasks?A2A-Version=1.0", header: {}, httpStatus: 200 },
+    { name: "a request without a version", path: "/tasks", header: {}, httpStatus: 400 },
+    { name: "a request with version 1.1", path: "/tasks", header: { "a2a-version": "1.1" }, httpStatus: 400 },
     {
-      name: "version 1.1 for a stream",
+      name: "a subscription with version 1.1",
       path: "/tasks/none:subscribe",
       header: { "a2a-version": "1.1" },
       httpStatus: 400,
     },
-  ])("with $name gets a $httpStatus response", async ({ path, header, httpStatus }) => {
+  ])("$name gets a $httpStatus response", async ({ path, header, httpStatus }) => {
     const response = await call(path, header);
     expect(response.status).toBe(httpStatus);
     if (httpStatus === 400) expect(await response.text()).toContain('"reason":"VERSION_NOT_SUPPORTED"');

@@ -208,10 +208,10 @@ describe("readConfiguration", () => {
   });
 
   test.each<{ name: string; environment: Texts }>([
-    { name: "tokens", environment: { PLANTSTORE_TOKENS: "sixteen-characters" } },
-    { name: "an issuer", environment: jwt },
+    { name: "a plain token", environment: { PLANTSTORE_TOKENS: "sixteen-characters" } },
+    { name: "a JWT issuer", environment: jwt },
     { name: "an introspection endpoint", environment: introspection },
-  ])("accepts an exposed address with $name as credentials", ({ environment }) => {
+  ])("accepts HOST=0.0.0.0 if $name is configured", ({ environment }) => {
     expect(problemsOf({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" })).toEqual([]);
   });
 });

@@ -160,13 +160,13 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "unavailable", reason: "no keys yet" },
   },
   {
-    name: "a request without a credential for an unknown path",
+    name: "an anonymous call to an unknown path",
     given: { procedure: undefined },
     want: missing,
     cause: { kind: "missing" },
   },
   {
-    name: "a request without a credential for a procedure whose prefix is open",
+    name: "an anonymous call to an RPC named like an open one",
     given: { procedure: "/orders.v1.OrderService/OpenAll" },
     want: missing,
     cause: { kind: "missing" },
@@ -180,7 +180,7 @@ describe.each([
 ])("admit with a verifier that responds $how", ({ verifier }) => {
   const { admit } = createBearerAuth(verifier, options);
 
-  test.each(refusals)('refuses $name ("$want.message")', async ({ given, want, cause }) => {
+  test.each(refusals)("refuses $name and reports the cause", async ({ given, want, cause }) => {
     const error = await refusedWith(admit, toRequest(given));
     const { code, rawMessage: message, metadata } = error;
     expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);

@@ -42,10 +42,10 @@ type Check = (auth: BearerAuth) => Partial<GatewayOptions>;
 
 /** The ways to check the scope. Each is sufficient by itself. */
 const checks: Readonly<Record<string, Check>> = {
-  "admit alone": ({ admit }) => ({ admit }),
-  "the interceptor alone": ({ interceptor }) => ({ interceptors: [interceptor] }),
-  "an admit with a limit for addresses": ({ admit }) => ({ admit: limitRates(admit, { perAddress: 1000 }) }),
-  "an admit with a limit for principals": ({ admit }) => ({ admit: limitRates(admit, { perPrincipal: 1000 }) }),
+  admit: ({ admit }) => ({ admit }),
+  "the interceptor": ({ interceptor }) => ({ interceptors: [interceptor] }),
+  "admit with a limit per address": ({ admit }) => ({ admit: limitRates(admit, { perAddress: 1000 }) }),
+  "admit with a limit per principal": ({ admit }) => ({ admit: limitRates(admit, { perPrincipal: 1000 }) }),
 };
 
 function callTool(procedure: string): HttpRequest {
@@ -70,7 +70,7 @@ const calls: readonly { readonly name: string; readonly request: HttpRequest; re
     refusedStatus: 200,
   },
   {
-    name: "Connect with a stream",
+    name: "Connect streaming",
     request: {
       httpMethod: "POST",
       path: watchProcedure,
@@ -80,7 +80,7 @@ const calls: readonly { readonly name: string; readonly request: HttpRequest; re
     refusedStatus: 200,
   },
   { name: "MCP", request: callTool(waterBedProcedure) },
-  { name: "MCP with a stream", request: callTool(watchProcedure) },
+  { name: "MCP streaming", request: callTool(watchProcedure) },
 ];
 
 function withToken(request: HttpRequest, text: string): HttpRequest {
@@ -92,7 +92,7 @@ describe.each(
   Object.entries(checks).flatMap(([checked, check]) =>
     [false, true].map((isAsync) => ({ checked, check, isAsync, how: isAsync ? "an asynchronous" : "a synchronous" })),
   ),
-)("the scope check by $checked with $how verifier", ({ check, isAsync }) => {
+)("scope checks in $checked, with $how verifier", ({ check, isAsync }) => {
   const verifier = countingVerifier(isAsync);
   const handled: string[] = [];
   const completed: CompletedRequest[] = [];
@@ -116,7 +116,7 @@ describe.each(
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test.each(calls)("a call over $name requires the scope", async ({ request, refusedStatus = 403 }) => {
+  test.each(calls)("$name calls fail if their token lacks the scope", async ({ request, refusedStatus = 403 }) => {
     for (const transport of ["the engine's HTTP/2", "a handler in node:http2"] as const) {
       const callsBefore = verifier.calls;
       completed.length = 0;

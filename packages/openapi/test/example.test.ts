@@ -81,7 +81,7 @@ test.each(bodies)(
   },
 );
 
-test("more than twelve request bodies have an example", () => {
+test("createOpenApi adds examples to JSON request bodies", () => {
   expect(bodies.length).toBeGreaterThan(12);
 });
 
@@ -105,7 +105,7 @@ describe("an example", () => {
     ["a string for a Duration", "duration", "1.5s"],
     ["a message without its recursive field", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
     ["the first member of a oneof", "choiceText", "text"],
-    ["no other member of a oneof", "choiceNumber", undefined],
+    ["no second member of a oneof", "choiceNumber", undefined],
     ["no message inside a message of the same type", "child", undefined],
     ["no Any", "any", undefined],
   ])("has %s", (_, name, want) => {
@@ -145,7 +145,7 @@ describe("an example", () => {
     expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });
   });
 
-  test("of a message with required fields contains these fields", () => {
+  test("contains the required fields of a proto2 message", () => {
     expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" });
   });
 });

@@ -18,15 +18,15 @@ describe.each(["input", "output"] as const)("the %s schema", (direction) => {
   });
 
   test.each([
-    { name: "an int32", field: "fInt32", want: int32 },
-    { name: "the int32 values of a map", field: "counts.additionalProperties", want: int32 },
-    { name: "a double", field: "fDouble", want: direction === "input" ? { type: "number" } : anyDouble },
+    { name: "int32 fields", field: "fInt32", want: int32 },
+    { name: "int32 map values", field: "counts.additionalProperties", want: int32 },
+    { name: "double fields", field: "fDouble", want: direction === "input" ? { type: "number" } : anyDouble },
     {
-      name: "the doubles of a list",
+      name: "doubles in a list",
       field: "doubles.items",
       want: direction === "input" ? { type: "number" } : anyDouble,
     },
-  ])("describes $name by its JSON values", ({ field, want }) => {
+  ])("describes $name by their JSON types", ({ field, want }) => {
     expect(properties).toHaveProperty(field, want);
   });
 });

@@ -72,12 +72,12 @@ describe.each(callings)("a unary call by $name", (calling) => {
 
     test.each<{ name: string; interceptor: Interceptor; want: string }>([
       {
-        name: "spreads its request",
+        name: "a copy of the request",
         interceptor: (next) => (request) => next({ ...request }),
         want: "sent none false",
       },
       {
-        name: "changes the header in place",
+        name: "a header changed in place",
         interceptor: (next) => (request) => {
           request.header.set("x-sent", "changed");
           return next(request);
@@ -85,12 +85,12 @@ describe.each(callings)("a unary call by $name", (calling) => {
         want: "changed none false",
       },
       {
-        name: "replaces the header",
+        name: "a new header",
         interceptor: (next) => (request) => next({ ...request, header: new Headers({ "x-sent": "replaced" }) }),
         want: "replaced none false",
       },
       {
-        name: "sets a context value",
+        name: "a context value",
         interceptor: (next) => (request) => {
           request.contextValues.set(noteKey, "set");
           return next(request);
@@ -98,18 +98,18 @@ describe.each(callings)("a unary call by $name", (calling) => {
         want: "sent set false",
       },
       {
-        name: "replaces the context values",
+        name: "new context values",
         interceptor: (next) => (request) =>
           next({ ...request, contextValues: createContextValues().set(noteKey, "replaced") }),
         want: "sent replaced false",
       },
       {
-        name: "replaces the signal",
+        name: "a new signal",
         interceptor: (next) => (request) => next({ ...request, signal: otherSignal }),
         want: "sent none true",
       },
       {
-        name: "calls twice and returns the second response",
+        name: "a second call",
         interceptor: (next) => async (request) => {
           await next(request);
           request.contextValues.set(noteKey, "again");
@@ -117,7 +117,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
         want: "sent again false",
       },
-    ])("if an interceptor $name, gets the resulting request", async ({ interceptor, want }) => {
+    ])("gets $name from an interceptor", async ({ interceptor, want }) => {
       await using greenhouse = await start(
         {
           waterBed: (_, { requestHeader, values, signal }) => ({
@@ -141,7 +141,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(note).toMatch(/^1[0-9]{4}$/);
     });
 
-    test("gets the message that an interceptor passes on", async () => {
+    test("gets a changed message from an interceptor", async () => {
       await using greenhouse = await start({ waterBed: ({ bed }) => ({ bed }) }, { interceptors: [changeBed] });
       expect(await greenhouseClient(calling, greenhouse.address).waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
     });

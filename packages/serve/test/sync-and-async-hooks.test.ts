@@ -34,9 +34,9 @@ const failures: readonly Failure[] = [
   { name: "resolves with an unwritable response", handle: async () => unwritable, want: 500, faults: 1 },
 ];
 
-describe.each(Object.entries(admits))("after %s", (_name, admit) => {
+describe.each(Object.entries(admits))("endpoints with %s", (_name, admit) => {
   test.each(failures)(
-    "an endpoint that $name results in $want over every HTTP server",
+    "an endpoint that $name results in status $want on every server",
     async ({ handle, want, faults }) => {
       const reported: unknown[] = [];
       await using gateway = await openEveryTransport({
@@ -58,7 +58,7 @@ describe.each(Object.entries(admits))("after %s", (_name, admit) => {
 test.each([
   { name: "throws", admit: refuse },
   { name: "rejects", admit: async () => refuse() },
-])("over every server, an admit that $name refuses before any endpoint runs", async ({ admit }) => {
+])("when admit $name, no server calls the endpoint", async ({ admit }) => {
   let calls = 0;
   const handle: Endpoint["handle"] = () => {
     calls += 1;

@@ -164,25 +164,20 @@ test.each<readonly [place: string, name: keyof typeof SinkSchema.field, rules: R
   [
     ["a field", "fString", string({ minLen: 2n }), undefined],
     [
-      "the elements of a list",
+      "list elements",
       "tags",
       { type: { case: "repeated", value: { items: string({ minLen: 2n }) } } },
       { value: {}, element: {} },
     ],
+    ["map keys", "labels", { type: { case: "map", value: { keys: string({ minLen: 2n }) } } }, { value: {}, key: {} }],
     [
-      "the keys of a map",
-      "labels",
-      { type: { case: "map", value: { keys: string({ minLen: 2n }) } } },
-      { value: {}, key: {} },
-    ],
-    [
-      "the values of a map",
+      "map values",
       "labels",
       { type: { case: "map", value: { values: string({ minLen: 2n }) } } },
       { value: {}, element: {} },
     ],
   ],
-)("rules for %s with the option ignore have no schema keywords", (_, name, rules, want) => {
+)("rules for %s add no schema keywords if ignore is set", (_, name, rules, want) => {
   const ignored = create(FieldRulesSchema, rules);
   const { type } = ignored;
   const nested =

@@ -29,17 +29,17 @@ function rulesIn(file: FileDescriptorProto): Rules {
 /** A string's rules, and where a definition may have them. */
 const places: readonly (readonly [place: string, at: (rules: Given) => Given])[] = [
   ["a field", (rules) => rules],
-  ["the elements of a list", (items) => ({ type: { case: "repeated", value: { items } } })],
-  ["the keys of a map", (keys) => ({ type: { case: "map", value: { keys } } })],
-  ["the values of a map", (values) => ({ type: { case: "map", value: { values } } })],
+  ["list elements", (items) => ({ type: { case: "repeated", value: { items } } })],
+  ["map keys", (keys) => ({ type: { case: "map", value: { keys } } })],
+  ["map values", (values) => ({ type: { case: "map", value: { values } } })],
 ];
 
-test.each(places)("findRules counts the pattern of %s once", (_, at) => {
+test.each(places)("findRules counts a pattern for %s only once", (_, at) => {
   const pattern: Given = { type: { case: "string", value: { pattern: "abc" } } };
   expect(rulesWith(at(pattern)).patternCharacters).toBe(3);
 });
 
-test.each(places)("the expressions of %s name the field as their owner", (_, at) => {
+test.each(places)("CEL expressions for %s belong to their field", (_, at) => {
   const { expressions } = rulesWith(at({ celExpression: ["a"], cel: [{ expression: "b" }] }));
   expect([...expressions]).toEqual([
     ["b", "notes.Note.text0"],
@@ -71,7 +71,7 @@ test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
       for (const field of note.field) field.oneofIndex = 0;
     },
   ],
-])("a rule for %s is enough for findRules to find its message type", (_, add) => {
+])("findRules finds a message type with rules for %s only", (_, add) => {
   const file = create(FileDescriptorProtoSchema, notesWith({}));
   const [note = expect.unreachable("no message")] = file.messageType;
   for (const field of note.field) delete field.options;

@@ -77,7 +77,7 @@ describe("migrating a file", () => {
     { name: "the same release", early: steps, late: steps, reports: ["early 1 3"] },
     { name: "a newer release", early: steps, late: steps.slice(0, 1), reports: ["early 1 3"] },
     { name: "an older release", early: steps.slice(0, 1), late: steps, reports: ["early 1 2", "late 2 3"] },
-  ])("continues after the steps that $name ran concurrently", ({ early, late, reports }) => {
+  ])("skips the steps that $name ran concurrently", ({ early, late, reports }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using lateDb = databaseOfVersion(1, file);

@@ -6,25 +6,25 @@ const unhealthy = { problem: "the provider is away" };
 
 test.each([
   {
-    name: "obstacles() is empty while all parts are healthy",
+    name: "obstacles() returns an empty array while all parts are healthy",
     parts: { store: healthy },
     draining: false,
     want: [],
   },
   {
-    name: "obstacles() lists an unhealthy part",
+    name: "obstacles() returns the name of an unhealthy part",
     parts: { store: healthy, keys: unhealthy },
     draining: false,
     want: ["keys"],
   },
   {
-    name: "obstacles() lists draining while all parts are healthy",
+    name: 'obstacles() returns "draining" after startDraining()',
     parts: { store: healthy },
     draining: true,
     want: ["draining"],
   },
   {
-    name: "obstacles() lists draining together with an unhealthy part",
+    name: 'obstacles() returns "draining" before the name of an unhealthy part',
     parts: { keys: unhealthy },
     draining: true,
     want: ["draining", "keys"],
@@ -35,7 +35,7 @@ test.each([
   expect(readiness.obstacles()).toEqual(want);
 });
 
-test("an unhealthy optional part is listed as degraded, not as an obstacle", () => {
+test("degraded() returns an unhealthy optional part, obstacles() does not", () => {
   const optional = { ...unhealthy, isOptional: true };
   const readiness = new Readiness({ keys: unhealthy, mirror: optional, other: { isOptional: true } });
   expect(readiness.obstacles()).toEqual(["keys"]);

@@ -32,16 +32,16 @@ const names: OptionNames<Options> = {
 describe("refuseUnknownOptions()", () => {
   test.each<{ name: string; options: object }>([
     {
-      name: "all known names",
+      name: "known option names",
       options: { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal },
     },
-    { name: "no options", options: {} },
-    { name: "undefined values", options: { readMaxBytes: undefined, limits: undefined } },
+    { name: "the required option alone", options: {} },
+    { name: "undefined as an option's value", options: { readMaxBytes: undefined, limits: undefined } },
     { name: "a string for an option that may be an object", options: { retry: "off" } },
     { name: "an object for an option that may be a string", options: { retry: { attempts: 1 } } },
-    { name: "arrays of options", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
-    { name: "an object for an option without known members", options: { readMaxBytes: { a: 1 } } },
-  ])("does not throw for $name in the options", ({ options }) => {
+    { name: "an array of objects", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
+    { name: "an object for an option with unchecked values", options: { readMaxBytes: { a: 1 } } },
+  ])("accepts $name without an error", ({ options }) => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
   });
 

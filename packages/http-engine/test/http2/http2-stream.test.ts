@@ -319,16 +319,16 @@ describe("the engine", () => {
   });
 
   test.each<{ name: string; throwing: ReceiverParts; begin?: (stream: Http2Stream) => void }>([
-    { name: "at a request", throwing: {}, begin: thrower },
-    { name: "at a part of the body", throwing: { onData: thrower } },
-    { name: "at the end of the body", throwing: { onEnd: thrower } },
-    { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower } },
+    { name: "serve()", throwing: {}, begin: thrower },
+    { name: "onData()", throwing: { onData: thrower } },
+    { name: "onEnd()", throwing: { onEnd: thrower } },
+    { name: "onReset()", throwing: { onReset: thrower, onEnd: thrower } },
     {
-      name: "in onWritable",
+      name: "onWritable()",
       throwing: { onWritable: thrower },
       begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
     },
-  ])("a receiver that throws $name resets only its stream", async ({ throwing, begin }) => {
+  ])("resets only the affected stream when $name throws", async ({ throwing, begin }) => {
     const faults: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => faults.push(error),

@@ -81,7 +81,7 @@ test("describeSuite returns a suite's purpose, requirements and reason", () => {
   expect(first.indexOf("seeds of")).toBe(second.indexOf(".ci"));
 });
 
-test("npm run suite -- --of prints an occasion's suite names", async () => {
+test('npm run suite -- --of test prints "unit"', async () => {
   const { exitCode, stdout } = await run("--of", "test");
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\n" });
 });
@@ -105,12 +105,12 @@ test("npm run suite -- --missing prints requirements that are not installed", as
 
 test.each([
   {
-    name: "a misspelt suite",
+    name: "a misspelled suite",
     words: ["postgers"],
     message: 'unknown suite "postgers"; "npm run suite" lists the suites',
   },
   {
-    name: "a misspelt second suite",
+    name: "a misspelled second suite",
     words: ["load", "crahs"],
     message: 'unknown suite "crahs"; "npm run suite" lists the suites',
   },
@@ -120,11 +120,11 @@ test.each([
     message: 'the name of a suite is missing; "npm run suite" lists the suites',
   },
   {
-    name: "an unknown occasion",
+    name: "an unknown value of --of",
     words: ["--of", "dawn"],
     message: '--of must be followed by test, run or nightly, got "dawn"',
   },
-])("npm run suite rejects $name without running anything", async ({ words, message }) => {
+])("npm run suite rejects $name and runs no suite", async ({ words, message }) => {
   expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${message}\n` });
 });
 

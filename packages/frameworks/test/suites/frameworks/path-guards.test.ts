@@ -49,7 +49,7 @@ const rows = [
   { name: "a path with a trailing slash", path: "/beds/7:water/", express: 403, fastify: 403 },
   // Express compares without regard to case, the gateway does not.
   { name: "a path in another case", path: "/Beds/7:water", express: 403, fastify: 404 },
-  { name: "the RPC's Connect path", path: pathOf("WaterBed"), express: 200, fastify: 200 },
+  { name: "a Connect path outside /beds", path: pathOf("WaterBed"), express: 200, fastify: 200 },
 ];
 
 const absolute = { name: "an absolute URL", path: "http://x/beds/7:water", express: 403 };
@@ -67,7 +67,7 @@ function addressOf(baseUrl: string): Address {
   return { address: hostname, port: Number(port) };
 }
 
-describe.each(Object.entries(folders))("guards on /beds, %s major version", (_version, folder) => {
+describe.each(Object.entries(folders))("path guards in the %s major version", (_version, folder) => {
   const require = requireFrom(folder);
   const express: Express = require("express");
   const fastify: () => Fastify = require("fastify");
@@ -79,7 +79,7 @@ describe.each(Object.entries(folders))("guards on /beds, %s major version", (_ve
   }
 
   test.each([...rows, absolute])(
-    "$name gets $express when Express middleware guards /beds",
+    "$name gets status $express behind Express middleware on /beds",
     async ({ path, express: wanted }) => {
       const app = express();
       app.use("/beds", (_request, response) => response.sendStatus(403));
@@ -100,7 +100,7 @@ describe.each(Object.entries(folders))("guards on /beds, %s major version", (_ve
     expect(await post(address, "/beds/8:water")).toBe(200);
   });
 
-  test.each(rows)("$name gets $fastify when a Fastify hook guards /beds", async ({ path, fastify: wanted }) => {
+  test.each(rows)("$name gets status $fastify behind a Fastify hook on /beds", async ({ path, fastify: wanted }) => {
     const app = fastify();
     onTestFinished(() => app.close());
     app.addHook("onRequest", async ({ url }, reply) =>

@@ -101,13 +101,13 @@ describe("compileRestRoutes()", () => {
     ["a custom kind that is not a method", ["GE/T /a"], 'custom kind must be an HTTP method, got "GE/T"'],
     ["an empty custom kind", [" /a"], 'custom kind must be an HTTP method, got ""'],
     [
-      "the same rule twice",
+      "two rules that match the same requests",
       ["GET /a/{f_string}", "GET /a/{f_int64}"],
       "GET /a/{f_int64}: matches the same requests as GET /a/{f_string}",
     ],
-    ["the same rule twice, once with escapes", ["GET /a", "GET /%61"], "GET /%61: matches the same requests as GET /a"],
-    ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], usedPath],
-    ["the path of an RPC with escapes", ["POST /kitchensink.v1.KitchenSink/%55nbound"], usedPath],
+    ["two rules that differ only in escapes", ["GET /a", "GET /%61"], "GET /%61: matches the same requests as GET /a"],
+    ["a rule with the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], usedPath],
+    ["a rule with the escaped path of an RPC", ["POST /kitchensink.v1.KitchenSink/%55nbound"], usedPath],
     ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
       `the custom kind ${kind}, which the HTTP/1.1 parser rejects`,
       [`${kind} /a`],

@@ -52,13 +52,15 @@ async function createRoleStore(role: string, pooler: PostgresProxy): Promise<{ d
 
 describe("start-up parameters", () => {
   test.each([
-    { name: "PgBouncer", sqlState: "08P01" },
-    { name: "Amazon RDS Proxy", sqlState: "0A000" },
-    { name: "a server that does not know a setting", sqlState: "42704" },
-    { name: "a server that does not accept a value", sqlState: "22023" },
-    { name: "a server that does not allow the user to change a setting", sqlState: "42501" },
-    { name: "a server that cannot change a setting at the start", sqlState: "55P02" },
-  ])("refused by $name are not sent again", async ({ sqlState }) => {
+    // The response of PgBouncer.
+    { name: "protocol_violation", sqlState: "08P01" },
+    // The response of Amazon RDS Proxy.
+    { name: "feature_not_supported", sqlState: "0A000" },
+    { name: "undefined_object", sqlState: "42704" },
+    { name: "invalid_parameter_value", sqlState: "22023" },
+    { name: "insufficient_privilege", sqlState: "42501" },
+    { name: "cant_change_runtime_param", sqlState: "55P02" },
+  ])("are omitted after the error $name from the server", async ({ sqlState }) => {
     await using pooler = await startRefusing(hasOptions, sqlState);
     const { pooled } = await createRoleStore(`role_${sqlState.toLowerCase()}`, pooler);
     const session = new Session(readServerUrl(pooled), timeouts);
@@ -71,7 +73,7 @@ describe("start-up parameters", () => {
     await session.close();
   });
 
-  test("refused by a pooler are logged once with ALTER ROLE commands", async () => {
+  test("are logged once with ALTER ROLE commands if a pooler refuses them", async () => {
     await using pooler = await startRefusing(hasOptions, "0A000");
     const { direct, pooled } = await createRoleStore("hurried", pooler);
     const events: Upkeep[] = [];
@@ -94,7 +96,7 @@ describe("start-up parameters", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("refused by a pooler are not logged if the role has them", async () => {
+  test("are not logged as refused if the role has them", async () => {
     await using pooler = await startRefusing(hasOptions, "0A000");
     const { direct, pooled } = await createRoleStore("patient", pooler);
     const problemOf = async (url: string): Promise<string | undefined> => {

@@ -87,33 +87,30 @@ describe("a PostgreSQL store", () => {
   });
 
   test.each([
-    { name: "nothing is wrong", sqlState: undefined, isHealthy: true },
-    { name: "a trigger refuses a record", sqlState: "P0001", isHealthy: true },
-    { name: "the disk is full", sqlState: "53100", isHealthy: false },
-    { name: "a table is not writable", sqlState: "25006", isHealthy: false },
+    { name: "a healthy database", sqlState: undefined, isHealthy: true },
+    { name: "a database with a failing trigger", sqlState: "P0001", isHealthy: true },
+    { name: "a database on a full disk", sqlState: "53100", isHealthy: false },
+    { name: "a database with a read-only table", sqlState: "25006", isHealthy: false },
     {
-      name: "the server is read-only",
+      name: "a read-only database",
       options: "%20-cdefault_transaction_read_only%3Don",
       fails: "25006",
       isHealthy: false,
     },
-  ])(
-    "if $name, leaves no changes after a write check",
-    async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
-      const url = await server.createPlants([0n]);
-      if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
-      const session = new Session(readServerUrl(`${url}${options}`));
-      const checked = singleServer(schemaOf(session)).checkWrite(session);
-      if (isHealthy) await checked;
-      else await expect(checked).rejects.toMatchObject({ code: fails });
-      // The session closes its connection after a failed transaction.
-      expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
-      // On a healthy server, the next query succeeds, and finds the plant.
-      if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
-      await session.close();
-      expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
-    },
-  );
+  ])("leaves $name unchanged after a write check", async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
+    const url = await server.createPlants([0n]);
+    if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
+    const session = new Session(readServerUrl(`${url}${options}`));
+    const checked = singleServer(schemaOf(session)).checkWrite(session);
+    if (isHealthy) await checked;
+    else await expect(checked).rejects.toMatchObject({ code: fails });
+    // The session closes its connection after a failed transaction.
+    expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
+    // On a healthy server, the next query succeeds, and finds the plant.
+    if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
+    await session.close();
+    expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
+  });
 
   test("runs health checks and deletions without blocking each other", async () => {
     const url = await server.createPlants([0n]);

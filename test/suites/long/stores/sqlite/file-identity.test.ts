@@ -80,8 +80,8 @@ function batchOf(id: bigint): DeleteBatch {
   return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
 }
 
-describe("an SQLite store with a removed file", () => {
-  test.each(interferences)("after its log was $name, stops writing", async (row) => {
+describe("an SQLite store", () => {
+  test.each(interferences)("stops writing if its log is $name while it runs", async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -98,7 +98,7 @@ describe("an SQLite store with a removed file", () => {
     await store.close();
   });
 
-  test("opened through a link stops writing after its log was deleted", async () => {
+  test("stops writing if the log of its linked file is deleted", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -122,7 +122,7 @@ describe("an SQLite store with a removed file", () => {
         writeFileSync(locks, "");
       },
     },
-  ])("after its -shm file was $name, stops writing without a loss", async ({ remove }) => {
+  ])("keeps all deletions if its -shm file is $name while it runs", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);

@@ -137,7 +137,7 @@ test("a body in the response to HEAD fails the case", async () => {
   expect(result?.problems).toEqual(['expected no body, got "{}"']);
 });
 
-test("reports escape the output of a server", async () => {
+test("special characters in responses are escaped in JUnit and Markdown reports", async () => {
   await using served = await serve(sending(`HTTP/1.1 500 \r\n\r\n]]>\`<b>`));
   const results = await runAgainst(served.baseUrl, some("query.none"));
   expect(writeReport(results, "junit")).toContain("]]&gt;`&lt;b&gt;");
@@ -271,7 +271,7 @@ test("the runner skips a case that needs an unsupported feature", async () => {
   expect(results.map(({ outcome }) => outcome)).toEqual(["not run"]);
 });
 
-test("every report form shows expectation, sentence and actual result", async () => {
+test("every report format shows that a case failed", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
   const results = await runAgainst(served.baseUrl, some("query.none", "query.nested.deep"));
   const want = 'nested: expected {"inner":{"text":"a"}}, got nothing';

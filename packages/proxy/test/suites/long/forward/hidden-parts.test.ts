@@ -210,18 +210,18 @@ afterAll(async () => {
 
 const transports: readonly { readonly name: string; readonly open: () => Transport }[] = [
   { name: "gRPC", open: () => createGrpcTransport({ baseUrl }) },
-  { name: "gRPC, with an interceptor", open: () => createGrpcTransport({ baseUrl: interceptedUrl }) },
+  { name: "gRPC with an interceptor", open: () => createGrpcTransport({ baseUrl: interceptedUrl }) },
   { name: "Connect", open: () => createConnectTransport({ baseUrl, httpVersion: "2" }) },
 ];
 
-describe.each(transports)("over $name", ({ open }) => {
-  test("hidden extensions, fields and enum values are removed at any depth", async () => {
+describe.each(transports)("the proxy over $name", ({ open }) => {
+  test("removes hidden extensions, fields and enum values at any depth", async () => {
     received.length = 0;
     const answer = await createClient(LegacySink, open()).keep(legacyOf("request"));
     expect([...received, answer].map(seen)).toEqual([visibleOf("request"), visibleOf("answer")]);
   });
 
-  test("hidden parts are removed from the messages of a stream", async () => {
+  test("removes hidden parts from the messages of a stream", async () => {
     received.length = 0;
     const answers: Legacy[] = [];
     const requests = async function* (): AsyncGenerator<Legacy> {
@@ -231,7 +231,7 @@ describe.each(transports)("over $name", ({ open }) => {
     expect([...received, ...answers].map(seen)).toEqual([visibleOf("request", 1), visibleOf("answer")]);
   });
 
-  test("hidden enum values and types are removed from an Any", async () => {
+  test("removes hidden enum values and empties an Any of a hidden type", async () => {
     receivedSinks.length = 0;
     const { sink } = await createClient(KitchenSink, open()).create(sent);
     for (const each of [receivedSinks[0], sink])
@@ -254,21 +254,21 @@ describe.each(transports)("over $name", ({ open }) => {
     "/kitchensink.v1%2ELegacy",
     "/",
     "",
-  ])("an Any with the type URL %j becomes empty", async (typeUrl) => {
+  ])("empties an Any with the malformed type URL %j before forwarding", async (typeUrl) => {
     receivedSinks.length = 0;
     const value = toBinary(LegacySchema, legacyOf("request"));
     await createClient(KitchenSink, open()).create({ any: { typeUrl, value } });
     expect(receivedSinks).toMatchObject([{ any: { typeUrl: "", value: new Uint8Array() } }]);
   });
 
-  test("only hidden enum values are removed from 500,000 values", async () => {
+  test("removes only hidden values from a list of 500,000 enum values", async () => {
     received.length = 0;
     const shades = Array.from({ length: 500_000 }, (_, at) => (at % 2 === 0 ? Shade.LIGHT : Shade.DARK));
     await createClient(LegacySink, open()).keep(create(LegacySchema, { name: "request", shades }));
     expect(received.map((legacy) => legacy.shades.length)).toEqual([250_000]);
   });
 
-  test("hidden parts and types are removed from error details", async () => {
+  test("removes hidden parts and types from error details", async () => {
     const client = createClient(LegacySink, open());
     const fail = create(LegacySchema, { name: "fail" });
     const requests = async function* (): AsyncGenerator<Legacy> {
@@ -285,14 +285,14 @@ describe.each(transports)("over $name", ({ open }) => {
   test.each<{ name: string; nest: (inner: Legacy) => Legacy }>([
     { name: "Any", nest: (inner) => create(LegacySchema, { name: "outer", any: anyPack(LegacySchema, inner) }) },
     {
-      name: "extensions",
+      name: "extension",
       nest(inner) {
         const outer = create(LegacySchema, { name: "outer" });
         setExtension(outer, origin, inner);
         return outer;
       },
     },
-  ])("messages nested too deeply in $name are removed", async ({ nest }) => {
+  ])("removes messages that are nested too deeply in $name values", async ({ nest }) => {
     received.length = 0;
     let nested = create(LegacySchema, { name: "innermost" });
     for (let depth = 1; depth <= 16; depth += 1) nested = nest(nested);

@@ -136,12 +136,12 @@ test("a reachable but unhealthy server is not reported as unreachable", async ()
 test.each([
   { name: "reports SERVING gets calls", first: reports(serving), want: "ok" },
   { name: "reports NOT_SERVING gets no calls", first: reports(notServing), want: unhealthy },
-  { name: "does not know the service gets no calls", first: reports(status(3)), want: unhealthy },
-  { name: "sends an empty message gets no calls", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
+  { name: "reports SERVICE_UNKNOWN gets no calls", first: reports(status(3)), want: unhealthy },
+  { name: "sends an empty health message gets no calls", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
   { name: "reports SERVING with an unknown field gets calls", first: reports(servingIn(1_024)), want: "ok" },
   { name: "does not implement grpc.health.v1 gets calls", first: endsWith("12"), want: "ok" },
   {
-    name: "reports in a trailer that it does not implement grpc.health.v1 gets calls",
+    name: "responds UNIMPLEMENTED in a trailer gets calls",
     first: (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
     want: "ok",
   },
@@ -150,27 +150,27 @@ test.each([
     first: () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
     want: expect.stringMatching(/: the server did not respond with HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
   },
-  { name: "denies permission gets no calls", first: endsWith("7"), want: unhealthy },
+  { name: "responds PERMISSION_DENIED to the health watch gets no calls", first: endsWith("7"), want: unhealthy },
   {
-    name: "sends an invalid message gets no calls",
+    name: "sends an invalid health message gets no calls",
     first: reports(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)),
     want: unhealthy,
     resets: 1,
   },
   {
-    name: "sends a message above the limit gets no calls",
+    name: "sends a health message above the limit gets no calls",
     first: reports(servingIn(1_025)),
     want: unhealthy,
     resets: 1,
   },
   {
-    name: "compresses its message gets no calls",
+    name: "compresses its health message gets no calls",
     first: reports(envelope(Buffer.of(8, 1), 1)),
     want: unhealthy,
     resets: 1,
   },
   {
-    name: "splits its SERVING message gets calls",
+    name: "splits SERVING into two DATA frames gets calls",
     first: (id: number) => [
       headersFrame(id, grpcHead),
       dataFrame(id, serving.subarray(0, 6)),
@@ -179,7 +179,7 @@ test.each([
     want: "ok",
   },
   {
-    name: "responds with HTML gets no calls",
+    name: "responds to the health watch with HTML gets no calls",
     first: (id: number) => [
       headersFrame(id, [
         [":status", "503"],
@@ -190,7 +190,7 @@ test.each([
     resets: 1,
   },
   {
-    name: "reports NOT_SERVING, but allows one stream, gets calls",
+    name: "reports NOT_SERVING but allows only one stream gets calls",
     first: reports(notServing),
     opening: [settingFrame(3, 1)],
     want: "ok",
