@@ -1,5 +1,5 @@
 import type { PlantStore } from "../../service/index.ts";
-import { type Backend, type Lanes, problemOf, refusalOf } from "../contract/backend.ts";
+import { type Backend, problemOf, refusalOf } from "../contract/backend.ts";
 import { endings, type FailedEnding } from "../contract/deletion.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
 import { DeleteQueue, type DeleteQueueOptions } from "./delete-queue.ts";
@@ -48,7 +48,13 @@ export function queuedStore(
       return problem?.isTemporary === false && problem.needsOperator !== true;
     },
     get waiting() {
-      return { ...countQueued(queues, backend.lanes, waitingMax), forLock: deferred.waiting };
+      let [forBatch, forBatchMax] = [0, 0];
+      for (const [lane, { waiting }] of queues) {
+        forBatch += waiting.forBatch;
+        // Reads the lanes only after a first batch, because a backend with a problem may not know its lanes.
+        if (backend.lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
+      }
+      return { forBatch, forBatchMax: forBatchMax || waitingMax, forLock: deferred.waiting };
     },
     get connections() {
       return backend.connections;
@@ -71,13 +77,4 @@ export function queuedStore(
       await backend.close();
     },
   };
-}
-
-function countQueued(queues: ReadonlyMap<number, DeleteQueue>, lanes: Lanes | undefined, waitingMax: number) {
-  let [forBatch, forBatchMax] = [0, 0];
-  for (const [lane, { waiting }] of queues) {
-    forBatch += waiting.forBatch;
-    if (lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
-  }
-  return { forBatch, forBatchMax: forBatchMax || waitingMax };
 }

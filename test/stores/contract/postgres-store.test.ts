@@ -91,6 +91,13 @@ test("a store reports a problem when its connection breaks during a split", asyn
   expect(opened.store.problem).toBeDefined();
 });
 
+test("a store that is opened while its server is unreachable reports no waiting deletions", async () => {
+  const store = await openPostgresStore({ url: "postgres://127.0.0.1:1/plants" });
+  expect(store.problem).toBe("127.0.0.1:1/plants: connect ECONNREFUSED 127.0.0.1:1");
+  expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+  await store.close();
+});
+
 test("an import does not add a plant whose deletion commits meanwhile", async () => {
   const url = await server.createPlants([1n]);
   await using database = await openPostgresDatabase(url);

@@ -81,6 +81,16 @@ test("deferred deletions from different lanes are in different batches", async (
   await store.close();
 });
 
+test("a store reports its waiting deletions while its backend does not know the lanes yet", () => {
+  const backend: Backend = {
+    ...fakeBackend(() => Promise.resolve(undefined), { problem: { text: "away", isTemporary: true } }),
+    get lanes(): never {
+      throw new Error("not known yet");
+    },
+  };
+  expect(queuedStore(backend).waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+});
+
 test("a store closes its backend only after its deferred deletions have ended", async () => {
   let isClosed = false;
   const close = async (): Promise<void> => void (isClosed = true);
