@@ -34,13 +34,15 @@ export class StorageThread {
 
   /** Resolves once the file is open. Rejects with a StoreOpenError if the check finds a damaged file. */
   opened: Promise<void> = Promise.resolve();
-  /** Resolves to the reason once the thread has exited, and so no longer has the file open. Never rejects. */
-  readonly exited: Promise<string>;
   /** The state at the last {@link checkWrite}. */
   file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   readonly #worker: Worker;
   readonly #wakeUp = new ThreadWakeUp();
   readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
+  readonly #exited = Promise.withResolvers<string>();
+  /** Resolves to the reason once the thread has failed or exited. Never rejects. */
+  readonly exited: Promise<string> = this.#exited.promise;
+  readonly #hasExited = Promise.withResolvers<void>();
   readonly #checking = Promise.withResolvers<void>();
   #onUpkeep: OnUpkeep | undefined;
   #exitReason: string | undefined;
@@ -56,15 +58,11 @@ export class StorageThread {
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
     });
-    // The thread exits after every error, which closes the file.
-    let reason = "the storage thread has exited";
-    this.#worker.on("error", (fault) => (reason = `the storage thread failed: ${String(fault)}`));
-    this.exited = new Promise((resolve) => {
-      this.#worker.on("exit", () => {
-        this.#exitReason = reason;
-        resolve(reason);
-        for (const reply of this.#waiting) reply.reject(new Error(reason));
-      });
+    // The thread exits after every error, which closes the file. Only the first reason is used.
+    this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
+    this.#worker.on("exit", () => {
+      this.#onExit("the storage thread has exited");
+      this.#hasExited.resolve();
     });
   }
 
@@ -112,7 +110,7 @@ export class StorageThread {
   /** Closes the file. Resolves once the thread has exited, even if the thread has already failed. */
   async close(): Promise<void> {
     this.#send({ kind: "close" });
-    await this.exited;
+    await this.#hasExited.promise;
   }
 
   #request(message: StorageRequest): Promise<StorageReply> {
@@ -126,6 +124,13 @@ export class StorageThread {
   #send(message: StorageRequest): void {
     this.#worker.postMessage(message);
     this.#wakeUp.announce();
+  }
+
+  // Does not wait for the exit after an error, because a thread that hangs would block its callers.
+  #onExit(reason: string): void {
+    this.#exitReason ??= reason;
+    this.#exited.resolve(reason);
+    for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
   }
 }
 
