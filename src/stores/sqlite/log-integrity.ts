@@ -12,13 +12,12 @@ const saltsAt = 16;
  * time. Timestamps are not compared, because `touch` and folder backups change timestamps without changing the content.
  */
 export class LogIntegrity {
-  /** Whether a check has found that the log was truncated or overwritten. */
-  isDamaged = false;
   /** Returns the log's index. Read the index before the log's size, then call {@link check}. */
   readonly readIndex: () => WalIndex | undefined;
   readonly #index: number;
   readonly #log: number;
   readonly #saltsOfLog = new BigUint64Array(1);
+  #isDamaged = false;
 
   /** @param path - the real path of the database file. A connection must have read from the file's log */
   constructor(path: string) {
@@ -27,12 +26,17 @@ export class LogIntegrity {
     this.readIndex = prepareIndexReader(this.#index);
   }
 
+  /** Whether a check has found that the log was truncated or overwritten. */
+  get isDamaged(): boolean {
+    return this.#isDamaged;
+  }
+
   /** Returns whether any check so far, with an index read before the log's size, found the log cut or overwritten. */
   check(index: WalIndex | undefined, logBytes: number): boolean {
-    if (index === undefined || this.#isComplete(index, logBytes)) return this.isDamaged;
+    if (index === undefined || this.#isComplete(index, logBytes)) return this.#isDamaged;
     // The salts have changed if SQLite has restarted the log since the index was read.
-    if (this.readIndex()?.salts === index.salts) this.isDamaged = true;
-    return this.isDamaged;
+    if (this.readIndex()?.salts === index.salts) this.#isDamaged = true;
+    return this.#isDamaged;
   }
 
   /** Closes the log and its index. Close the connection first. */

@@ -32,10 +32,6 @@ export type StorageReply =
 export class StorageThread {
   static #prestarted: StorageThread | undefined;
 
-  /** Resolves once the file is open. Rejects with a StoreOpenError if the check finds a damaged file. */
-  opened: Promise<void> = Promise.resolve();
-  /** The state at the last {@link checkWrite}. */
-  file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   readonly #worker: Worker;
   readonly #wakeUp = new ThreadWakeUp();
   readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
@@ -44,6 +40,8 @@ export class StorageThread {
   readonly exited: Promise<string> = this.#exited.promise;
   readonly #hasExited = Promise.withResolvers<void>();
   readonly #checking = Promise.withResolvers<void>();
+  #opened: Promise<void> = Promise.resolve();
+  #file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   #onUpkeep: OnUpkeep | undefined;
   #exitReason: string | undefined;
 
@@ -85,11 +83,21 @@ export class StorageThread {
     StorageThread.#prestarted = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
-    thread.opened = thread.#request({ kind: "open", options }).then((reply) => {
+    thread.#opened = thread.#request({ kind: "open", options }).then((reply) => {
       if (reply.kind === "not-open") throw new StoreOpenError(reply.message);
     });
-    await Promise.race([thread.opened, thread.#checking.promise]);
+    await Promise.race([thread.#opened, thread.#checking.promise]);
     return thread;
+  }
+
+  /** Resolves once the file is open. Rejects with a StoreOpenError if the check finds a damaged file. */
+  get opened(): Promise<void> {
+    return this.#opened;
+  }
+
+  /** The state at the last {@link checkWrite}. */
+  get file(): StoreFile {
+    return this.#file;
   }
 
   /** Commits a batch. Rejects if the thread has exited, or exits before it replies. */
@@ -103,7 +111,7 @@ export class StorageThread {
   async checkWrite(): Promise<StoreProblem | undefined> {
     const reply = await this.#request({ kind: "checkWrite" });
     if (reply.kind !== "checked") throw unexpected(reply);
-    this.file = reply.file;
+    this.#file = reply.file;
     return reply.problem;
   }
 
