@@ -10,6 +10,7 @@ import { QueueLimit } from "./queue-limit.ts";
 
 /** Options for a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
+  /** Maximum number of deletions in a batch. */
   readonly batchMax: number;
   /** Maximum number of waiting deletions. Further deletions are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
