@@ -52,7 +52,7 @@ function prepareOrReport(options: DatabaseOptions) {
     const deleteBatch = withIdentityChecks(identity, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
     const hasSecondName = prepareNameCheck(options.file, onUpkeep);
-    const checkpoints = new CheckpointWatch(db, () => identity.readIndex(), onUpkeep);
+    const checkpoints = new CheckpointWatch(db, identity.readIndex, onUpkeep);
     const checkWrite = (): StorageReply => {
       const problem =
         identity.findProblem() ??
