@@ -13,6 +13,8 @@ export const lockPollMs = 2;
 /** How long an import releases the lock between two batches, in milliseconds. Other connections can retry twice. */
 export const lockGapMs: number = 2 * lockPollMs;
 
+const alarm = new Int32Array(new SharedArrayBuffer(4));
+
 /** Waits for the write lock and begins a transaction, in which no row changes after a read. @throws SQLite's error */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
   retryWhileLocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
@@ -29,7 +31,7 @@ export function retryWhileLocked(run: () => void, lockTimeoutMs: number = lockTi
       const now = performance.now();
       if (!isLocked(fault) || now > deadlineMs) throw fault;
       // SQLite usually sleeps before it reports the lock, but does not sleep if sleeping could cause a deadlock.
-      if (now - attemptedAt < lockPollMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockPollMs);
+      if (now - attemptedAt < lockPollMs) Atomics.wait(alarm, 0, 0, lockPollMs);
     }
   }
 }
