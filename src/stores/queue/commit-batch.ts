@@ -2,7 +2,7 @@ import type { Attempt, Backend } from "../contract/backend.ts";
 import { type Deletion, endings, type FailedEnding, TransitionError } from "../contract/deletion.ts";
 
 /**
- * Sends a batch to the backend, and decides the ending of each deletion that is not deferred. A failed batch also fails
+ * Commits a batch of sent deletions, and decides the ending of each deletion that is not deferred. A failed batch also fails
  * its deferred deletions. If a successful batch leaves a deletion open, the backend has a bug, and the deletion's
  * outcome is unknown. Returns the ending for a failed batch, and never rejects.
  */
@@ -11,7 +11,6 @@ export async function commitBatch(
   batch: readonly Deletion[],
   attempt: Attempt,
 ): Promise<FailedEnding | undefined> {
-  for (const one of batch) one.send();
   let failure: FailedEnding | undefined;
   try {
     failure = await backend.commit(batch, attempt);

@@ -96,6 +96,7 @@ export class DeferredDeletes {
 
   async #attempt(batch: readonly Deletion[]): Promise<void> {
     const deadlineMs = Math.min(...batch.map((one) => this.#limits.get(one)?.deadlineMs ?? 0));
+    for (const one of batch) one.send();
     await commitBatch(this.#backend, batch, { deadlineMs, isCareful: true });
     for (const one of batch) {
       if (one.isDeferred) this.add(one, deadlineMs);

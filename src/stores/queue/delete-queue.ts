@@ -82,6 +82,7 @@ export class DeleteQueue {
   async #commit(batch: readonly Deletion[]): Promise<void> {
     this.#inFlight++;
     this.#openBatches++;
+    for (const one of batch) one.send();
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
     const sentMs = performance.now();
     const deadlineMs = sentMs + batchTimeoutMs;

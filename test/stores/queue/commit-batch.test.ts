@@ -19,6 +19,7 @@ test("a failed batch also ends its deferred deletions, unlike a successful batch
       return failure;
     });
     const batch = [open, deferred, ended];
+    for (const one of batch) one.send();
     await expect(commitBatch(backend, batch, { deadlineMs: 0, isCareful: false })).resolves.toBe(failure);
     expect(batch.map((one) => one.ending?.kind)).toEqual(
       failure === undefined ? ["outcome-unknown", undefined, "absent"] : ["unavailable", "unavailable", "absent"],
