@@ -56,7 +56,7 @@ export class HandlerCall extends Duplex {
     this.#call = call;
     this.#exposesMessages = exposesMessages;
     this.on("error", (error: unknown) => {
-      if (this.destroyed && isAbortError(error) && (!definition.responseStream || owner.isClosed)) return;
+      if (this.destroyed && isEarlyLoopEnd(error) && (!definition.responseStream || owner.isClosed)) return;
       this.#failure ??= statusOf(error, undefined, this.#exposesMessages);
       // The status is sent here, because a stream never finishes after a write that follows its end.
       if (this.destroyed || this.errored !== null) this.#call.sendStatus(this.#failure);
@@ -149,6 +149,7 @@ function isMetadata(value: unknown): value is Metadata {
  * Returns whether a `for await` loop over the requests has destroyed the stream, because the loop stopped early. If the
  * handler has a callback, it can still respond. If the handler's exception stopped the loop, the exception is reported.
  */
-function isAbortError(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ABORT_ERR";
+function isEarlyLoopEnd(error: unknown): boolean {
+  // An AbortError of a signal has the signal's reason as its cause.
+  return error instanceof Error && "code" in error && error.code === "ABORT_ERR" && error.cause === undefined;
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { PassThrough } from "node:stream";
+import { addAbortSignal, PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { type ServerDuplexStream, type ServerReadableStream, type ServerWritableStream, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
@@ -51,6 +51,15 @@ test.each<Case>([
     },
     outcome: { code: status.OK, messages: [{ treeCount: 1 }] },
     faults: [],
+  },
+  {
+    name: "a client stream that an AbortSignal of its handler destroys sends UNKNOWN",
+    method: "AddTrees",
+    handlers: {
+      addTrees: (call: ServerReadableStream<Message, Message>) => addAbortSignal(AbortSignal.abort(), call),
+    },
+    outcome: unknown,
+    faults: ["The operation was aborted"],
   },
   {
     name: "an exception in a for await loop is reported once",
