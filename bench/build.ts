@@ -28,7 +28,7 @@ export function buildPrograms(): Built {
   for (const name of ["gateway", "http-engine"]) {
     symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@plantstore", name));
   }
-  // Generated code imports the annotations from here. From the workspace, node would first load its type stripper.
+  // Without this link, generated code imports the annotations from the workspace, and node loads its type stripper.
   symlinkSync(join(project, "dist/gateway/lib/protobuf"), join(outFolder, "node_modules/@plantstore/protobuf"));
   return {
     command: join(project, "dist/plantstore/bin/command/main.js"),

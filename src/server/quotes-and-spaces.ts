@@ -1,4 +1,4 @@
-import { parseFailure, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { parseProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
 
 /**
  * Returns a text, or a problem ("PORT must …") if it begins with a byte order mark, begins or ends with white space, or
@@ -6,7 +6,7 @@ import { parseFailure, parsed, type ParseResult } from "@plantstore/auth/inputs"
  */
 export function refuseQuotesAndSpaces(text: string): ParseResult<string> {
   // Checks the byte order mark first, because `trim` also removes a byte order mark.
-  if (text.startsWith("\uFEFF")) return parseFailure("not begin with a byte order mark");
-  if (text !== text.trim()) return parseFailure("not begin or end with white space");
-  return /^(["'`]).*\1$/s.test(text) ? parseFailure("not be enclosed in quotes") : parsed(text);
+  if (text.startsWith("\uFEFF")) return parseProblems("not begin with a byte order mark");
+  if (text !== text.trim()) return parseProblems("not begin or end with white space");
+  return /^(["'`]).*\1$/s.test(text) ? parseProblems("not be enclosed in quotes") : parsed(text);
 }

@@ -37,12 +37,12 @@ function readText(text: string): McpMessage {
   const version = stringOf(message.get("jsonrpc"));
   const isKey = key === undefined || idempotencyKeys.test(stringOf(key) ?? "");
   const error =
-    problemUnless(version === "2.0", "invalidRequest", 'the message must be one object with "jsonrpc": "2.0"') ??
-    problemUnless(isId(id ?? "0"), "invalidRequest", '"id" must be a string or an integer of at most 256 characters') ??
-    problemUnless((method ?? '"').startsWith('"'), "invalidRequest", '"method" must be a string') ??
-    problemUnless(args.startsWith("{"), "invalidParams", '"arguments" must be an object') ??
-    problemUnless((params.get("_meta") ?? "{").startsWith("{"), "invalidParams", '"_meta" must be an object') ??
-    problemUnless(isKey, "invalidParams", '"idempotencyKey" must be a string of 1 to 256 ASCII characters');
+    errorUnless(version === "2.0", "invalidRequest", 'the message must be one object with "jsonrpc": "2.0"') ??
+    errorUnless(isId(id ?? "0"), "invalidRequest", '"id" must be a string or an integer of at most 256 characters') ??
+    errorUnless((method ?? '"').startsWith('"'), "invalidRequest", '"method" must be a string') ??
+    errorUnless(args.startsWith("{"), "invalidParams", '"arguments" must be an object') ??
+    errorUnless((params.get("_meta") ?? "{").startsWith("{"), "invalidParams", '"_meta" must be an object') ??
+    errorUnless(isKey, "invalidParams", '"idempotencyKey" must be a string of 1 to 256 ASCII characters');
   return {
     id: id !== undefined && isId(id) ? id : undefined,
     method: stringOf(method),
@@ -54,6 +54,6 @@ function readText(text: string): McpMessage {
   };
 }
 
-function problemUnless(isValid: boolean, name: ErrorName, reason: string): ConnectError | undefined {
+function errorUnless(isValid: boolean, name: ErrorName, reason: string): ConnectError | undefined {
   return isValid ? undefined : jsonRpcError(name, reason, 400);
 }

@@ -52,7 +52,7 @@ export function* compileProxy(
     for (const method of methods) hiddenRpcs.delete(selectorOf(method));
   }
   const given = withoutRpcs({ ...options.rest, rules }, hiddenRpcs);
-  const { rest, conflicts } = yield* assignRestRoutes(given, claims, { owners, localMethods, options });
+  const { rest, conflicts } = yield* compileRestOptions(given, claims, { owners, localMethods, options });
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
@@ -86,7 +86,7 @@ export function* compileProxy(
 }
 
 /** Returns the REST options, and each upstream's routes that belong to another upstream. */
-function* assignRestRoutes(
+function* compileRestOptions(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
   claims: Parameters<typeof assignRoutes>[0],
   { owners, localMethods, options }: Pick<CompileInput, "owners" | "localMethods" | "options">,

@@ -182,7 +182,7 @@ class ForwardedCall
 
   #intercept(intercept: Intercept): void {
     const fail = (error: unknown): void => this.reject(error);
-    // An interceptor in JavaScript may throw, or return a value of any type.
+    // An interceptor in JavaScript may return a value of any type.
     const respond = (response: UnaryResponse | InterceptedStream): void => {
       try {
         if (this.#response === undefined) return this.#respond(response as UnaryResponse);
@@ -192,6 +192,7 @@ class ForwardedCall
         fail(error);
       }
     };
+    // An interceptor in JavaScript may throw synchronously.
     try {
       const returned = intercept(this.view as CallView & (UnaryRequest | StreamRequest));
       Promise.resolve(returned).then(respond, fail);
@@ -221,8 +222,8 @@ class ForwardedCall
         });
   }
 
-  toIntercepted(envelope: Envelope, request: UnaryRequest): UnaryResponse {
-    return new ForwardedResponse(this, request, this.#binary === undefined ? this.toResponse(envelope) : envelope);
+  toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse {
+    return new ForwardedResponse(this, request, this.#binary === undefined ? this.decodeResponse(envelope) : envelope);
   }
 
   async #forwardStream(request: StreamRequest, context: HandlerContext, caller: Caller): Promise<InterceptedStream> {
@@ -242,7 +243,7 @@ class ForwardedCall
       method: request.method,
       header: context.responseHeader,
       trailer: context.responseTrailer,
-      message: new ConvertedMessages(responses, (response) => this.toResponse(response as Envelope)),
+      message: new ConvertedMessages(responses, (response) => this.decodeResponse(response as Envelope)),
     };
   }
 
@@ -260,7 +261,7 @@ class ForwardedCall
     return (this.rpc.codecs.get("proto") as Codec).decode(new Uint8Array(message.bytes));
   }
 
-  toResponse(envelope: Envelope): Message {
+  decodeResponse(envelope: Envelope): Message {
     return this.#forwarding.forwarder.decode(new Uint8Array(envelope.bytes));
   }
 

@@ -7,10 +7,10 @@ import type { ViewedCall } from "./call-view.ts";
 export interface InterceptedCall extends ViewedCall {
   /** Forwards the request that the last interceptor passes on. */
   forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
-  /** Returns a response to interceptors, whose message is decoded when an interceptor reads the message. */
-  toIntercepted(envelope: Envelope, request: UnaryRequest): UnaryResponse;
+  /** Returns a response for interceptors. A caller in the binary format gets its message decoded on first access. */
+  toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse;
   /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
-  toResponse(envelope: Envelope): Message;
+  decodeResponse(envelope: Envelope): Message;
 }
 
 /** The parts of a response. The message may be an envelope. */
@@ -39,7 +39,7 @@ export class ForwardedResponse implements UnaryResponse {
   }
 
   read(): Message {
-    if (this.#received instanceof Envelope) this.#received = this.#call.toResponse(this.#received);
+    if (this.#received instanceof Envelope) this.#received = this.#call.decodeResponse(this.#received);
     return this.#received;
   }
 
@@ -75,13 +75,13 @@ export class InterceptedReply implements ForwardReply {
 
   resolve(envelope: Envelope): void {
     try {
-      this.#respond(this.#call.toIntercepted(envelope, this.#request));
+      this.#respond(this.#call.toUnaryResponse(envelope, this.#request));
     } catch (error) {
       this.reject(error);
     }
   }
 
-  /** Never called, because interceptors get complete messages (`streamsLargeMessages`). */
+  /** Never called, because interceptors get complete messages (`Caller.streamsLargeMessages` is false). */
   resolveParts(): void {}
 }
 

@@ -2,8 +2,8 @@ import type { Attempt, Backend } from "../contract/backend.ts";
 import { type Deletion, endings, type FailedEnding, TransitionError } from "../contract/deletion.ts";
 
 /**
- * Commits a batch of sent deletions, and decides the ending of each deletion that is not deferred. A failed batch also fails
- * its deferred deletions. If a successful batch leaves a deletion open, the backend has a bug, and the deletion's
+ * Commits a batch of sent deletions, and decides the ending of each deletion that is not deferred. A failed batch also
+ * fails its deferred deletions. If a successful batch leaves a deletion open, the backend has a bug, and the deletion's
  * outcome is unknown. Returns the ending for a failed batch, and never rejects.
  */
 export async function commitBatch(

@@ -34,7 +34,7 @@ export function createFetchHandler(server: Server): FetchHandler {
     const httpProblem = problemOf(exchange, server.limits);
     const target = findTarget(server.routes, exchange);
     if (target.kind === "unmatched" && target.isUnknownPath && next !== undefined) {
-      exchange.release();
+      exchange.handOver();
       return await next();
     }
     if (httpProblem !== undefined) refuseProblem(server, exchange, httpProblem);

@@ -65,8 +65,8 @@ export class OpenStreams<Stream extends IdentifiedStream> {
   }
 
   /**
-   * Returns the first slot for an identifier (Fibonacci hashing). With the lowest bits as the hash, new streams would be
-   * in the slots of older streams with consecutive identifiers, and the lookup would read all these slots.
+   * Returns the first slot for an identifier (Fibonacci hashing). With the lowest bits as the hash, new streams would
+   * be in the slots of older streams with consecutive identifiers, and the lookup would read all these slots.
    */
   #slotOf(id: number): number {
     // The shift keeps the product's highest bits, as many as a slot index needs.

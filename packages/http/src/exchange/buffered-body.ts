@@ -98,7 +98,7 @@ function shareBlock(byteLength: number): Uint8Array {
 export const blockBytesMax: number = 16 * 1024;
 // Minimum number of bytes in a block. Each block has about 200 bytes of overhead.
 const blockBytesMin = 512;
-/** Minimum bytes in a chunk whose small pieces are copied. A piece of a smaller chunk keeps the chunk alive. */
+/** Minimum bytes in a chunk whose small pieces are copied. Smaller chunks are kept, one per stream. */
 const copiedChunkBytesMin = 16 * 1024;
 /** Number of bytes in a shared block. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;

@@ -65,8 +65,8 @@ export class FetchExchange extends BaseExchange implements BodySource {
     if (this.#reader !== undefined) void this.#readBody(this.#reader);
   }
 
-  /** Releases the request, because another handler responds to it. */
-  release(): void {
+  /** Leaves the request to another handler, which responds to it. */
+  handOver(): void {
     this.complete();
   }
 

@@ -20,7 +20,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  /** Whether the request has `Expect: 100-continue`. The host's server may already have sent 100 (Continue). */
+  /** Whether the request has `Expect: 100-continue`. The framework's server may already have sent 100 (Continue). */
   readonly #expectsContinue: boolean;
   /** The body length in the header, or 0 if the length is unknown. */
   readonly #bodyBytes: number;
@@ -109,7 +109,7 @@ export class NodeHttp1Exchange extends NodeExchange {
       lingerOnClose(this.#request.socket, this.owner?.lingerMs);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
-    // Removes the host's fields, which node would otherwise add to the fields below.
+    // Removes the framework's fields, which node would otherwise add to the fields below.
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name);
     this.#response.writeHead(httpStatus, header);
   }
@@ -120,7 +120,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     // Over HTTP/1.0, a body with Transfer-Encoding has no known end (RFC 9112 §6.1).
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete || this.body?.ended === true) return true;
-    // The client may or may not send its body. A 100 (Continue) from the host's server cannot be detected.
+    // The client may or may not send its body. A 100 (Continue) from the framework's server cannot be detected.
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;

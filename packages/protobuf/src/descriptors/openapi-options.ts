@@ -112,22 +112,22 @@ const readDocs: ReadField = (reader, found, name) => {
 const readJsonSchema: ReadField = (reader, found, name) => readFields(reader.bytes(), name, jsonSchema, found);
 
 /** Returns fields that have a name but are not supported. */
-function ignored(names: Readonly<Record<number, string>>): Fields {
+function unsupported(names: Readonly<Record<number, string>>): Fields {
   return Object.fromEntries(Object.entries(names).map(([number, name]) => [number, [name]]));
 }
 
 const jsonSchema: Fields = {
-  ...ignored({ 3: "ref", 5: "title", 7: "default", 8: "read_only", 9: "example", 10: "multiple_of", 11: "maximum" }),
-  ...ignored({ 12: "exclusive_maximum", 13: "minimum", 14: "exclusive_minimum", 15: "max_length", 16: "min_length" }),
-  ...ignored({ 17: "pattern", 20: "max_items", 21: "min_items", 22: "unique_items", 24: "max_properties" }),
-  ...ignored({ 25: "min_properties", 26: "required", 34: "array", 35: "type", 36: "format", 46: "enum" }),
-  ...ignored({ 48: "extensions", 1001: "field_configuration" }),
+  ...unsupported({ 3: "ref", 5: "title", 7: "default", 8: "read_only", 9: "example", 10: "multiple_of", 11: "maximum" }),
+  ...unsupported({ 12: "exclusive_maximum", 13: "minimum", 14: "exclusive_minimum", 15: "max_length", 16: "min_length" }),
+  ...unsupported({ 17: "pattern", 20: "max_items", 21: "min_items", 22: "unique_items", 24: "max_properties" }),
+  ...unsupported({ 25: "min_properties", 26: "required", 34: "array", 35: "type", 36: "format", 46: "enum" }),
+  ...unsupported({ 48: "extensions", 1001: "field_configuration" }),
   6: ["description", readText("description")],
 };
 
 const operation: Fields = {
-  ...ignored({ 6: "consumes", 7: "produces", 9: "responses", 10: "schemes", 12: "security", 13: "extensions" }),
-  ...ignored({ 14: "parameters" }),
+  ...unsupported({ 6: "consumes", 7: "produces", 9: "responses", 10: "schemes", 12: "security", 13: "extensions" }),
+  ...unsupported({ 14: "parameters" }),
   1: ["tags", readTags],
   2: ["summary", readText("summary")],
   3: ["description", readText("description")],
@@ -137,20 +137,20 @@ const operation: Fields = {
 };
 
 const tag: Fields = {
-  ...ignored({ 4: "extensions" }),
+  ...unsupported({ 4: "extensions" }),
   1: ["name", readText("name")],
   2: ["description", readText("description")],
   3: ["external_docs", readDocs],
 };
 
 const schema: Fields = {
-  ...ignored({ 2: "discriminator", 3: "read_only", 6: "example" }),
+  ...unsupported({ 2: "discriminator", 3: "read_only", 6: "example" }),
   1: ["json_schema", readJsonSchema],
   5: ["external_docs", readDocs],
 };
 
 const enumSchema: Fields = {
-  ...ignored({ 2: "default", 3: "title", 4: "required", 5: "read_only", 7: "example", 8: "ref", 9: "extensions" }),
+  ...unsupported({ 2: "default", 3: "title", 4: "required", 5: "read_only", 7: "example", 8: "ref", 9: "extensions" }),
   1: ["description", readText("description")],
   6: ["external_docs", readDocs],
 };
@@ -159,8 +159,8 @@ const skip: ReadField = (reader) => void reader.bytes();
 
 // swagger-options.ts reads the fields that describe a document.
 const swagger: Fields = {
-  ...ignored({ 1: "swagger", 6: "consumes", 7: "produces", 10: "responses", 13: "tags", 14: "external_docs" }),
-  ...ignored({ 15: "extensions" }),
+  ...unsupported({ 1: "swagger", 6: "consumes", 7: "produces", 10: "responses", 13: "tags", 14: "external_docs" }),
+  ...unsupported({ 15: "extensions" }),
   2: ["info", skip],
   3: ["host", skip],
   4: ["base_path", skip],

@@ -52,7 +52,7 @@ const headerRules = (byDefault: string): SettingType<HeaderRulesSection> =>
     rename: {
       type: record(newFieldName),
       fallback: {},
-      about: "New names for forwarded fields. Received fields that already have a new name are not forwarded.",
+      about: "New names for forwarded fields. A received field that has one of the new names is not forwarded.",
     },
     set: { type: fieldValues, fallback: {}, about: "Fields to add; they replace forwarded fields." },
   });

@@ -7,7 +7,7 @@ interface Oddness {
   readonly inBytes: number;
 }
 
-/** Returns random bytes that are mostly a valid message, and sometimes truncated, with flipped bits or wrong lengths. */
+/** Returns random bytes that are mostly a valid message, and sometimes truncated, or with flipped bits or lengths. */
 export function randomBytes(desc: DescMessage, dice: Dice, { inField, inBytes }: Oddness): Buffer {
   const bytes = fieldsOf(desc, dice, inField, 0);
   if (bytes.length > 0 && dice.roll(inBytes) === 0) {

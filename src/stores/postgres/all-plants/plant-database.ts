@@ -103,8 +103,8 @@ export async function withSession<Result>(
   }
 }
 
-// A cursor's query cannot have parameters. The time is a number, because PostgreSQL does not accept a Date's text before
-// year 1 or after year 9999. No record is older than 1970.
+// A cursor's query cannot have parameters. The time is a number, because PostgreSQL does not accept a Date's text
+// before year 1 or after year 9999. No record is older than 1970.
 function deletionsSql({ deletions }: StoreSchema, { since, plantId }: DeletionFilter): string {
   const sinceSeconds = Math.max(0, since?.getTime() ?? 0) / 1_000;
   const plantCondition = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;

@@ -81,8 +81,8 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 const primaryKeySql =
   "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
 
-// Deletions continue while the step waits for other transactions that use its table. Does nothing if another process has
-// run the step.
+// Deletions continue while the step waits for other transactions that use its table. Does nothing if another process
+// has run the step.
 async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
   const { session, schema, steps } = migrating;
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};

@@ -16,7 +16,7 @@ export interface WriterNames {
 /**
  * Generates the function `(target, message)` that writes a message as protobuf-es does: fields by number, then unknown
  * fields. In the generated source, `at` is the offset at which the next write starts. A length prefix first gets
- * as many bytes as the field's last one. The content is moved if the length prefix needs more or fewer bytes.
+ * as many bytes as the field's last length prefix. The content is moved if the length prefix needs more or fewer bytes.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
