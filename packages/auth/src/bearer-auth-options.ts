@@ -9,10 +9,9 @@ export interface BearerAuthOptions {
   /** Returns the scope or scopes that a token needs for a procedure, if any. Called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | readonly string[] | undefined) | undefined;
   /**
-   * All the server's services, whose RPCs require the scopes in the RPC option `plantstore.auth.v1.required_scopes`.
-   * `requiredScope` is called for RPCs without the option. If one RPC in a service has the option, each other RPC in
-   * the service must have the option or be open. Calls to services that are not listed fail with `Internal`, unless
-   * `open` names the service.
+   * All the server's services. RPCs require the scopes in their option `plantstore.auth.v1.required_scopes`.
+   * `requiredScope` is called for RPCs without the option. If any RPC in a service has the option, all RPCs in the
+   * service must have the option or be open. Calls to services in neither `services` nor `open` fail with `Internal`.
    */
   readonly services?: readonly DescService[] | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
@@ -21,7 +20,7 @@ export interface BearerAuthOptions {
   readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
 }
 
-/** All names in {@link BearerAuthOptions}. */
+/** The option names in {@link BearerAuthOptions}. */
 export const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
   realm: required,
   requiredScope: true,

@@ -36,13 +36,13 @@ export interface BearerAuth extends CredentialChecks {
    *
    * With `requiredScope` or `services`, a request without a procedure, such as an MCP request, is only authenticated.
    * The returned function authorizes the request's procedure. The gateway calls the function as soon as the procedure
-   * is known. An `admit` that wraps this `admit` must therefore return its result.
+   * is known. A function that wraps `admit` must therefore return `admit`'s result.
    */
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
   /**
-   * Authenticates and authorizes each call. If `admit` has already stored a principal, the principal is only authorized
-   * again. RPCs in a service with the option `required_scopes` fail with `Internal` if `services` lacks the RPC or has
-   * it with other scopes.
+   * Authenticates and authorizes each call. If `admit` has already stored a principal, the interceptor only authorizes
+   * the principal again. In a service with the option `required_scopes`, RPCs fail with `Internal` if they are missing
+   * in `services` or have other scopes there.
    */
   readonly interceptor: Interceptor;
   /**
@@ -55,9 +55,8 @@ export interface BearerAuth extends CredentialChecks {
 /**
  * Creates a {@link BearerAuth} for one realm.
  *
- * @throws TypeError for unknown options, for a name in `open` that names neither a service nor a procedure, and for an
- * RPC whose option `required_scopes` is missing or invalid;
- * RangeError when the realm or the metadata URL is not printable ASCII
+ * @throws TypeError for an unknown option, an invalid name in `open`, or a missing or invalid option `required_scopes`
+ * @throws RangeError when the realm or the metadata URL is not printable ASCII
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
@@ -73,7 +72,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     const credential = readCredential(authorization, connection);
     if ("kind" in credential) throw errorsFor(url).credential(credential.kind);
     const outcome = verifier.verify(credential);
-    // The check is not `instanceof Promise`, because another library's thenable is accepted too.
+    // Not `instanceof Promise`, because verifiers may return another library's thenable.
     if ("then" in outcome) return Promise.resolve(outcome).then((awaited) => toPrincipal(awaited, url));
     return toPrincipal(outcome, url);
   }
@@ -99,7 +98,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   function accept({ procedure, contextValues, path }: CredentialRequest, principal: Principal): void | AdmitProcedure {
-    // The principal is set even if the scope is missing, so that the refusal's audit log names the caller.
+    // The principal is set even if the scope is missing, so that the audit log names the refused caller.
     contextValues.set(principalKey, principal);
     // A known procedure is authorized here, so that `admit`'s caller cannot forget the returned function.
     if (procedure !== undefined) return authorize(principal, procedure, path);
@@ -119,7 +118,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 
 /**
  * Creates a reader that caches each connection's last parsed credential, because clients repeat it with every request.
- * Whether a credential is valid is not cached, so that changed tokens, keys or clocks need no invalidation.
+ * The verification result is not cached, so that changed tokens, keys or clocks need no invalidation.
  */
 function createCredentialReader(): (
   authorization: string | null,
@@ -147,7 +146,7 @@ function createCredentialReader(): (
 /** Maximum characters in a cached token, to bound memory of idle connections. Tokens with many claims reach 4 KiB. */
 const cachedCharsMax = 4 * 1024;
 
-/** Returns a function that creates the errors for a URL or path. Challenges name the path's metadata document. */
+/** Returns a lookup from a URL or path to error factories. Challenges name the path's metadata document. */
 function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: string) => CredentialErrors {
   if (typeof resourceMetadata !== "object") {
     const errors = createCredentialErrors(realm, resourceMetadata);

@@ -27,8 +27,8 @@ const malformedToken: BearerProblem = { kind: "malformed" };
  * Reads the bearer token from an `Authorization` header's value. Never throws.
  *
  * Checks only the syntax and the length, at most {@link tokenLimitChars}. Missing and invalid credentials are
- * distinguished because only the challenge for invalid ones has `error="invalid_token"` (RFC 6750 §3.1). Without that
- * error, a client may retry forever.
+ * distinguished because only the challenge for invalid ones has `error="invalid_token"` (RFC 6750 §3.1). Without
+ * `error="invalid_token"`, a client may retry forever.
  *
  * @example
  * ```ts

@@ -10,18 +10,17 @@ export interface CredentialChecks {
   /**
    * Returns the principal for an `Authorization` field value. Throws the error of a refusal, or rejects with it.
    *
-   * @param connection - the connection that sent the field. The last parsed credential is cached per connection
+   * @param connection - the connection on which the last parsed credential is cached
    * @param url - the URL or request path, which determines the metadata document in the challenge
    */
   authenticate(authorization: string | null, connection?: object, url?: string): Principal | Promise<Principal>;
-  /** Throws `PermissionDenied` if the principal lacks a scope of the procedure. `url` is as in `authenticate`. */
+  /** Throws `PermissionDenied` if the principal lacks a scope of the procedure. The challenge depends on `url`. */
   authorize(principal: Principal, procedure: string, url?: string): void;
 }
 
 /**
  * Creates a Connect interceptor that checks every call's `Authorization: Bearer <token>` (RFC 6750 §2.1). Calls to open
  * procedures, such as health checks, are not checked. The principal is stored under `principalKey` for the handler.
- * `createCredentialErrors` creates the errors.
  *
  * In the gateway, `admit` verifies the token and the scope before the message is read, and the interceptor only checks
  * the scope again.

@@ -42,11 +42,11 @@ export interface CredentialErrors {
 }
 
 /**
- * Returns the functions that create a realm's errors, each with its code, message and challenge.
+ * Returns functions that create errors with a challenge for the realm.
  *
  * The messages state *that* a token is invalid, has expired or lacks a scope, so that a client knows whether to obtain
- * another token. They never state why, which would help an attacker who guesses tokens. Challenges are formatted once,
- * because anyone can trigger refusals. Each call gets a new error, because Connect writes to its metadata.
+ * another token. The messages never state why, which would help an attacker who guesses tokens. Challenges are
+ * formatted once, because anyone can trigger refusals. Each call gets a new error, because Connect edits its metadata.
  *
  * @throws RangeError when the realm or the URL is not printable ASCII
  */
@@ -95,7 +95,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
 
 function verificationUnavailableError(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
   const cause = new CredentialRefusal("unavailable", problem.reason);
-  // In seconds (RFC 9110 §10.2.3).
+  // Retry-After in seconds (RFC 9110 §10.2.3).
   const header = { "retry-after": String(problem.retryAfterS) };
   return refusalError(
     "ERR_VERIFICATION_UNAVAILABLE",

@@ -10,7 +10,7 @@ export interface ProviderRequest {
   readonly signal: AbortSignal;
 }
 
-/** A response body, or the problem with the request. `httpStatus` is set if there was a response. */
+/** A response body, or the reason why the request failed. `httpStatus` is set if a response was received. */
 export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
 /** Maximum size of a response body, in bytes. A set with 100 RSA keys and certificate chains takes 400 KB. */
@@ -18,8 +18,8 @@ export const providerResponseLimitBytes: number = 512 * 1024;
 
 /**
  * Sends a request to an identity provider and returns the response body. Never throws. Any status other than 200 is a
- * problem. Redirects are not followed, because only the configured URL was checked to be safe. A problem contains the
- * URL and the reason, never the request's content.
+ * problem. Redirects are not followed, because only the configured URL was checked to be safe. Problem messages contain
+ * the URL and the reason, never the request's content.
  */
 export async function fetchText({ url, header, form, signal }: ProviderRequest): Promise<FetchedText> {
   try {
@@ -46,7 +46,7 @@ async function readBounded(
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let lengthBytes = 0;
   let text = "";
-  // The limit applies to the bytes after decompression. Returning from the loop closes the connection.
+  // The limit applies to the bytes after decompression. A `return` in the loop closes the connection.
   for await (const chunk of body) {
     lengthBytes += chunk.byteLength;
     if (lengthBytes > providerResponseLimitBytes) {

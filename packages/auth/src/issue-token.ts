@@ -43,8 +43,8 @@ export interface IssuedToken {
 }
 
 /**
- * Creates a random 256-bit token, and adds its line to the file, if one is given. Returns the problems of an invalid
- * request or file, and creates no token. Rejects with a TypeError for unknown properties.
+ * Creates a random 256-bit token, and adds its line to the file, if one is given. For an invalid request or file,
+ * creates no token and returns the problems. Rejects with a TypeError for unknown properties.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {
   refuseUnknownOptions(request, tokenRequestNames, "issueToken");

@@ -16,7 +16,7 @@ export function hasNameWithBackslash(object: JsonObject): boolean {
   return Object.keys(object).some((name) => name.includes("\\"));
 }
 
-/** Parses a JSON object. Rejects names with a backslash. `what` is the problem's subject. */
+/** Parses a JSON object. Rejects names with a backslash. Problem messages start with `what`. */
 export function parseJsonObject(text: string, what: string): ParseResult<JsonObject> {
   try {
     const value: unknown = JSON.parse(text);

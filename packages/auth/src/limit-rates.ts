@@ -49,6 +49,6 @@ function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | 
 
 function takeForPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
   const principal = contextValues.get(principalKey);
-  // Two issuers may have the same subject. Neither issuers nor subjects contain a line break.
+  // Subjects are unique only within an issuer. Neither issuers nor subjects can contain the line break.
   if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);
 }

@@ -1,4 +1,4 @@
-/** Returns a problem if no service or RPC can have this name in `open`, so that the name would match nothing. */
+/** Returns a problem if a name in `open` cannot match any service or RPC. */
 export function openOptionProblem(name: unknown): string | undefined {
   if (typeof name === "string" && validName.test(name)) return undefined;
   const got = typeof name === "string" ? JSON.stringify(name) : typeof name;
@@ -9,7 +9,7 @@ export function openOptionProblem(name: unknown): string | undefined {
 
 const validName = /^(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*)$/;
 
-/** Returns the valid name for the same service or RPC, if slashes or a wildcard are the only mistake. */
+/** Returns the corrected name if the only mistake is a slash or a wildcard. */
 function suggest(name: string): string | undefined {
   const [, service, method] = /^\/*([\w.]*\w)(?:\/+(?:(\w+)|\*)?|\.\*)?\/*$/.exec(name) ?? [];
   const suggested = method === undefined ? service : `/${service}/${method}`;

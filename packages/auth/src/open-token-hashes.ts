@@ -33,7 +33,7 @@ export async function openTokenHashes(
       if (tokens.kind === "problems") return tokens;
       // No cache stores outcomes for tokens in the file, so removing a line revokes its token immediately.
       verifier.replace(tokens.value);
-      // An empty file is valid, because the last token may be revoked, but it may have been truncated by mistake.
+      // An empty file is valid after the last token was revoked. A file truncated by mistake is empty too, so warn.
       if (tokens.value.length === 0)
         log.warn({ path }, "file of token hashes is empty; none of its tokens is accepted");
       return parsed({ tokens: tokens.value.length });

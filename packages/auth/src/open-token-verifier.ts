@@ -111,7 +111,7 @@ async function withName<T>(name: string | undefined, opening: Promise<ParseResul
 }
 
 async function openJwt(issuers: readonly JwtSource[], log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
-  // jose is imported on demand, because loading it takes 40 ms, also for a server without JWTs.
+  // jose is imported on demand, because loading it takes 40 ms, which servers without JWTs do not need.
   const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts").catch(explainMissingJose);
   return await openJwtVerifier(issuers, log);
 }

@@ -3,9 +3,9 @@ import type { TokenOutcome } from "./token-verifier.ts";
 /** The outcome for a token, and the times between which the outcome may be used. */
 export interface ExpiringOutcome {
   readonly outcome: TokenOutcome;
-  /** When the outcome expires, in milliseconds by the clock that the cache's caller uses. */
+  /** When the outcome expires, in milliseconds, by the same clock as `nowMs` in lookups. */
   readonly untilMs: number;
-  /** When the outcome was determined, for a clock that can be set back. The outcome is not used before `fromMs`. */
+  /** When the outcome was determined. If the clock is set back, the outcome is not used before `fromMs`. */
   readonly fromMs?: number;
 }
 
@@ -50,9 +50,9 @@ export class OutcomeCache<K extends ExpiringOutcome> {
 /**
  * A map with at most `2 * limit` values, which evicts values that were not used recently.
  *
- * A value that is used moves to the young generation. When that is full, it becomes the old generation, and the
- * previous old generation is dropped. A cache hit usually costs one lookup. In a single map, deleting the first entry
- * each time would be slow, because each search for it has to skip the deleted entries' holes.
+ * A value that is used moves to the young generation. When the young generation is full, it becomes the old
+ * generation, and the previous old generation is dropped. A cache hit usually costs one lookup. Evicting from a single
+ * map would be slow, because finding the first key skips all deleted entries.
  */
 class Generations<V> {
   readonly #limit: number;

@@ -24,7 +24,7 @@ export interface ResourceMetadata {
   readonly endpoints: readonly Endpoint[];
   /** The URL of the metadata document for the base URL. */
   readonly url: string;
-  /** The URLs of the metadata documents by path. Each path is a key with and without the base URL's path. */
+  /** The URLs of the metadata documents by path. Each path has two keys, with and without the base URL's path. */
   readonly urlsByPath: ReadonlyMap<string, string>;
 }
 

@@ -16,11 +16,11 @@ const rateLimitOptionNames: OptionNames<RateLimitOptions> = { name: required, ca
 
 /** A rate limit with a separate token bucket for each key. */
 export interface RateLimit {
-  /** Takes a call. @throws ConnectError `ResourceExhausted` with `Retry-After` and `RateLimit` if a bucket is empty */
+  /** Counts a call. @throws ConnectError `ResourceExhausted` with `Retry-After` and `RateLimit` if a bucket is empty */
   take(key: string): void;
 }
 
-/** Maximum keys in memory (10 MiB). Evicting the least recently used key has no effect if its bucket is full again. */
+/** Maximum keys in memory (10 MiB). The least recently used key is evicted; its bucket is usually full again. */
 const rateLimitKeysMax = 100_000;
 
 const secondMs = 1000;

@@ -54,9 +54,9 @@ function readScopes({ wireType, data }: UnknownField): readonly string[] | undef
  * Returns a map from each procedure in the services to its scopes. RPCs without the option have the value `undefined`.
  *
  * @param isOpen - returns whether a procedure needs no credential, and therefore no option
- * @throws TypeError for a scope that a token cannot have, for RPCs without the option if another RPC in their service
- * has it, and if two descriptors for a service have different RPCs or scopes. Also throws the errors of
- * {@link requiredScopesOf}
+ * @throws TypeError for a scope that a token cannot have, and for the errors of {@link requiredScopesOf}
+ * @throws TypeError for RPCs without the option if another RPC in their service has the option
+ * @throws TypeError if two descriptors for a service have different RPCs or scopes
  */
 export function readRequiredScopes(
   services: readonly DescService[],
@@ -70,7 +70,7 @@ export function readRequiredScopes(
       procedure: `/${typeName}/${method.name}`,
       scopes: requiredScopesOf(method),
     }));
-    // A gateway may serve either descriptor.
+    // The gateway may serve either of two descriptors for a service.
     if (!isDeepStrictEqual(byService.get(typeName) ?? described, described))
       throw servicesProblem(`${typeName} has two descriptors with different RPCs or scopes`);
     byService.set(typeName, described);

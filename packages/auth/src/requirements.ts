@@ -31,8 +31,8 @@ interface Requirement {
 /**
  * Returns the credential and scopes that procedures require.
  *
- * @throws TypeError for a name in `open` that names neither a service nor a procedure, and for an RPC whose option
- * `required_scopes` is missing or has an invalid scope
+ * @throws TypeError for a name in `open` that names neither a service nor a procedure
+ * @throws TypeError for an RPC whose option `required_scopes` is missing or has an invalid scope
  */
 export function createRequirements(options: RequirementOptions): Requirements {
   const open = new Set(options.open);
@@ -40,7 +40,7 @@ export function createRequirements(options: RequirementOptions): Requirements {
   const isInOpen = (procedure: string): boolean =>
     open.has(procedure) || open.has(procedure.slice(1, procedure.lastIndexOf("/")));
   const defined = readRequiredScopes(options.services ?? [], isInOpen);
-  // The number of procedures limits the map's size, because a path that matches no procedure adds no entry.
+  // Grows to at most one entry per procedure, because unknown paths add no entry.
   const requirements = new Map<string, Requirement>();
 
   function readScopes(procedure: string): Requirement["scopes"] {

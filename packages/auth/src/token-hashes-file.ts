@@ -8,7 +8,7 @@ import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.t
 /** Maximum size of a file of token hashes, in bytes. 4 MiB hold 35,000 tokens and block the event loop for 0.2 s. */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
-/** File mode that gives only the owner access. Hashes reveal nothing, but writers of the file can create tokens. */
+/** Only the owner gets access, because anyone who can write the file can create tokens. */
 const tokenHashesFileMode = 0o600;
 
 /**
@@ -43,7 +43,7 @@ type Change = (text: string) => ParseResult<string>;
 async function editFile(path: string, change: Change): Promise<ParseResult<void>> {
   // If the path is a symbolic link, its target is replaced.
   const target = await realpath(path).catch(() => path);
-  // The new file is also the lock, which exists from before the old file is read until it replaces the old file.
+  // The new file is also the lock: it is created before the old file is read, and then renamed over the old file.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;
@@ -75,7 +75,7 @@ async function replace(
   if (newText.kind === "problems") return newText;
   const tokens = parseTokenHashes(newText.value);
   if (tokens.kind === "problems") return tokens;
-  // Equivalent mutant: with the check after the write, `editFile` removes the new file.
+  // Equivalent mutant: if the check follows the write, `editFile` removes the file that is too large.
   if (Buffer.byteLength(newText.value) > tokenHashesFileLimitBytes) {
     return parseProblems(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }

@@ -18,7 +18,7 @@ export interface Principal {
  * - `unknown`: the token is not one of this verifier's tokens. Another verifier may know the token.
  * - `invalid`: the token is recognised and rejected, for example because it was revoked or has a wrong signature.
  * - `expired`: the token was valid before.
- * - `unavailable`: the token cannot be verified right now. With `invalid`, the client would discard the token.
+ * - `unavailable`: the token cannot be verified right now. The client should keep the token and retry.
  *
  * `reason` is for the operator's log. The reason never contains the token, and is never sent to the client.
  */

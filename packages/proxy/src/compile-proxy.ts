@@ -15,7 +15,7 @@ import {
 } from "./forward/index.ts";
 import type { ServiceOwners } from "./upstreams/index.ts";
 
-/** The input for {@link compileProxy} that stays the same until the options change. */
+/** The input for {@link compileProxy} that depends only on the options, not on descriptors. */
 interface CompileInput {
   readonly upstreams: readonly ProxiedUpstream[];
   readonly owners: ServiceOwners;
@@ -56,7 +56,7 @@ export function* compileProxy(
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
-    // An upstream may send a message with any type in a google.protobuf.Any.
+    // All upstreams' types are needed, because a google.protobuf.Any may contain any type.
     const definitions = [...descriptors.slice(at, at + 1), ...descriptors.toSpliced(at, 1), ...local.definitions];
     registrations.push(yield* upstream.prepare(assigned.services[at] ?? [], definitions));
   }
@@ -70,7 +70,7 @@ export function* compileProxy(
   const routes = yield* compileNodeRoutes(
     { ...options, routes: register, rest, jsonOptions: { ...jsonOptions, registry } },
     report,
-    // equivalent mutant: validating these messages again would only make calls slower.
+    // equivalent mutant: validating the proxied messages again would only make calls slower.
     { isValidated: (service) => proxied.has(service), definitions: [...descriptors, ...local.definitions] },
   );
   return {
@@ -95,7 +95,7 @@ function* compileRestOptions(
   const { endpoints = [], mcp } = options;
   const methods = [...localMethods, ...claims.flatMap((claim) => claim.methods)];
   const selectors = new Set(methods.map(selectorOf));
-  // A selector stays valid while no upstream offers its RPC, because an invalid selector would stop all upstreams.
+  // With several upstreams, unknown selectors are allowed, so that one missing RPC does not stop all upstreams.
   const isLoose = claims.length > 1;
   const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
   const { conflicts, ...assignedRoutes } = yield* assignRoutes(claims, {

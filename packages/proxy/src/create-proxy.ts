@@ -58,8 +58,8 @@ export {
 /**
  * Options for {@link createProxy}. A proxy has a gateway's options, with upstreams instead of handlers. By default,
  * `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. With `validation`, each request is decoded
- * and checked, and its original bytes are forwarded. Rules that an upstream sends by reflection could take long to
- * evaluate, so they require `openValidation({ untrusted: true })`.
+ * and checked, and its original bytes are forwarded. Rules from reflection require
+ * `openValidation({ untrusted: true })`, which limits the time for checking a message.
  */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
   readonly upstreams: readonly ProxiedUpstreamOptions[];
@@ -73,13 +73,13 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
    */
   readonly visibility?: VisibilityOptions;
   /**
-   * Called after each manual or automatic reload that changed something, found problems, or found that earlier problems
-   * are gone.
+   * Called after each manual or automatic reload that changed the descriptors or conflicts, found problems, or ended
+   * earlier problems.
    */
   readonly onReload?: (report: ReloadReport) => void;
   /**
    * Called when a call to an upstream starts, before its header fields are set. May return a function for metrics and
-   * traces. The function is called once with the error, duration, queue time and retries when the call ends.
+   * traces, which is called once when the call ends, with its error, duration, queue time and retries.
    */
   readonly onUpstreamCall?: UpstreamCallObserver;
 }
@@ -92,10 +92,10 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   onUpstreamCall: true,
 };
 
-/** The services that new options would serve. */
+/** The services that would be served with new options. */
 type NextServices = Pick<ProxyGateway, "services" | "descriptorReloads" | "descriptorSets">;
 
-/** Refuses the services for new options by throwing an error, or by returning a promise that rejects. */
+/** Throws or rejects to refuse new options, which then are not applied. */
 type AcceptServices = (next: NextServices) => void | Promise<void>;
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
@@ -129,9 +129,9 @@ export interface ProxyGateway extends Gateway {
   /**
    * Applies other options without closing the port. Calls in flight keep the old options. An upstream whose new
    * descriptors cannot be read or are invalid keeps the descriptors that were read from the same address. Rejects, with
-   * the errors of {@link createProxy}, if the options are not valid, alone or with the kept descriptors, or if no
-   * upstream has descriptors. A rejected call changes nothing. Concurrent calls are applied in their order. The engine,
-   * `trustedProxies`, and the connection limits stay as they were at the start.
+   * the errors of {@link createProxy}, if the options are not valid, if they do not fit the kept descriptors, or if no
+   * upstream has descriptors. A rejected call changes nothing. Concurrent calls are applied in order. The engine,
+   * `trustedProxies` and the connection limits cannot be changed.
    *
    * @param accept - called with the new services before they are served. If `accept` throws or rejects, the options are
    * not valid
@@ -143,8 +143,8 @@ export interface ProxyGateway extends Gateway {
  * Creates a gateway in front of gRPC services. Callers use gRPC, gRPC-Web, Connect or REST. Upstreams use gRPC over
  * HTTP/2.
  *
- * Binary messages are forwarded as bytes. Only JSON is converted, with the descriptors. Uncompressed gRPC messages
- * above 64 KiB are forwarded in parts as they arrive, without compression, unless the options have `validation` or
+ * Binary messages are forwarded as bytes. Only JSON is converted, by the descriptors. Uncompressed gRPC messages
+ * above 64 KiB are forwarded as they arrive, without compression, unless the options have `validation` or
  * interceptors. A message or a stream is decoded when an interceptor reads it. The remaining time of the caller's
  * deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been processed
  * are never retried.
@@ -179,7 +179,7 @@ const proxyLimits = {
 /** Milliseconds for which replaced upstreams serve the calls in flight. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
 
-/** The objects that a proxy opens from its options. `reconfigure` opens new objects. */
+/** The objects that a proxy opens from its options. `reconfigure` replaces the objects. */
 interface Serving {
   readonly table: ProxyTable;
   readonly server: Server;
@@ -234,7 +234,7 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       for (const upstream of upstreams) watches.push(upstream.watchDescriptors(() => void table.reload()));
       return { table, server, upstreams, watches };
     } catch (error) {
-      // Aborts reads in progress, too, because their result is not needed.
+      // Aborts reads in progress, because their result is not needed.
       stopReading({ table, watches });
       throw error;
     }
@@ -247,8 +247,8 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
 /**
  * Returns a function that looks up an upstream's descriptors in a previous table.
  *
- * This function is separate because `openServing` must not use `previous` in a closure. All closures in a function
- * share its variables. Routes hold some closures, so each table would keep all earlier tables in memory.
+ * A separate function, because a closure in `openServing` that uses `previous` would leak. Closures in a function share
+ * their variables, and routes hold other closures, so each table would keep all earlier tables in memory.
  */
 function knownDescriptorsOf(
   upstreams: readonly ProxiedUpstream[],
@@ -277,7 +277,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
   const { server } = first;
-  // Kept at a reconfiguration, because the listener also keeps its first trusted proxies, for the PROXY protocol.
+  // `reconfigure` keeps the trusted proxies, because the listener keeps them for the PROXY protocol.
   const { trustedProxies } = server;
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
   const stop = (stopGateway: () => Promise<void>): Promise<void> => {
@@ -341,8 +341,8 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
 }
 
 /**
- * Replaces the members in a proxy's server, because the listener and the handlers hold the object. Calls in flight hold
- * their routes.
+ * Updates the server object in place, because the listener and the handlers hold the object. Calls in flight keep their
+ * routes.
  */
 function updateServer(
   { server: opened, table }: Serving,
@@ -363,7 +363,7 @@ function queueCalls<Given extends unknown[]>(apply: (...given: Given) => Promise
   };
 }
 
-/** Discards the new objects if `accept` refuses the new services. @throws the error that `accept` throws */
+/** Closes the new objects if `accept` refuses the new services. @throws the error that `accept` throws */
 async function requireAccepted(opened: Serving, accept: AcceptServices | undefined): Promise<void> {
   try {
     const { services, reloads, descriptorSets } = opened.table;
@@ -384,7 +384,7 @@ function closedError(): Error {
   return new Error("the proxy is closed");
 }
 
-/** @throws TypeError if the service patterns do not decide which upstream serves a service */
+/** @throws TypeError if service patterns are missing or duplicate */
 function refuseSharedPatterns(upstreams: readonly ProxiedUpstreamOptions[]): void {
   const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) =>
     pattern === undefined

@@ -1,6 +1,6 @@
 /** This package's `errorCode` values, which never change meaning. docs/reference/errors.md documents them. */
 export type AuthErrorCode =
-  // In error responses.
+  // Codes in error responses.
   | "ERR_CREDENTIAL_MISSING"
   | "ERR_CREDENTIAL_MALFORMED"
   | "ERR_TOKEN_INVALID"
@@ -8,7 +8,7 @@ export type AuthErrorCode =
   | "ERR_VERIFICATION_UNAVAILABLE"
   | "ERR_SCOPE_INSUFFICIENT"
   | "ERR_RATE_LIMITED"
-  // In log lines.
+  // Codes in log lines.
   | "ERR_KEYS_UNAVAILABLE"
   | "ERR_INTROSPECTION_UNAVAILABLE"
   | "ERR_FILE_REFUSED";

@@ -55,7 +55,7 @@ const pollIntervalMs = 250;
 /** Default `retryRejectedMs`. Retrying is cheap, because parsing takes milliseconds. */
 const retryRejectedMsDefault = 10_000;
 
-/** Default `repeatRejectionMs`. With ten minutes, each hour's log contains the problem at most six times. */
+/** Default `repeatRejectionMs`: ten minutes, so that a persistent problem is logged six times an hour. */
 const repeatRejectionMsDefault = 600_000;
 
 /** Milliseconds within which a second write may leave the timestamps unchanged. FAT timestamps have 2 s granularity. */
@@ -83,7 +83,7 @@ function readTexts({ paths, limitBytes }: FileToWatch): Promise<ParseResult<read
   return allOf(paths.map((path) => readTextFile(path, limitBytes)));
 }
 
-/** Resolves to all values in their order, or to the first problem. */
+/** Resolves to all values in order, or to the first failed result. */
 async function allOf<T>(reading: readonly Promise<ParseResult<T>>[]): Promise<ParseResult<readonly T[]>> {
   const values: T[] = [];
   for (const result of await Promise.all(reading)) {

@@ -5,7 +5,7 @@ import type { TokenOutcome } from "../token-verifier.ts";
 
 /** The requirements on an active token. */
 export interface IntrospectionRequirements {
-  /** `aud` must contain one of these. `undefined` skips the check, for an endpoint with only this service's tokens. */
+  /** `aud` must contain one of these audiences. `undefined` skips the check, for endpoints that serve one audience. */
   readonly audiences: readonly string[] | undefined;
   /** The member that identifies the caller if the response has no `sub`. `undefined` rejects tokens without `sub`. */
   readonly subjectClaim: string | undefined;

@@ -18,22 +18,22 @@ export interface IntrospectionEndpoint extends IntrospectionRequirements {
 interface Failure {
   readonly kind: "failure";
   readonly problem: string;
-  /** Whether the endpoint failed, not only the request for this token. */
+  /** Whether requests for other tokens are expected to fail too. */
   readonly endpointFailed: boolean;
 }
 
 /** Maximum concurrent requests to the endpoint. A provider that hangs delays at most this many tokens. */
 export const inFlightMax = 64;
 
-/** Different tokens in a row that must fail before an endpoint counts as down. A client may repeat one bad token. */
+/** Number of different tokens in a row for which requests must fail before the endpoint counts as down. */
 export const failuresMax = 5;
 
 /** Milliseconds until requests are sent again after the endpoint went down or failed for a token. */
 const pauseMs = 1_000;
 
 /**
- * Milliseconds for which an endpoint that is down is reported as a problem. The report ends even without a successful
- * request, because a server that is not ready gets no calls and could not detect the provider's recovery.
+ * Milliseconds for which a failed endpoint makes the server not ready. The time is limited, because a server that is
+ * not ready gets no calls, and so sends no request that could detect the endpoint's recovery.
  */
 export const unhealthyForMs = 10_000;
 
@@ -155,8 +155,8 @@ function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<Ex
   return outcome === undefined ? parseProblems(`${responseName} has no boolean "active"`) : parsed(outcome);
 }
 
-// The endpoint failed if there is no response, or if the status means refused client credentials (RFC 7662 §2.3), too
-// many requests or a server error. The sent token may cause any other invalid response, such as a firewall's 403.
+// The endpoint failed if it did not respond, refused the client credentials (RFC 7662 §2.3), limited the rate or had a
+// server error. Other statuses may concern only the sent token, such as a firewall's 403.
 function isEndpointFailure(httpStatus: number | undefined): boolean {
   return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
 }

@@ -66,7 +66,7 @@ class FetchedKeys implements IssuerKeys {
   readonly #options: FetchedKeysOptions;
   readonly #timing: KeyTiming;
   readonly #closed = new AbortController();
-  /** jose stores the key set in use in this object. */
+  /** The object in which jose stores the key set in use. */
   readonly #cache: { jwks?: JSONWebKeySet } & Record<string, never> = {};
   #document: { readonly digest: string; readonly keySet: JSONWebKeySet } | undefined;
   #fetchedAtMs: number | undefined;

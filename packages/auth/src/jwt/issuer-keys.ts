@@ -7,7 +7,7 @@ export interface IssuerKeys {
    * Finds a signature's key for jose. May wait for a newer set if the key is unknown. Concurrent calls share one fetch.
    *
    * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys`, {@link KeysUnavailableError}, or `JOSENotSupported`
-   * if `alg` is not asymmetric. Never rejects because a key cannot be imported.
+   * if `alg` is not asymmetric. Never rejects with a key's import error.
    */
   readonly find: JWTVerifyGetKey;
 

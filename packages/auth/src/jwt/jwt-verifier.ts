@@ -4,7 +4,7 @@ import { OutcomeCache, type ExpiringOutcome } from "../outcome-cache.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import { type TrustedIssuer, verifyJwt } from "./verify-jwt.ts";
 
-/** A verification outcome, used only while the issuer has this key set, so that withdrawn keys are rejected. */
+/** A cached outcome, which is used only while `keySet` is in use, so that withdrawn keys are rejected. */
 interface KeySetOutcome extends ExpiringOutcome {
   readonly trusted: TrustedIssuer;
   readonly keySet: object;
@@ -31,7 +31,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   }
 
   async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
-    // The key set is read first. If it changes during the verification, the outcome has the old set, and is never used.
+    // Read before the verification, so that the outcome has the old key set, and is never used, if the set changes.
     const keySet = trusted.keys.current;
     const verified = await verifyJwt(text, trusted);
     if (keySet !== undefined) cache.set(digest, { ...verified, trusted, keySet });
@@ -61,7 +61,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   };
 }
 
-// JWS compact serialisation (RFC 7515 §7.1). Encrypted tokens have five parts, and unsecured ones an empty third.
+// JWS compact serialisation (RFC 7515 §7.1). The pattern excludes encrypted and unsigned tokens.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
 /** Returns a signed JWT's `iss`. The claim is not verified, so use it only to select the keys. */

@@ -13,7 +13,7 @@ const rsaModulusMinBits = 2048;
 /** Maximum length of an RSA key, in bits. Checking a signature with a longer key takes milliseconds. */
 const rsaModulusMaxBits = 8192;
 
-/** The key members passed to jose, which rejects keys with some others, such as `oth` or a string for `ext`. */
+/** The key members passed to jose, which rejects keys with `oth`, for example, or with a string for `ext`. */
 const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
 
 /**

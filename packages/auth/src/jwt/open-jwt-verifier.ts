@@ -13,7 +13,7 @@ import type { TrustedIssuer } from "./verify-jwt.ts";
 export interface JwtSource {
   /** The exact `iss` value. */
   readonly issuer: string;
-  /** `aud` must contain one of these audiences, at least one, so that tokens for other services are rejected. */
+  /** One or more audiences. `aud` must contain one of them, so that tokens for other services are rejected. */
   readonly audiences: readonly string[];
   /**
    * The claim that must contain an audience if a token has no `aud`, such as `client_id` in Amazon Cognito's access

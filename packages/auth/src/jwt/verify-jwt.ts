@@ -28,9 +28,9 @@ export interface TrustedIssuer {
 const rejectedTtlMs = 60_000;
 
 /**
- * Verifies a token's signature, then its header and claims. An invalid token is an outcome, never an exception. While
- * the key set is in use, a valid token's outcome may be cached until the token expires, and a rejection for a minute. A
- * token that may become valid (`nbf`, `iat`, unavailable keys) is not cached.
+ * Verifies a token's signature, then its header and claims. An invalid token is an outcome, never an exception.
+ * Outcomes may be cached while the key set is in use: for a valid token until its expiry, for a rejected token for a
+ * minute. Rejections that are not permanent (`nbf`, `iat`, unavailable keys) are not cached.
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
   // A `kid` that is not a string is ignored, because some providers send a number.
@@ -77,12 +77,12 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
   return { outcome, untilMs: (exp + clockSkewS) * 1000 };
 }
 
-/** Checks the audience if a token has no `aud`, like Amazon Cognito's access tokens. */
+/** Checks `aud` or, in tokens without `aud` like Amazon Cognito's access tokens, `audienceClaim`. */
 function audienceProblem(payload: JWTPayload, { audiences, audienceClaim }: TrustedIssuer): string | undefined {
   const claim = payload.aud === undefined && audienceClaim !== undefined ? audienceClaim : "aud";
   const values: unknown[] = [payload[claim]].flat();
   if (!audiences.some((audience) => values.includes(audience))) return `"${claim}" contains no accepted audience`;
-  // Cognito's ID tokens have the same issuer and keys, and the client's id in `aud`.
+  // Rejects Amazon Cognito's ID tokens, which have the access tokens' issuer and keys, and the client id in `aud`.
   const { token_use: use } = payload;
   return use === undefined || use === "access" ? undefined : '"token_use" must be "access"';
 }

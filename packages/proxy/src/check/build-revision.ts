@@ -10,8 +10,8 @@ import { definitionMaxBytes } from "./read-definition.ts";
 const run = promisify(execFile);
 
 /**
- * Compiles the current folder with `buf build`, as it is in a git revision. The build uses the current `node_modules`
- * folders, because modules in `buf.yaml` may be npm packages.
+ * Compiles a git revision of the current folder with `buf build`. The build uses the current `node_modules` folders,
+ * because modules in `buf.yaml` may be npm packages.
  *
  * @throws InputError if git or buf fails
  */
@@ -55,7 +55,7 @@ function linkPackages(tree: string, subfolders: readonly string[]): void {
 
 const endingSignals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 
-/** Runs an action. A signal aborts the action, and ends the process when the action has removed its files. */
+/** Runs an action. A signal aborts the action, and stops the process after the action has removed its files. */
 async function untilSignal<Result>(action: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const stopping = new AbortController();
   let received: NodeJS.Signals | undefined;

@@ -13,7 +13,7 @@ export interface CheckResult {
   readonly problems: readonly string[];
   /** The `openapiv2_*` fields that OpenAPI documents do not use, each with the descriptors that set the field. */
   readonly unsupportedOptions: ReadonlyMap<string, readonly string[]>;
-  /** The tools that the selectors select, or `undefined` without tool selectors. */
+  /** The tools for AI agents, or `undefined` without tool selectors. */
   readonly tools: CheckedTools | undefined;
 }
 

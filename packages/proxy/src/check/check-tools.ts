@@ -7,7 +7,7 @@ export interface CheckedTools {
   readonly names: ReadonlyMap<string, string>;
   /** The selected RPCs that are not tools, because the client sends a stream. */
   readonly clientStreams: readonly string[];
-  /** RPC groups with the same tool name. All names but the first get a hash. */
+  /** Groups of RPCs with the same tool name. A hash is added to every name in a group except the first. */
   readonly collisions: readonly (readonly string[])[];
   /** The selectors that match no RPC. */
   readonly unmatched: readonly string[];

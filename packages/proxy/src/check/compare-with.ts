@@ -18,7 +18,7 @@ const acceptedMaxBytes = 1024 * 1024;
 /** A comparison's options. */
 export interface ComparisonOptions {
   readonly rest: RestOptions;
-  /** Whether both versions contain only elements that are visible with some labels. */
+  /** Whether elements that visibility rules hide were removed from both versions. */
   readonly isRestricted: boolean;
   /** The file with accepted changes. */
   readonly accept: string | undefined;
@@ -43,7 +43,7 @@ export async function compareWith(
   });
   const root = sourceRoot === "" ? "" : `${sourceRoot.replace(/\/+$/, "")}/`;
   try {
-    // With labels, both versions contain only visible elements, and newly hidden elements are reported as removed.
+    // If `isRestricted`, newly hidden elements are already reported as removed.
     const changes = compareServices(before, now, rest, openRules).filter(
       ({ rule }) => !isRestricted || rule !== "visibility-narrowed",
     );

@@ -3,7 +3,7 @@ import type { ExternalHttpRule } from "@plantstore/protocols";
 import { readSelectorPlaces } from "./read-rules.ts";
 import { lettersPerEdit } from "./unused-names.ts";
 
-/** The names that selectors may have. */
+/** The services and RPCs that selectors can name. */
 export interface SelectableRpcs {
   /** The services that are served, by full name. */
   readonly services: readonly string[];
@@ -34,7 +34,7 @@ export async function findUnknownSelectors(
   });
 }
 
-/** Returns how an error message ends, with the unknown name and the nearest known name. */
+/** Returns the end of an error message, with the unknown name and the nearest known name. */
 export function describeGot(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, [...new Set(known)], lettersPerEdit);
   return `got "${toShortLine(name)}"${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;

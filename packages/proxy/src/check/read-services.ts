@@ -32,7 +32,7 @@ export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly st
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
 
-/** A file's services. */
+/** The services in a file, and the warnings about them. */
 export interface ReadServices {
   readonly services: readonly DescService[];
   /** All RPCs in the file, including omitted and hidden RPCs, as `package.Service.Method`. */
@@ -50,7 +50,7 @@ const googleApis =
   'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"';
 
 /**
- * Reads a file or a pipe. Pipes are accepted, because an interrupt stops the command `check`, which is the only caller.
+ * Reads a file or a pipe. Reading a pipe may never finish, but an interrupt stops the command `check`.
  *
  * @throws InputError if the file cannot be read, is empty, or is larger than {@link definitionMaxBytes}
  */

@@ -74,7 +74,7 @@ export function parseProfile(name: string): RestProfile {
 /** The names of all profiles. */
 export const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];
 
-/** Parses the status for a google.protobuf.Empty response. @throws InputError for any other text */
+/** Parses the status for a google.protobuf.Empty response. @throws InputError unless the text is 200 or 204 */
 export function parseEmptyResponse(text: string): 200 | 204 {
   if (text === "200") return 200;
   if (text === "204") return 204;

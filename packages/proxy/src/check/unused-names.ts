@@ -1,10 +1,10 @@
 import { nearestName } from "@plantstore/http";
 import type { ExternalHttpRule } from "@plantstore/protocols";
 
-/** Number of letters in an RPC name for each typo that a suggestion may correct. RPC names share many letters. */
+/** A suggestion may correct one typo per 10 letters. RPC names share many letters, so more typos match other names. */
 export const lettersPerEdit = 10;
 
-/** Returns a line for each unused name. @param reason - why a name is unused, unless visibility hides the RPC */
+/** Returns a line for each unused name. @param reason - why names that are not hidden by visibility are unused */
 type DescribeUnused = (
   unused: readonly string[],
   served: readonly string[],
@@ -12,11 +12,11 @@ type DescribeUnused = (
   reason: string,
 ) => readonly string[];
 
-/** Creates a function that describes names without an effect. @param hiddenRpcs - names that visibility hides */
+/** Creates a function that describes unused names. @param hiddenRpcs - names that visibility hides */
 export function createDescriber(hiddenRpcs: ReadonlySet<string>): DescribeUnused {
   return (unused, served, toSubject, reason) =>
     unused.map((name) => {
-      // The names in `authentication.open` are paths.
+      // The names in `authentication.open` are paths, and the names in `hiddenRpcs` have dots.
       const isHidden = hiddenRpcs.has(name.replace(/^\//, "").replace("/", "."));
       if (isHidden) return `${toSubject(name)}: it is hidden by visibility`;
       const nearest = nearestName(name, served, lettersPerEdit);

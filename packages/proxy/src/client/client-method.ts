@@ -21,17 +21,17 @@ export interface CallSettings {
   readonly readMaxBytes: number;
   readonly writeMaxBytes: number;
   readonly waitsForReady: boolean;
-  /** Name for the side that receives responses, in error messages. */
+  /** The name in error messages for the receiver of responses. */
   readonly receiver: "client" | "proxy";
   /** Whether code may be generated for messages. Default true. */
   readonly codegen?: boolean;
 }
 
-/** The state that all calls to one RPC share. Response messages are converted to `T`. */
+/** The state that all calls to one RPC share. Responses have messages of type `T`. */
 export abstract class ClientMethod<T> {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
-  /** The header fields that are equal for all calls, including `user-agent`. */
+  /** The header fields that all calls send unchanged, including the default `user-agent`. */
   readonly stableFields: StableFields;
   #stableWithoutUserAgent: StableFields | undefined;
 
@@ -41,7 +41,7 @@ export abstract class ClientMethod<T> {
     this.stableFields = new StableFields([...this.#fields(), "user-agent", userAgent]);
   }
 
-  /** The header fields without `user-agent`, for calls with a `user-agent` from the caller. */
+  /** {@link stableFields} without `user-agent`, for calls whose caller sets `user-agent`. */
   get stableWithoutUserAgent(): StableFields {
     return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }
@@ -59,10 +59,10 @@ export abstract class ClientMethod<T> {
   /** Returns a request message in its envelope, or a promise if the message is compressed. Throws a ConnectError. */
   abstract envelop(message: unknown): Uint8Array | Promise<Uint8Array>;
 
-  /** Converts a response message, which is not compressed. Throws a ConnectError. */
+  /** Converts an uncompressed response message. Throws a ConnectError. */
   protected abstract read(envelope: Envelope): T;
 
-  /** Converts a response message. Returns a promise if it is compressed. Throws, or rejects with, a ConnectError. */
+  /** Converts a response message. Compressed messages return a promise. Throws, or rejects with, a ConnectError. */
   open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
     if (!envelope.compressed) return this.read(envelope);
     if (coding === undefined) {

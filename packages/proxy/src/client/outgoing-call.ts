@@ -17,7 +17,7 @@ import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import type { ResponseMessages } from "./response-messages.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
 
-/** A signal that the caller cancelled. Either an AbortSignal or a cheaper equivalent. */
+/** The signal by which the caller cancels the call. Either an AbortSignal or a cheaper equivalent. */
 export interface CancelSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -37,7 +37,7 @@ export interface CallInit<T> {
   readonly retries?: Retries;
   /** Whether large response messages are read in parts, if the method allows it. */
   readonly streamsLargeMessages?: boolean;
-  /** Gets the response header, unless the response is trailers-only, and a complete response's trailer. */
+  /** Called with the response header and trailer. A trailers-only response has only a trailer. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once when the call ends. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
@@ -67,10 +67,10 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   #connection: ClientConnection | undefined;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
-  /** How many attempts were made in total, and since the server's last pushback. */
+  /** Number of attempts, including the first. The second count restarts at each pushback from the server. */
   #attempts = 1;
   #attemptsSincePushback = 1;
-  /** Whether this attempt is the call's only transparent retry. More retries would add to an overload (gRFC A6). */
+  /** Whether this attempt is a transparent retry, which is allowed once per call to limit overload (gRFC A6). */
   #isTransparentRetry = false;
   /** How many attempts were made after the first, including transparent retries. */
   #retried = 0;
@@ -117,7 +117,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
       return this.fail(ConnectError.from(error));
     }
     const stable = fields.hasUserAgent ? method.stableWithoutUserAgent : method.stableFields;
-    // Some servers close the connection for a header above the limit, and so fail other calls.
+    // For a header above their limit, some servers close the connection, which would fail other calls too.
     const { headerBytesMax } = connection;
     const isLimited = headerBytesMax < Number.POSITIVE_INFINITY;
     if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > headerBytesMax) {
@@ -145,7 +145,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
    */
   protected abstract failed(error: ConnectError, trailer: HeaderFields | undefined): void;
 
-  /** Called once when the response is complete and successful. @returns the error if the message is not valid */
+  /** Called once when the response is complete and successful. @returns the error of an invalid message */
   protected abstract completed(trailer: HeaderFields): ConnectError | undefined;
 
   /** Called when the header arrives, except for a trailers-only response. */
@@ -188,7 +188,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   onReset(code: number): void {
     this.stream = undefined;
     // REFUSED_STREAM is the only code that guarantees that the request was not processed (RFC 9113 §8.7). Streams
-    // excluded by a GOAWAY have this code too. A server that already sent a response header did process the request.
+    // excluded by a GOAWAY have this code too. If the server sent a response header, it processed the request.
     const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
     if (this.#isDeadlineReset(code)) return this.fail(deadlineExceededError());
     if (!isUnprocessed || !this.isRepeatable || this.#isTransparentRetry || !this.#retries.retriesUnprocessed) {

@@ -59,7 +59,7 @@ export function encodeRequestFields(
 function fieldsBlock(request: RequestFields, attemptsBefore: number): Uint8Array {
   const { fields } = request;
   if (attemptsBefore > 0) return encodeVarying([...fields, "grpc-previous-rpc-attempts", String(attemptsBefore)]);
-  // equivalent mutant: the kept block equals a new one.
+  // equivalent mutant: the cached block equals a new block.
   return request.isShared === true ? (request.block ??= copyIfPooled(encodeVarying(fields))) : encodeVarying(fields);
 }
 
@@ -73,7 +73,7 @@ function timeoutBlock(timeoutMs: number): Uint8Array {
   if (cached !== undefined) return cached;
   if (timeoutBlocks.size >= timeoutBlocksMax) timeoutBlocks.clear();
   const block = encodeVarying(["grpc-timeout", formatGrpcTimeout(timeoutMs)]);
-  // equivalent mutant: without the cache, it is encoded again.
+  // equivalent mutant: without the cache, each call encodes its timeout.
   timeoutBlocks.set(timeoutMs, block);
   return block;
 }

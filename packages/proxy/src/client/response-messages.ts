@@ -19,7 +19,7 @@ export class ResponseMessages {
   /** The error if the call has failed. */
   #error: ConnectError | undefined;
 
-  /** @param consumed - called with the number of bytes that were read, so that the server may send as many more */
+  /** @param consumed - called with the number of bytes that were read, which extends the flow-control window */
   constructor(consumed: (bytes: number) => void) {
     this.#body = new RequestBody({ startBody: () => undefined, consumed }, 0);
   }
@@ -28,7 +28,7 @@ export class ResponseMessages {
     this.#body.onData(piece, false);
   }
 
-  /** Called when the response is complete. The reader gets the messages that arrived before, and then the error. */
+  /** Called when the response is complete. The iterator yields the received messages, and then throws the error. */
   end(error: ConnectError | undefined): void {
     this.#error = error;
     this.#body.onEnd();

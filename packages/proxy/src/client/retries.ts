@@ -38,7 +38,7 @@ export const retryPolicyNames: OptionNames<RetryPolicy> = {
   budget: defaultBudget,
 };
 
-/** A failed attempt, as {@link Retries} needs it. */
+/** A failed attempt, for {@link Retries}. */
 export interface FailedCall {
   readonly method: DescMethod;
   readonly error: ConnectError;
@@ -100,7 +100,7 @@ function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   return isAllowed === true;
 }
 
-/** Returns the delay, or `undefined` to forbid a retry. Only milliseconds allow a retry (gRFC A6, "Pushback"). */
+/** Returns the delay in milliseconds. Returns `undefined` for any other text, which forbids a retry (gRFC A6). */
 function readPushback(text: string): number | undefined {
   const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : timerMsMax + 1;
   return value <= timerMsMax ? value : undefined;

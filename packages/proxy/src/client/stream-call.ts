@@ -17,8 +17,7 @@ export interface StreamCallResponse {
 
 /**
  * Maximum message bytes that are kept for a retry until the response header arrives. A call that sends more is not
- * retried. 96 KiB is HTTP/2's initial window, which is full when a server refuses a large message, and two queued
- * frames.
+ * retried. 96 KiB is HTTP/2's initial window (64 KiB) and two queued frames, all that is sent before a refusal.
  */
 const keptBytesMax = 96 * 1024;
 
@@ -104,8 +103,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
 
   #keepForRetry(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
-    // While no stream is open, the envelopes are kept even above the limit. The next attempt sends the kept envelopes
-    // before more input is read.
+    // The limit does not apply while no stream is open, because the next attempt sends the kept envelopes first.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
     // A forwarded envelope is copied, because a slice would keep the entire received chunk in memory.
     this.#retryMessages?.push(copyIfPooled(envelope));
@@ -117,7 +115,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
     this.#context.runInAsyncScope(() => this.#endInput()).catch(() => undefined);
   }
 
-  /** Stops the caller's iterator. Rejects with its error, even if its `return` throws synchronously. */
+  /** Stops the caller's iterator. Async, so that an error thrown by the iterator's `return` becomes a rejection. */
   async #endInput(): Promise<void> {
     await this.#input.return?.();
   }
@@ -154,7 +152,7 @@ export class PromisedStream extends OutgoingStream<Message> {
   protected override completed(trailer: HeaderFields): ConnectError | undefined {
     this.#addTrailer(trailer);
     super.completed(trailer);
-    // In a trailers-only response, no header was received before.
+    // A trailers-only response has no header, so the trailer replaces the header.
     if (this.head === undefined) this.headReceived(trailer);
     return undefined;
   }

@@ -23,10 +23,10 @@ export interface UnaryCallResponse {
 /** A call with one request message and one response message. */
 export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   readonly #request: Uint8Array;
-  /** The response body's first piece, and the entire body if no other piece arrives. */
+  /** The response body's first chunk, which is usually the entire body. */
   #first: Uint8Array = noBytes;
   #collected: CollectedBytes | undefined;
-  /** The response parts, if the message is read in parts. */
+  /** The response message's chunks, if the message is streamed. */
   #parts: ResponseMessages | undefined;
 
   constructor(init: CallInit<T>, request: Uint8Array) {
@@ -37,13 +37,13 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   /** Called once when the call has succeeded. */
   protected abstract succeeded(message: T, trailer: HeaderFields): void;
 
-  /** Called once when the status is success, but the message is missing or invalid. */
+  /** Called once when the status is OK, but the message is missing or invalid. */
   protected abstract rejected(error: ConnectError): void;
 
-  /** Called instead of {@link succeeded} with a large message's parts, which throw if the call fails. */
+  /** Called instead of {@link succeeded} to stream a large message. The iterator throws if the call fails. */
   protected receivedLarge(_parts: AsyncIterable<T>): void {}
 
-  /** Ends the parts with the call error. @returns `false` if the message is not read in parts */
+  /** Ends a streamed message with the call's error. @returns `false` if the message is not streamed */
   protected failParts(error: ConnectError, isComplete: boolean): boolean {
     if (isComplete) this.#parts?.end(error);
     else this.#parts?.fail(error);
@@ -71,7 +71,7 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
     if (isStart) {
       if (piece.byteLength >= announcedBytes) {
         this.#first = detachFromChunk(piece, this.method.memory);
-        return; // equivalent mutant: without it, the piece is copied once more.
+        return; // equivalent mutant: without this return, the chunk is copied once more.
       }
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);
     }
@@ -109,7 +109,7 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   }
 
   #collect(limitBytes: number): CollectedBytes {
-    // equivalent mutant: another initial size only takes more memory or one more copy.
+    // equivalent mutant: another initial size costs only memory or one more copy.
     const collected = new CollectedBytes(envelopeBytes(this.#first), limitBytes);
     collected.add(this.#first);
     return collected;

@@ -23,9 +23,9 @@ const securitySchemes = { [schemeName]: { type: "http", scheme: "bearer" } } as 
 
 /** The checks that admit or refuse requests, and the files that they watch. */
 export interface AccessChecks {
-  /** Admits or refuses a request. Returns `undefined` if all requests are admitted. */
+  /** Admits or refuses a request. `undefined` admits all requests. */
   readonly admit: Admit | undefined;
-  /** Returns whether a procedure needs no credential. Undefined if no procedure needs a credential. */
+  /** Returns whether a procedure needs no credential. Undefined without authentication. */
   readonly isOpen: ((procedure: string) => boolean) | undefined;
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
@@ -65,7 +65,7 @@ export async function openAccessChecks(settings: ProxySettings, output: CommandO
   };
 }
 
-/** Returns the paths whose resource metadata differs from the base URL's. */
+/** Returns the paths that have separate resource metadata: the MCP endpoint's path. */
 export function challengedPathsOf({ tools }: ProxySettings): readonly string[] {
   return tools === undefined ? [] : [mcpPath];
 }

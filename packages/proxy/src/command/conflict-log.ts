@@ -1,10 +1,10 @@
 import type { CommandOutput } from "@plantstore/command-line";
 import type { DescriptorReload } from "../create-proxy.ts";
 
-/** Maximum new conflicts that are logged per upstream. A metric counts all conflicts, and servers choose the names. */
+/** Maximum new conflicts that are logged per upstream, because a server may offer any number of names. */
 const loggedMax = 20;
 
-/** Logs services and routes that an upstream offers, but that belong to another upstream, when they appear. */
+/** Logs a conflict when an upstream starts to offer a service or route that belongs to another upstream. */
 export class ConflictLog {
   readonly #output: CommandOutput;
   #known: ReadonlySet<string> = new Set();

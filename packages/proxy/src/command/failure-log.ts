@@ -19,7 +19,7 @@ export class FailureLog {
 
   /** Logs why a call to an upstream failed. */
   logFailure({ error, procedure }: CompletedRequest): void {
-    // An error without a cause is a status that the upstream returned, which concerns only the caller.
+    // An error without a cause is the upstream's status, which is for the caller and not for the log.
     if (error?.cause instanceof Error) this.write(`${procedure ?? "a request"}: ${describeCauses(error.cause)}`);
   }
 

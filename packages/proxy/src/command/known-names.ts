@@ -13,8 +13,8 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
  * upstream with reflection, because the upstream may add services later. Rules are checked only if all upstreams have
  * descriptor files.
  *
- * @param sets - each upstream's served descriptor set, or an empty array if the set is not known
- * @throws SettingsProblem that lists the names that no descriptor declares, with their places
+ * @param sets - each upstream's descriptor set in use, or an empty array if the set is not known
+ * @throws SettingsProblem that lists the undeclared names and their file positions
  */
 export async function requireKnownNames(
   { upstreams, ruleFiles, problemAt }: ProxySettings,
@@ -44,12 +44,12 @@ export async function requireKnownNames(
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** Checks the names in settings against the descriptor files, which are read again. @throws SettingsProblem */
+/** Reads the descriptor files again, and checks the names in settings. @throws SettingsProblem */
 export async function requireNamesInFiles(settings: ProxySettings): Promise<void> {
   await requireKnownNames(settings, await Promise.all(settings.upstreams.map(readSet)));
 }
 
-/** @throws SettingsProblem for unknown names in the settings, or otherwise the given error */
+/** @throws SettingsProblem if the settings have unknown names; the given error if all names are known */
 export async function failForUnknownNames(
   { settings }: { readonly settings: ProxySettings },
   error: unknown,
@@ -78,7 +78,7 @@ function namesIn(set: Uint8Array = noBytes): DeclaredNames | undefined {
   }
 }
 
-/** Returns the patterns that match a service by its package or a parent of the package. */
+/** Returns the patterns for a service's package and parent packages: `a.*` and `a.b.*` for `a.b.Service`. */
 function prefixesOf(typeName: string): readonly string[] {
   const parts = typeName.split(".").slice(0, -1);
   return parts.map((_, at) => `${parts.slice(0, at + 1).join(".")}.*`);

@@ -2,7 +2,7 @@
 import { queueHangups } from "@plantstore/command-line/queue-hangups";
 
 const words = process.argv.slice(2);
-// Only servers handle SIGHUP. Other commands end by themselves, and SIGHUP terminates them.
+// Only servers handle SIGHUP. SIGHUP terminates other commands.
 const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !words.includes("--check");
 const onHangup = isServer ? queueHangups() : () => undefined;
 

@@ -63,7 +63,7 @@ class StdioServer {
   readonly #calls = new Set<Promise<void>>();
   readonly #queue: QueuedRequest[] = [];
   #queuedLength = 0;
-  /** A promise for all calls that wait for the client to read. Undefined if no call waits. */
+  /** Resolves when the client has read the output. All waiting calls share the promise; undefined if no call waits. */
   #drained: Promise<unknown> | undefined;
   /** Aborted when the server writes no more messages. */
   readonly #closed = new AbortController();
@@ -88,7 +88,7 @@ class StdioServer {
     while (this.#calls.size > 0) await Promise.race(this.#calls);
     await this.#flush();
     clearTimeout(timer);
-    // Releases the listeners on the signal `closed`.
+    // Aborting removes the listeners on the signal.
     this.#closed.abort();
   }
 
@@ -113,7 +113,7 @@ class StdioServer {
     this.#closed.abort();
   }
 
-  /** Waits until the client reads the refusal. Meanwhile no messages are read, so the input's end is not noticed. */
+  /** Waits until the client reads the refusal, for at most the stop timeout. No input is read meanwhile. */
   async #refuse(message: StdioMessage): Promise<void> {
     const timer = setTimeout(() => {
       this.#client.err("the MCP client does not read its responses");
@@ -163,7 +163,7 @@ class StdioServer {
       // Without an error message, the client would wait for the response.
       if (!controller.signal.aborted) await this.#writeError(message, -32_603, "the response was interrupted");
     } finally {
-      // Releases the listener that the request has added to the signal.
+      // Aborting removes the listener that the request added to the signal.
       controller.abort();
       if (this.#running.get(key) === controller) this.#running.delete(key);
     }
@@ -233,7 +233,7 @@ function encodeValue(value: string): string {
   return isPlain ? value : `=?base64?${Buffer.from(value.slice(0, 1024)).toString("base64")}?=`;
 }
 
-/** Adds the request id to an error response that was sent before the body was read. */
+/** Adds the request id to an error response that lacks it because the gateway did not read the body. */
 function withId(text: string, id: unknown): string {
   return isId(id) && text.startsWith('{"jsonrpc":"2.0","error":')
     ? `{"id":${JSON.stringify(id)},${text.slice(1)}`

@@ -3,8 +3,8 @@ import type { MethodSettings } from "../create-proxy.ts";
 import type { MethodConfigSection } from "../settings/index.ts";
 
 /**
- * Returns a function that finds a method's settings, as in gRPC's service config. An item for the method takes
- * precedence over an item for its service, which takes precedence over an item for all services.
+ * Returns a function that finds a method's settings, as in gRPC's service config. The most specific item applies: for
+ * the method, then for the service, then for all services.
  */
 export function toMethodSettings(
   items: readonly MethodConfigSection[],

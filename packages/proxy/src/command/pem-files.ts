@@ -10,7 +10,7 @@ export interface CertificateFiles {
   read(): CertificatePair;
 }
 
-/** The texts in {@link CertificateFiles}. */
+/** A certificate chain and its private key, in PEM. */
 export interface CertificatePair {
   readonly cert: string;
   readonly key: string;

@@ -46,7 +46,7 @@ const serveCommand: CommandOf<Terminal> = {
   },
 };
 
-/** Returns the MCP client's token. @throws InputError without the token if it is malformed */
+/** Returns the MCP client's token. @throws InputError for a malformed token. The message hides the token */
 function readToken(): string | undefined {
   const token = process.env["MCP_TOKEN"];
   // RFC 6750 §2.1, "b64token".

@@ -38,7 +38,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/** How the message for a failed reload ends. "These" excludes other upstreams, which may use new descriptors. */
+/** The end of the message for a failed reload. Other upstreams may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** The output format of `--check`. `none` starts the server instead. */
@@ -115,7 +115,7 @@ class ProxyServer {
     return this.#parts.settings;
   }
 
-  /** Measures the new upstreams' load instead of the previous upstreams' load. */
+  /** Replaces the upstreams whose load is measured. */
   #measure({ upstreams }: ServingParts): void {
     this.#measured.splice(0, Infinity, ...upstreams);
     this.#names.splice(0, Infinity, ...upstreams.map(({ name }) => name));
@@ -154,7 +154,7 @@ class ProxyServer {
       await drainGracefully(this.#proxy, this.#readiness, { ...this.#settings.drain, delayMs });
       return 0;
     } finally {
-      // The proxy is drained. Only reflection calls made before the proxy was created can remain.
+      // The proxy is drained. If no proxy was created, reflection calls may still be in flight.
       // equivalent mutant: the process exits afterwards, which also closes the connections.
       await Promise.all([this.#proxy?.close(), admin?.close(), closeParts(this.#parts, 0)]);
       this.#process?.[Symbol.dispose]();
@@ -185,7 +185,7 @@ class ProxyServer {
       const opening = createProxy(this.#options(parts)).catch((error: unknown) => failForUnknownNames(parts, error));
       try {
         const proxy = await Promise.race([opening, stop]);
-        // Reading the descriptors may never finish. Only this code can close a proxy that opens after the stop.
+        // Does not wait, because reading descriptors may never finish. A proxy that opens later is closed here.
         if (proxy === undefined) return void opening.then((late) => late.close()).catch(() => undefined);
         if (parts === this.#parts) {
           this.#proxy = proxy;
@@ -193,7 +193,7 @@ class ProxyServer {
         }
         await proxy.close();
       } catch (error) {
-        // SIGHUP has replaced these parts, and closed their upstreams.
+        // Retries if a SIGHUP has replaced `parts` and closed their upstreams.
         if (parts !== this.#parts) continue;
         if (!this.#settings.waitsForDescriptors || this.#checksOnly || this.#isMistake(error)) throw error;
         if (messageOf(error) !== problem) this.#terminal.err(`waiting for descriptors: ${messageOf(error)}`);
@@ -282,13 +282,13 @@ class ProxyServer {
     await this.#file?.reload(
       () => this.#settings,
       async (settings) => {
-        // A proxy checks the names in new settings itself.
+        // An open proxy checks the names in `reconfigure`.
         if (this.#proxy === undefined) await requireNamesInFiles(settings);
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
-          // Must not wait while no proxy is open. A proxy that opens meanwhile would use the previous parts, which are
-          // closed below.
+          // Does not wait while no proxy is open, because a proxy that opens meanwhile would use the previous parts,
+          // which are closed below.
           await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);

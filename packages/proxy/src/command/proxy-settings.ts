@@ -49,14 +49,14 @@ export interface ProxySettings {
   /** The selectors in `mcp.tools`, which choose the RPCs that MCP clients may call. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
-  /** The source of the validation rules: no definition, descriptor files, or all upstreams. */
+  /** The source of the validation rules: nothing, the descriptor files, or all upstreams. */
   readonly validates: "none" | "files" | "upstreams";
   readonly admin: { readonly host: string; readonly port: number } | undefined;
-  /** Whether readiness requires all upstreams instead of any upstream. */
+  /** Whether the server is ready only if all upstreams are ready. Otherwise, one upstream is enough. */
   readonly requiresAll: boolean;
   readonly drain: DrainTimes;
   readonly waitsForDescriptors: boolean;
-  /** Returns a problem with the place where a setting was set. */
+  /** Returns an error that names the setting's file position or flag. */
   readonly problemAt: ReadSettings["problemAt"];
 }
 

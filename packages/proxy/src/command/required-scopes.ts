@@ -2,8 +2,8 @@
  * Creates a function that returns all scopes that a procedure (`/package.Service/Method`) requires, or `undefined` for
  * none.
  *
- * @param scopes - space-separated scopes by selector. A selector is a full RPC name, or a prefix with `*`. A full name
- * takes precedence over prefixes, and a longer prefix over a shorter prefix
+ * @param scopes - space-separated scopes by selector. A selector is a full RPC name, or a prefix with `*`. A full
+ * name takes precedence, and then the longest prefix
  */
 export function createRequiredScopes(
   scopes: Readonly<Record<string, string>>,

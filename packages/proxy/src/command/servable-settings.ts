@@ -4,7 +4,7 @@ import type { ServingParts } from "./serving-parts.ts";
 import { requireDefinedScopes } from "./unchecked-scopes.ts";
 
 /**
- * Checks settings against the descriptors that a proxy has read. A file may have changed since the proxy has read it.
+ * Checks settings against the descriptors in use, not against the descriptor files, which may have changed.
  *
  * @throws SettingsProblem if the settings have unknown names, or do not require the scopes in the definition
  */

@@ -12,7 +12,7 @@ import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
-/** The objects that are opened from settings before a proxy is created. A configuration reload replaces the objects. */
+/** The objects that the settings define, such as upstreams. A configuration reload replaces the objects. */
 export interface ServingParts {
   readonly settings: ProxySettings;
   readonly upstreams: readonly NamedUpstream[];
@@ -110,7 +110,7 @@ export async function closeParts(
 }
 
 function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): readonly NamedUpstream[] {
-  // Shared upstreams are found by JSON keys, because comparing each upstream with all others takes quadratic time.
+  // A lookup by JSON keys avoids comparing all pairs of upstreams, which takes quadratic time.
   const shareable = Map.groupBy(previous?.upstreams ?? [], (_, at) =>
     JSON.stringify(previous?.settings.upstreams[at]?.connection),
   );
@@ -126,7 +126,7 @@ function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: Servi
   });
 }
 
-/** Returns the dependencies that decide about readiness. Several upstreams are also listed one by one. */
+/** Returns the dependencies that determine readiness. If there are several upstreams, each is listed too. */
 export function readinessOf(
   { settings, upstreams }: ServingParts,
   proxy: ProxyGateway | undefined,
@@ -135,7 +135,7 @@ export function readinessOf(
   const several = upstreams.length < 2 ? [] : upstreams;
   const parts = several.map(({ name, upstream }, at): [string, ServerPart] => {
     const { problem, lastSuccessMs } = proxy?.descriptorReloads[at] ?? {};
-    // After a failed reload, the upstream is still served with its previous descriptors.
+    // A failed reload does not affect readiness, because the previous descriptors stay in use.
     const neverRead = lastSuccessMs === undefined ? problem : undefined;
     return [
       `upstream ${name}`,

@@ -1,6 +1,6 @@
 import type { ProxyOptions } from "../create-proxy.ts";
 
-/** The settings that errors name instead of gateway options. Undefined if no setting accepts the refused request. */
+/** The settings that error messages name instead of gateway options. Undefined for options without a setting. */
 export const shownNames: Required<Exclude<ProxyOptions["nameOptions"], boolean | undefined>> = {
   acceptCompression: undefined,
   "cors.origins": "cors.origins",

@@ -10,17 +10,17 @@ import type { ServingParts } from "./serving-parts.ts";
 /** The settings and the access checks that determine which scopes are checked. */
 type CheckedScopes = Pick<ServingParts, "settings" | "accessChecks">;
 
-/** RPCs that the option `plantstore.auth.v1.required_scopes` restricts more than the settings do. */
+/** RPCs whose option `plantstore.auth.v1.required_scopes` requires more than the settings require. */
 interface UncheckedRpcs {
   /** RPCs whose option names scopes that the settings do not require. */
   readonly restricted: readonly DescMethod[];
-  /** RPCs with neither the option nor scopes in the settings. Other RPCs in the same service have the option. */
+  /** RPCs without scopes in the option or the settings, in services where other RPCs have the option. */
   readonly undefined: readonly DescMethod[];
 }
 
 /**
- * Checks that the settings require the scopes in descriptor files. Upstreams with reflection may add RPCs, so
- * {@link refuseUncheckedRpcs} fails their calls instead.
+ * Checks that the settings require the scopes in descriptor files. For upstreams with reflection, which may add RPCs,
+ * {@link refuseUncheckedRpcs} fails the calls instead.
  *
  * @throws SettingsProblem that names the RPCs
  */
@@ -85,7 +85,7 @@ export function refuseUncheckedRpcs(
 
 type Admitted = Awaited<ReturnType<Admit>>;
 
-/** Returns the problems with `authentication.scopes`. Each text continues after the setting's name. */
+/** Returns the problems with `authentication.scopes`, each without the setting's name at the beginning. */
 function problemsOf(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
   const option = "the option plantstore.auth.v1.required_scopes";
   const unchecked = findUncheckedRpcs(services, parts);
@@ -98,8 +98,8 @@ function problemsOf(services: readonly DescService[], parts: CheckedScopes): rea
 }
 
 /**
- * Returns the RPCs that the settings restrict less than the option does. Returns no RPCs without `authentication`,
- * because callers then have no scopes.
+ * Returns the RPCs for which the settings require less than the option. Without the setting `authentication`, returns
+ * no RPCs, because callers have no scopes.
  */
 function findUncheckedRpcs(
   services: readonly DescService[],

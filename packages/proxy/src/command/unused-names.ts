@@ -70,7 +70,7 @@ interface SelectableNames {
   readonly typeNames: readonly string[];
   readonly rpcs: readonly string[];
   readonly paths: readonly string[];
-  /** The RPCs that can be tools. */
+  /** The RPCs that can be tools for AI agents. */
   readonly callableRpcs: readonly string[];
 }
 

@@ -37,7 +37,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
     if (first === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
     const usesHeader = descriptors === "reflection";
-    // A flag sets the header for all upstreams with reflection.
+    // The flag sets the header for all upstreams, and upstreams without reflection ignore the header.
     if (!usesHeader && Object.keys(reflectionHeader).length > 0 && flagOf(`${path}.reflectionHeader`) === undefined)
       throw problemAt(`${path}.reflectionHeader`, "requires descriptors: reflection");
     if (settings.validate && !settings.validateReflected && descriptors === "reflection")
@@ -66,7 +66,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
   });
 }
 
-/** @throws SettingsProblem with the lines to add, if the patterns do not decide which upstream serves a service */
+/** @throws SettingsProblem if patterns are missing or duplicate; the message contains the lines to add */
 function requireServices(upstreams: readonly UpstreamSection[], { problemAt, flagOf }: ReadSettings): void {
   const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) => {
     const path = `upstreams[${at}].services`;
@@ -126,7 +126,7 @@ function tlsOf(
 ): { readonly tls?: UpstreamTls } {
   if (tls === undefined) return {};
   const plaintext = addresses.find((address) => /^(?:http|unix):/i.test(address));
-  // The user requested TLS, so calls and their credentials must not be sent to this upstream in plaintext.
+  // If the user configures TLS, calls and their credentials must not be sent in plaintext.
   if (plaintext !== undefined)
     throw problemAt(`${path}.tls.${firstSet(tls)}`, `requires an address with TLS, got "${plaintext}"`);
   const { ca, cert, key, servername } = tls;

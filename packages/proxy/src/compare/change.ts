@@ -19,7 +19,7 @@ export interface Change {
   readonly line: number | undefined;
 }
 
-/** The parts of a change that depend on the definitions. */
+/** A change's descriptions for reports, and optionally a severity that differs from the rule's severity. */
 export type ChangeText = Pick<Change, "change" | "before" | "now"> & { readonly severity?: Severity };
 
 /** A change list without duplicates. */

@@ -89,7 +89,7 @@ function bodyNumber(type: DescMessage, body: string): number | string {
   return type.fields.find(({ name }) => name === body)?.number ?? body;
 }
 
-/** Returns the fields that a path sets, by segment range. Each field has its name and the numbers in its field path. */
+/** Returns a path template's fields by segment range, each with its name and its path of field numbers. */
 function fieldsOfPath({ method, template }: RestBinding): ReadonlyMap<string, { name: string; numbers: string }> {
   return new Map(
     template.variables.map(({ fieldPath, start, end }) => {

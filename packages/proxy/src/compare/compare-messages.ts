@@ -22,14 +22,14 @@ export class MessageComparison {
 
   /** Compares two types. Fields correspond if they have the same number, or otherwise the same name. */
   compare(before: DescMessage, now: DescMessage, usage: Usage): void {
-    // Pairs are in a list, because recursion would be too deep for a chain with thousands of types.
+    // Uses a list, because recursion would overflow the stack for a chain of thousands of types.
     this.#pending.push([before, now, usage]);
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#comparePair(...next);
   }
 
   #comparePair(before: DescMessage, now: DescMessage, usage: Usage): void {
     if (this.#isCompared(before, now, usage)) return;
-    // The callers have already compared the names of types with special JSON.
+    // The callers have already compared types with special JSON by name.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
     compareVisibilityOfType(before, now, this.#changes);
     this.#compareJsonFormats(before, now);

@@ -24,8 +24,8 @@ export interface RoutedMethods {
 /**
  * Compares REST routes by example requests for each old route.
  *
- * @param placeOf - returns an RPC's new declaration, or the service or file that declared the RPC
- * @returns the route pairs whose messages are to be compared
+ * @param reportedElementOf - returns an RPC's new declaration, or the service or file that declared the RPC
+ * @returns the old routes that still exist, each with its new route
  */
 export function compareRoutes(
   before: RoutedMethods,
@@ -43,8 +43,8 @@ export function compareRoutes(
 }
 
 /**
- * Returns the new route for an old route's requests. If some requests no longer reach the RPC, reports the change, and
- * returns `undefined`.
+ * Returns the new route that matches an old route's example requests. If a request no longer reaches the RPC, reports
+ * the change and returns `undefined`.
  */
 function findPair(
   binding: RestBinding,
@@ -57,7 +57,7 @@ function findPair(
   const { httpMethod } = binding.pattern;
   for (const path of examplePaths(binding)) {
     const old = before.routes.match(httpMethod, path);
-    // A more specific route matched the example path.
+    // Skips an example path that a more specific route matched.
     if (old.kind !== "binding" || old.binding !== binding) continue;
     const match = now.routes.match(httpMethod, path);
     if (match.kind !== "binding") {
@@ -77,7 +77,7 @@ function findPair(
   return pair;
 }
 
-/** Returns whether a route's old and new RPC are different RPCs, and not one RPC that was renamed. */
+/** Returns whether a route calls a different RPC than before. A renamed RPC is not different. */
 function isOtherMethod(old: DescMethod, method: DescMethod, before: Methods, now: Methods): boolean {
   const [oldName, name] = [selectorOf(old), selectorOf(method)];
   return oldName !== name && (now.has(oldName) || before.has(name));

@@ -6,11 +6,11 @@ import type { SourceElement } from "./source-line.ts";
 /** A part of a definition that can have a `google.api.visibility` rule. */
 type Restrictable = Exclude<SourceElement, { readonly kind: "file" }>;
 
-/** Reports an element that fewer callers see than before. */
+/** Reports an element that is visible to fewer callers than before. */
 export function compareVisibility(before: Restrictable, now: Restrictable, subject: string, changes: ChangeList): void {
   const [old, labels] = [visibilityLabelsOf(before.proto), visibilityLabelsOf(now.proto)];
   const hidden = old.filter((label) => !labels.includes(label));
-  // Without a rule, everyone sees an element.
+  // An element without a rule is visible to everyone.
   if (labels.length === 0 || (old.length > 0 && hidden.length === 0)) return;
   changes.add("visibility-narrowed", subject, now, {
     change: `google.api.visibility allows only ${labels.join(", ")}`,

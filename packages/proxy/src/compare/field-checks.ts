@@ -84,7 +84,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
       if (old.oneof?.name === field.oneof?.name) return undefined;
       const joined = field.oneof?.fields.find(({ number }) => number !== field.number && isSeparate(old, number));
       const change = `${field.name} is ${field.oneof === undefined ? "in no oneof" : `in the oneof ${field.oneof.name}`}`;
-      // All other fields in the new oneof are new. Requests from old clients have only this field.
+      // If `joined` is undefined, old clients never set two fields of the new oneof.
       if (joined === undefined)
         return old.oneof === undefined || !isSeparated(old, field)
           ? undefined
@@ -114,7 +114,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
   },
 ];
 
-/** Returns whether two fields have the same default. An enum's default is its first value, which may be renamed. */
+/** Returns whether two fields have the same default. Enum defaults are compared by number. */
 function hasSameDefault(old: DescField, field: DescField): boolean {
   if (defaultOf(old) === defaultOf(field)) return true;
   if (old.fieldKind !== "enum" || field.fieldKind !== "enum")
@@ -130,7 +130,7 @@ function defaultOf(field: DescField): string {
   return field.proto.defaultValue || first || "empty";
 }
 
-/** Returns whether a field, or another field in its old oneof, left the oneof. */
+/** Returns whether `field` and the other fields of its old oneof are no longer all in one oneof. */
 function isSeparated(old: DescField, field: DescField): boolean {
   if (field.oneof === undefined) return true;
   const others = (old.oneof?.fields ?? []).map((each) => counterpartOf(each, field.parent));

@@ -18,8 +18,8 @@ export function cardinalityOf({ fieldKind }: DescField): Cardinality {
 }
 
 /**
- * Returns the type name for a field or its elements. Without special JSON, enums have the name `enum`, and messages
- * have the name `message` or `delimited message`.
+ * Returns a name for the type of a field or its elements. Returns only `enum`, `message` or `delimited message` for
+ * types without special JSON, so that renaming a type is not a change.
  */
 export function typeOf(field: DescField): string {
   const key = field.fieldKind === "map" ? `map<${scalarName(field.mapKey)}, ` : "";
@@ -27,7 +27,7 @@ export function typeOf(field: DescField): string {
   return key === "" ? value : `${key}${value}>`;
 }
 
-// Messages without special JSON are compared by their fields, and enums by their values.
+// Only types with special JSON have a name. Others are compared by their fields or values.
 function namedTypeOf(field: DescField): string {
   const name = field.message?.typeName ?? field.enum?.typeName ?? "";
   if (hasSpecialJson(name)) return name;

@@ -1,7 +1,7 @@
 import type { DescEnum, DescMessage } from "@bufbuild/protobuf";
 import { Edition, FeatureSet_JsonFormat } from "@bufbuild/protobuf/wkt";
 
-/** Returns whether all implementations write a type as the same JSON, by the editions feature `json_format`. */
+/** Returns whether the editions feature `json_format` requires all implementations to write the same JSON. */
 export function isJsonGuaranteed(desc: DescEnum | DescMessage): boolean {
   const formats = [desc, ...ancestorsOf(desc), desc.file].map(({ proto }) => proto.options?.features?.jsonFormat);
   const set = formats.find((format) => format !== undefined && format !== FeatureSet_JsonFormat.JSON_FORMAT_UNKNOWN);

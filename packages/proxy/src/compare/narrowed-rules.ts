@@ -9,7 +9,7 @@ export function flattenRules(rules: JsonValue, prefix = ""): RuleValues {
   if (typeof rules !== "object" || rules === null || Array.isArray(rules)) return new Map([[prefix, rules]]);
   const below = (name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
   const { celExpression = [], ...others } = rules;
-  // An expression has the same meaning in `cel` and `cel_expression`.
+  // Merged, because `cel` and `cel_expression` have the same meaning.
   const expressions = [...listOf(others["cel"]), ...listOf(celExpression)];
   const merged = expressions.length === 0 ? others : { ...others, cel: expressions };
   return new Map(Object.entries(merged).flatMap(([name, value]) => [...flattenRules(value, below(name))]));
@@ -26,7 +26,7 @@ const ifHigher: IsWider = (old, value) =>
 const ifMore: IsWider = (old, value) => value === undefined || (old !== undefined && isSubset(old, value));
 const ifFewer: IsWider = (old, value) => value === undefined || (old !== undefined && isSubset(value, old));
 
-/** The rules that can become wider without being removed. */
+/** The rules that can be relaxed without being removed. */
 const widerIf: Readonly<Record<string, IsWider>> = {
   minLen: ifLower,
   minBytes: ifLower,
@@ -41,11 +41,11 @@ const widerIf: Readonly<Record<string, IsWider>> = {
   notIn: ifFewer,
   cel: ifFewer,
   ignore: (old, value) => ignored.indexOf(value) >= ignored.indexOf(old),
-  // Examples are only documentation.
+  // The rule `example` is documentation, and refuses no value.
   example: () => true,
 };
 
-/** The `ignore` values after IGNORE_UNSPECIFIED. Each applies rules to fewer field values than the previous one. */
+/** The `ignore` values after IGNORE_UNSPECIFIED. Each value exempts more field values than the previous value. */
 const ignored: readonly (JsonValue | undefined)[] = ["IGNORE_IF_ZERO_VALUE", "IGNORE_ALWAYS"];
 
 /** Returns the paths to rules that accept fewer values than before. */
@@ -79,7 +79,7 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
-// A CEL expression's id and message may change.
+// Compares only the expression of a CEL rule, because its id and message do not affect what it accepts.
 function itemsOf(value: JsonValue): readonly string[] {
   return (Array.isArray(value) ? value : [value]).map((item) =>
     JSON.stringify(item instanceof Object && "expression" in item ? item["expression"] : item),

@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 
-/** An element in the new definition to which reports point. Reports about a removed element point to its container. */
+/** An element in the new definition whose line a report shows. For a removed element, its container's line is shown. */
 export type SourceElement =
   | DescEnum
   | DescEnum["values"][number]
@@ -19,7 +19,7 @@ export function lineOf(element: SourceElement): { readonly file: string; readonl
   return { file: file.proto.name, line: lineIndex === undefined ? undefined : lineIndex + 1 };
 }
 
-// Comparing joined paths takes ten times as long in a definition with 1,500 messages.
+// Compares the numbers, because joining paths first takes ten times as long in a definition with 1,500 messages.
 function isSamePath(one: readonly number[], other: readonly number[]): boolean {
   return one.length === other.length && one.every((number, at) => number === other[at]);
 }

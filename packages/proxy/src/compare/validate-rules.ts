@@ -56,14 +56,14 @@ class RuleComparison implements CompareRules {
         before: `${request} without ${old.jsonName}`,
         now: `400: ${field.jsonName} is required`,
       });
-    // Without presence, rules apply to the default value too.
+    // Rules also apply to the default value of a field that has lost its presence.
     else if (hasPresence(old) && !hasPresence(field) && !this.#isRequired(old))
       this.#refuseWithout(field, subject, `the rules of ${field.name} refuse requests without it`, request);
     const others = narrowed.filter((name) => name !== "required");
     this.#addNarrowed(subject, field, others, old.jsonName, request);
   }
 
-  /** Reports a field whose rules refuse messages without the field: `required`, or a rule that the default breaks. */
+  /** Reports a new field whose rules refuse messages without the field, such as `required`. */
   checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;
     this.#refuseWithout(field, subject, `the rules of the new field ${field.name} refuse requests without it`, request);
@@ -83,7 +83,7 @@ class RuleComparison implements CompareRules {
   compareMessages(before: DescMessage, now: DescMessage, { request }: Usage): void {
     const narrowed = narrowedRules(this.#ofMessage(before), this.#ofMessage(now));
     this.#addNarrowed(before.typeName, now, narrowed, "some values", request);
-    // Old clients set one field from each group in every request.
+    // The field groups from which old clients had to set one field in every request.
     const required = [
       ...before.oneofs.filter((oneof) => this.#isRequired(oneof)).map(({ fields }) => fields),
       ...before.fields.filter((field) => this.#isRequired(field)).map((field) => [field]),

@@ -33,12 +33,12 @@ export function comparableOf(value: JsonValue): ComparableValue {
   return BigInt(Date.parse(`${time}Z`)) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
 }
 
-/** A position before (-1), at (0) or after (1) a value. */
+/** An interval's end: at a value (0), just below the value (-1) or just above the value (1). */
 type Position = readonly [value: ComparableValue, side: -1 | 0 | 1];
 
 type Interval = readonly [first: Position, last: Position];
 
-/** Returns the accepted intervals. There are two intervals if the upper limit is below the lower limit. */
+/** Returns the accepted intervals: two if the upper limit is below the lower limit, as `buf.validate` allows. */
 function intervalsOf({ gt, gte, lt, lte }: RangeRules): readonly Interval[] {
   const [start, end]: Interval = [
     [-Infinity, -1],

@@ -21,7 +21,7 @@ export interface RouteClaims {
   /** The upstream's name in messages. */
   readonly name: string;
   readonly methods: readonly DescMethod[];
-  /** Whether the upstream's annotations must wait until all earlier upstreams' annotations are known. */
+  /** Whether the upstream's annotated routes are omitted until all earlier upstreams have been reached. */
   readonly waitsForEarlier: boolean;
   /** Whether the upstream has not been reached yet, so that its routes are unknown. */
   readonly isUnknown: boolean;
@@ -38,13 +38,13 @@ export interface RouteContext {
   readonly owners: ServiceOwners;
 }
 
-/** The HTTP rules and omitted RPCs with which every route has one owner. */
+/** The HTTP rules, and the RPCs without REST, that result from giving every route one owner. */
 export interface AssignedRoutes {
   readonly rules: readonly ExternalHttpRule[];
   readonly omit: readonly string[];
   /**
-   * Messages per upstream about routes that belong to another owner, as `route METHOD TEMPLATE belongs to NAME`, and
-   * about routes that wait for an earlier upstream.
+   * Messages per upstream about omitted routes. A route belongs to another owner, as in
+   * `route METHOD TEMPLATE belongs to NAME`, or waits for an earlier upstream.
    */
   readonly conflicts: readonly (readonly string[])[];
 }
@@ -122,7 +122,7 @@ class RouteAssignment {
     return owners.ownerOf(service) ?? offering ?? "a rule of the configuration";
   }
 
-  /** Adds a method's routes that belong to its upstream, and returns the conflicts for its other routes. */
+  /** Keeps the method's routes that have no other owner, and returns a message for each other route. */
   #claim(at: number, method: DescMethod): readonly string[] {
     const shapes = this.#annotated(method);
     if (shapes.length === 0) return [];
@@ -143,7 +143,7 @@ class RouteAssignment {
     return conflicts;
   }
 
-  /** Returns the earlier upstream with unknown routes for which an upstream's routes must wait, or `undefined`. */
+  /** Returns an earlier unreached upstream for which this upstream's routes must wait, or `undefined`. */
   #unknownBefore(at: number): RouteClaims | undefined {
     if (this.#upstreams[at]?.waitsForEarlier !== true) return undefined;
     return this.#upstreams.slice(0, at).find(({ isUnknown }) => isUnknown);
@@ -158,8 +158,8 @@ class RouteAssignment {
   }
 
   /**
-   * Returns the upstream whose RPC paths match a route, by the service patterns. A Connect call to a still unknown RPC
-   * must not become another upstream's REST call.
+   * Returns another upstream whose RPC paths the route may match, by the service patterns. Without this check, a
+   * Connect call to an RPC that is not known yet could reach this upstream's REST route.
    */
   #ownerOfRpcPath(at: number, { httpMethod, template }: RouteShape): number | undefined {
     const isForRpcs = httpMethod === anyMethod || httpMethod === "POST" || httpMethod === "GET";
@@ -181,7 +181,7 @@ class RouteAssignment {
     return rule === undefined ? [] : shapesOf(rule);
   }
 
-  /** Replaces a method's annotation by a rule with fewer routes. */
+  /** Replaces a method's annotation with a rule that has only the kept routes. */
   #keepOnly(method: DescMethod, kept: readonly boolean[]): void {
     const rule = this.#findAnnotation(method);
     const bindings = rule === undefined ? [] : [rule, ...rule.additionalBindings];
@@ -224,5 +224,5 @@ function ifValid<Value>(read: () => Value): Value | undefined {
 /** A template for RPC paths, which have the form `/package.Service/Method`. */
 const rpcPath = parsePathTemplate("/*/*");
 
-/** A service name in a package. A segment without a dot is a service only if a pattern names the segment. */
+/** A service name with a package. A path segment without a dot is a service name only if a pattern contains it. */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

@@ -5,7 +5,7 @@ import type { ServiceDescriptors } from "./descriptors.ts";
 /** The data about an upstream that {@link assignServices} needs. */
 interface ServiceOffer {
   readonly descriptors: ServiceDescriptors;
-  /** Whether the upstream itself decides which services it offers. True for reflection without service patterns. */
+  /** Whether the upstream itself determines its services: by reflection and without service patterns. */
   readonly isUnlimited: boolean;
   /** The upstream's name in messages. */
   readonly name: string;
@@ -18,11 +18,11 @@ interface AssignedServices {
 }
 
 /**
- * Assigns services that several upstreams offer, if no pattern decides. This process's services take precedence.
- * Upstreams without service patterns come last.
+ * Assigns each service to one upstream. This process's services take precedence, and upstreams with `isUnlimited` come
+ * last.
  *
  * @param localNames - the services that the process serves itself
- * @throws Error if two upstreams whose services the operator has selected offer the same service
+ * @throws Error if two upstreams without `isUnlimited` offer the same service
  */
 export function assignServices(offers: readonly ServiceOffer[], localNames: ReadonlySet<string>): AssignedServices {
   const owners = new Map([...localNames].map((name) => [name, "this server"]));

@@ -18,11 +18,11 @@ export interface ReadLimits {
   readonly ms: number;
 }
 
-/** A read's two steps. Each promise resolves to the step's result or to an error. */
+/** A running read. Each promise resolves to its result or to an error. */
 interface PendingRead {
   readonly read: Promise<Uint8Array | Error>;
   readonly described: Promise<ReadDescriptors | Error>;
-  /** Whether a caller's time limit has passed. The result is then kept for the next {@link DescriptorReader.read}. */
+  /** Whether a caller's time limit has passed, so that the next {@link DescriptorReader.read} returns the result. */
   isLate: boolean;
 }
 
@@ -93,5 +93,5 @@ export function isUnreachable(error: Error): boolean {
   return false;
 }
 
-/** Maximum nested causes that are checked. 5 is more than any code in this package creates. */
+/** Maximum nested causes that are checked. This package creates fewer. */
 const causesMax = 5;

@@ -31,7 +31,7 @@ interface SourceOptions {
   readonly reflectionHeader: Readonly<Record<string, string>>;
 }
 
-/** Returns an option's source. @throws TypeError unless a URL is a file URL, RangeError for a time out of range */
+/** @throws TypeError for a URL that is not a file URL, RangeError if `reloadEveryMs` is out of range */
 export function toDescriptorSource(
   descriptors: Uint8Array | URL | "reflection" | DescriptorSource,
   options: SourceOptions,
@@ -113,8 +113,8 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
       let previous = loaded;
       return repeat(checkMs, async () => {
         const fingerprint = await fingerprintOf(path);
-        // A file may be incomplete while it is written, and missing while it is replaced. `changed` is called until the
-        // file is read, because a reload may use a read that began before the change.
+        // Two equal fingerprints mean that the file is not being written. `changed` is called until the new file is
+        // read, because a reload may use a read that began before the change.
         if (fingerprint !== loaded && fingerprint === previous) changed();
         previous = fingerprint;
       });

@@ -10,7 +10,7 @@ import { messageOf, withCode } from "@plantstore/http";
 export interface DescriptorSource {
   /**
    * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. `read` is called at the
-   * start and for each reload. An error is reported unchanged. Services that need a missing type are not proxied.
+   * start and for each reload. Errors are reported unchanged. A service whose types are missing is not proxied.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
   /** Returns the services that the last read could not describe, by full name, each with the reason. */
@@ -32,7 +32,7 @@ export interface ServiceDescriptors extends Pick<
  * Reads a binary google.protobuf.FileDescriptorSet in several event loop turns, so that calls are served in between.
  *
  * @param isProxied - returns whether a service is proxied, by its full name
- * @returns a promise. The promise rejects with an Error if the set is invalid or contains no service to proxy
+ * @returns a promise that rejects with an Error if the set is invalid or contains no service to proxy
  */
 export async function readDescriptors(
   bytes: Uint8Array,

@@ -24,7 +24,7 @@ export interface ForwardTarget {
   readonly upstream: Upstream;
   readonly method: ForwardedMethod;
   readonly binaryOptions: ConnectRouterOptions["binaryOptions"];
-  /** The elements that callers and upstream must not exchange, or `undefined` if no element is hidden. */
+  /** The hidden elements, which the proxy must not forward, or `undefined` if no element is hidden. */
   readonly hidden: HiddenParts | undefined;
   /** Whether the RPC's messages may contain hidden elements. */
   readonly isRestricted: boolean;
@@ -41,7 +41,7 @@ export interface ForwardTarget {
 
 /** An RPC that sends and receives messages as encoded bytes. */
 export class ForwardedMethod extends ClientMethod<ForwardedMessage> {
-  /** Applications do not get the bytes, because messages for interceptors are decoded from a copy. */
+  /** Shared blocks are safe, because applications never get the bytes: interceptors get messages from a copy. */
   override get memory(): BodyMemory {
     return "shared";
   }
@@ -121,7 +121,7 @@ export class UpstreamForwarder implements Forwarder {
   }
 }
 
-/** Yields a response's only message, or its parts. @throws ConnectError `Internal` unless there is one message */
+/** Yields a response's only message, or its chunks. @throws ConnectError `Internal` unless there is one message */
 async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
   /** How many message bytes have not arrived, or `undefined` before the message starts. */
   let missingBytes: number | undefined;
@@ -136,7 +136,7 @@ async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncG
   if (missingBytes === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
 }
 
-/** Yields a response's messages after its status has arrived and is success. */
+/** Yields a response's messages once the call has succeeded. */
 async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
   const complete: ForwardedMessage[] = [];
   for await (const message of messages) complete.push(message);
@@ -159,7 +159,7 @@ function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessag
   }
 }
 
-/** Timeouts for unary calls without a deadline and without a setting. 0 means no timeout. */
+/** Timeouts for unary calls if neither the caller nor the options set a timeout. 0 means no timeout. */
 const defaultTimeoutsMs: Readonly<Record<ProtocolName, number>> = {
   connect: 0,
   grpc: 0,
@@ -176,7 +176,7 @@ function timeoutOf(
   const defaultMs = timeoutMs ?? timeoutMaxMs ?? defaultTimeoutsMs[caller.request.protocol];
   const requestedMs = caller.timeoutMs() ?? (methodKind === "unary" ? defaultMs || timeoutMaxMs : undefined);
   if (requestedMs === undefined) return undefined;
-  // The timeout is at least 1 ms, because the call itself reports a deadline that has just passed.
+  // At least 1 ms, so that the call itself reports a deadline that has just passed.
   return Math.max(1, Math.min(requestedMs, timeoutMaxMs ?? requestedMs));
 }
 

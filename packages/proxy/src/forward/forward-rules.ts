@@ -19,8 +19,8 @@ import { problem } from "@plantstore/protobuf";
 /**
  * Rules for forwarding header fields in one direction. Names are case-insensitive.
  *
- * Fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields for gRPC, Connect and
- * browsers, and cookies are never forwarded. Request fields that identify a caller, such as `x-real-ip`, are forwarded
+ * Never forwarded are cookies, fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists,
+ * and fields for gRPC, Connect and browsers. Request fields that identify a caller, such as `x-real-ip`, are forwarded
  * only if `allow` contains exactly their name, because anyone can send them. Response fields that control more than
  * their response, such as `location` and `clear-site-data`, also require their exact name, because all upstreams share
  * the proxy's origin. docs/reference/proxy-configuration.md lists both field groups.
@@ -82,7 +82,7 @@ const needsExactName = { request: isIdentityField, response: isControlField };
 const clientField = "x-forwarded-for";
 const hostField = "x-forwarded-host";
 
-/** Maximum cached names or addresses. 1,000 is more than most servers see, and limits a client that invents names. */
+/** Maximum cached names or addresses. 1,000 is more than most servers see, and bounds memory for invented names. */
 const cachedMax = 1_000;
 
 /** No fields to set. */
@@ -110,8 +110,8 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   const choose = (name: string): string | undefined => {
     if (isBlocked(name)) return undefined;
     const newName = nameByRules(name);
-    // A received field is never forwarded under a client field's name. Otherwise, a client without an address could
-    // forge the client field, which the proxy does not set for this client.
+    // A received field is never forwarded under a client field's name, because the proxy sets no client field for a
+    // client without an address, and that client could forge the field.
     return newName === clientName || newName === hostName ? undefined : newName;
   };
   const cache = new Map<string, string | undefined>();
@@ -151,7 +151,7 @@ function exactNames({ allow = [] }: ForwardRules): ReadonlySet<string> {
   return new Set(allow.flatMap((name) => (typeof name === "string" ? [name.toLowerCase()] : [])));
 }
 
-/** Creates a check for fields that rules cannot forward under the same name. */
+/** Creates a function that returns whether a field must not be forwarded under its own name. */
 function createBlocker(
   direction: "request" | "response",
   rename: ReadonlyMap<string, string>,
@@ -161,8 +161,7 @@ function createBlocker(
   return (name) => {
     if (isProtocolField(name) || blockedFields[direction].test(name)) return true;
     if (needsExactName[direction](name) && !exactlyAllowed.has(name)) return true;
-    // Otherwise the sender could add a value to a renamed field, or set the renamed field if the original field is
-    // missing.
+    // A field whose name is another field's new name is dropped, because it could forge the renamed field.
     return newNames.has(name) && !rename.has(name);
   };
 }
@@ -188,12 +187,12 @@ class Forwarded {
   }
 }
 
-/** Returns a function that caches the chosen fields in the field list itself. */
+/** Wraps `choose` in a cache. The result is stored in the field list, as `derived`. */
 function withFieldCache(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["select"] {
   return (list, added) => {
     const cached = list.derived;
     if (cached instanceof Forwarded && cached.choose === choose && cached.added === added) {
-      // equivalent mutant: it only avoids encoding them again.
+      // equivalent mutant: `isShared` only avoids encoding the fields again.
       cached.fields.isShared = true;
       return cached.fields;
     }
@@ -207,7 +206,7 @@ function withFieldCache(choose: (fields: HeaderFields, added: AddedFields) => st
 
 /**
  * Caches the client fields, so that all calls from one address to one host share one object. The maps are nested,
- * because a joined key would have to be built for each call.
+ * so that calls need not build a joined key.
  */
 function cacheClientFields(
   clientName: string | undefined,
@@ -255,7 +254,7 @@ function requireBase64(name: string, value: string): void {
 /** Returns a function that matches lower-case names with a pattern. */
 function toMatcher(pattern: string | RegExp): (name: string) => boolean {
   if (typeof pattern !== "string") {
-    // The flags g and y are removed, because they make a RegExp start after its last match.
+    // The flags g and y are removed, because RegExps with g or y start after the last match.
     const stateless = new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`);
     return (name) => stateless.test(name);
   }

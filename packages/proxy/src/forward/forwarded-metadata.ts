@@ -4,7 +4,7 @@ import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders, type ProtocolName } from "@plantstore/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
-/** Whether a caller's credential is for the upstream too. A credential for an MCP server is for that server only. */
+/** Whether callers' credentials are forwarded. A credential for an MCP server must not be passed on. */
 const forwardsCredential: Readonly<Record<ProtocolName, boolean>> = {
   connect: true,
   grpc: true,

@@ -2,7 +2,7 @@ import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protob
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
 
-/** The types that no upstream describes. */
+/** The types that come from this process, not from upstreams' descriptors. */
 export interface LocalTypes {
   /** The types in this process's services and in {@link registry}. Empty if nothing is hidden. */
   readonly definitions: readonly PartlyVisible[];
@@ -11,7 +11,7 @@ export interface LocalTypes {
 }
 
 /**
- * Returns a proxy's types that no upstream describes.
+ * Returns the types that come from this process, not from upstreams' descriptors.
  *
  * @throws Error if `visibility` hides an enum's first value, or two files with the same name differ
  */

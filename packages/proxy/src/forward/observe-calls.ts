@@ -18,7 +18,7 @@ export interface UpstreamCall {
  */
 export type UpstreamCallObserver = (call: UpstreamCall) => ((end: CallEnd) => void) | undefined;
 
-/** Returns an observer that reports another observer's errors instead of throwing them. */
+/** Wraps an observer, so that its errors are reported and not thrown. */
 export function guardObserver(
   observer: UpstreamCallObserver | undefined,
   report: FaultReporter,

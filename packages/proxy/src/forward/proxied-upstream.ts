@@ -47,7 +47,7 @@ export interface ProxiedUpstreamOptions {
   readonly reloadEveryMs?: number;
   /**
    * The services that the upstream serves, by full name. A name that ends in `*` is a prefix. Among several upstreams,
-   * the most specific name applies, and two upstreams cannot have the same name. Required if several upstreams use
+   * the most specific name applies, and each name must be unique. Required if several upstreams use
    * `"reflection"`. By default, an upstream serves all services that no other upstream names, except grpc.reflection,
    * grpc.health and grpc.channelz services.
    */
@@ -86,7 +86,7 @@ export interface MethodSettings {
   readonly timeoutMs?: number | undefined;
   /** Maximum timeout in milliseconds that callers can set. */
   readonly timeoutMaxMs?: number | undefined;
-  /** The retry option, as in {@link ProxiedUpstreamOptions}. Methods with the same object share its budget. */
+  /** The retry option, as in {@link ProxiedUpstreamOptions}. Methods with the same policy object share one budget. */
   readonly retry?: ProxiedUpstreamOptions["retry"];
 }
 
@@ -134,7 +134,7 @@ function requireUpstream(upstream: unknown, tls: UpstreamTls | undefined, path: 
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
-/** The gateway's options that also apply to calls to upstreams, and the call observer. */
+/** Gateway options that also apply to upstream calls, and the call observer. */
 export interface CallOptions extends Pick<
   ConnectRouterOptions,
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
@@ -156,7 +156,7 @@ export class ProxiedUpstream {
   readonly #responseFields: ForwardedFields;
   readonly #at: number;
   readonly #owners: ServiceOwners;
-  /** Other upstreams' services that were listed by the read in progress, the last read, and the last description. */
+  /** Other upstreams' services that the running read, the last read and the last `describe` found. */
   #listing = new Map<string, number>();
   #listed: ReadonlyMap<string, number> = new Map();
   #described: ReadonlyMap<string, number> = new Map();
@@ -175,7 +175,7 @@ export class ProxiedUpstream {
     if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
     requireTimeout("timeoutMs", options.timeoutMs, 0);
     requireTimeout("timeoutMaxMs", options.timeoutMaxMs, 1);
-    // The values may be secrets, which the errors of `new Headers()` would contain.
+    // `new Headers()` is not used, because its errors contain the values, which may be secrets.
     for (const [name, value] of Object.entries(options.reflectionHeader ?? {})) requireField(name, value);
     this.options = options;
     this.#ownsConnections = typeof upstream === "string";
@@ -200,12 +200,12 @@ export class ProxiedUpstream {
       authority,
       sendCompression: undefined,
       acceptCompression: [gzip, brotli, zstd],
-      // A compressed response would have to be decompressed, and compressed again for callers that accept compression.
+      // False, because the proxy would have to decompress responses, and compress them again for callers.
       offersCompression: false,
       compressMinBytes: 0,
-      // By default, a response must fit both limits, because it is read from the upstream and written to the caller.
+      // Both limits apply by default, because the proxy reads the response and writes the response to the caller.
       readMaxBytes: options.readMaxBytes ?? Math.min(readMaxBytes, writeMaxBytes),
-      // Requests were checked when they were received, and a JSON message is smaller in binary form.
+      // The maximum, because received requests were checked, and JSON messages are smaller in binary form.
       writeMaxBytes: messageBytesMax,
       waitsForReady: false,
       receiver: "proxy",
@@ -222,7 +222,7 @@ export class ProxiedUpstream {
     if (this.#ownsConnections) void this.connections.drain(timeoutMs);
   }
 
-  /** Whether the upstream itself sends its descriptors. Otherwise the operator has given the descriptors. */
+  /** Whether the upstream itself sends its descriptors. Otherwise, the operator configures the descriptors. */
   get isReflected(): boolean {
     return this.options.descriptors === "reflection";
   }
@@ -244,7 +244,7 @@ export class ProxiedUpstream {
   watchDescriptors(changed: () => void): () => void {
     let isWatching = true;
     const stop = this.#source.watch?.(() => {
-      // A stopped source may report a change that it has found before.
+      // A stopped source may still report a change that it found before the stop.
       if (isWatching) changed();
     });
     return () => {
@@ -261,8 +261,8 @@ export class ProxiedUpstream {
       this.#described = foreign;
     });
     const names = new Set(descriptors.services.map(({ typeName }) => typeName));
-    // The source lists the services that its last read omitted. If the last read was rejected, the current descriptors
-    // are older and may contain these services.
+    // Services in the current descriptors are not listed as omitted, even if the source's last read omitted them:
+    // after a rejected read, the current descriptors are older.
     const unread = [...(this.#source.omitted?.() ?? [])].filter(([name]) => !names.has(name));
     return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
@@ -270,7 +270,7 @@ export class ProxiedUpstream {
   /**
    * Creates the service forwarders. The generator yields after each RPC.
    *
-   * @param definitions - all types that may have hidden parts, with the services' types first
+   * @param definitions - all types that visibility rules may hide, with the services' types first
    * @returns a function that registers the RPCs
    */
   *prepare(

@@ -96,7 +96,7 @@ export class ProxyTable {
     this.#options = options;
   }
 
-  /** The compiled table with the routes in use. Throws before the first {@link load}. */
+  /** The routes in use, and their REST options and services. Throws before the first {@link load}. */
   get inUse(): CompiledTable {
     if (this.#compiled === undefined) throw new TypeError("no descriptors are loaded");
     return this.#compiled;
@@ -115,12 +115,12 @@ export class ProxyTable {
   }
 
   /**
-   * Reads the descriptors of all upstreams for the first time. One upstream with descriptors is enough, but descriptors
-   * that the operator has given must be valid.
+   * Reads the descriptors of all upstreams for the first time. Succeeds if at least one upstream has descriptors, and
+   * all descriptors from the operator are valid.
    *
-   * @param findKnown - returns an upstream's earlier descriptors from the same address, if its new descriptors cannot
-   * be used
-   * @returns a promise. The promise rejects if no upstream has descriptors, or after {@link close}
+   * @param findKnown - returns an upstream's earlier descriptors from the same address. Called if its descriptors
+   * cannot be read or used
+   * @returns a promise that rejects if descriptors are invalid or missing, or after {@link close}
    */
   load(findKnown: FindKnown = () => undefined): Promise<unknown> {
     const loading = this.#load(findKnown);
@@ -138,7 +138,7 @@ export class ProxyTable {
   async #load(findKnown?: FindKnown): Promise<boolean> {
     const begunAtMs = performance.now();
     const read = await readAll(this.#readers, this.#closing.signal, this.#compiled === undefined);
-    // A custom source may resolve although the signal is aborted.
+    // A custom source may ignore the signal and resolve after the abort.
     this.#closing.signal.throwIfAborted();
     clearTimeout(this.#retryTimer);
     const before = this.#compiled;
@@ -175,16 +175,16 @@ export class ProxyTable {
     this.#closing.abort();
   }
 
-  /** Uses each upstream's new descriptors, or returns the error for which the previous descriptors stay in use. */
+  /** Uses each upstream's new descriptors. If they cannot be used, returns the error and keeps the previous ones. */
   async #useEach(read: readonly (ReadDescriptors | Error)[]): Promise<(Error | undefined)[]> {
     const described = new Map<number, Described>();
     const problems = read.map((each, at) => {
       if (!(each instanceof Error)) return this.#accept(described, at, each);
-      // Any error leaves the routes unknown, because a load balancer or a server without reflection responds too.
+      // Any error leaves the routes unknown, even an error response, which a load balancer may have sent.
       this.#setUnknown(described, at, this.descriptorSets[at] === noBytes);
       return each;
     });
-    // Another table may have replaced this table, so that the other table's routes are in use.
+    // Stops if another table has replaced this table.
     this.#closing.signal.throwIfAborted();
     if (described.size === 0 && this.#compiled !== undefined) return problems;
     const problem = await this.#use(described);
@@ -213,7 +213,7 @@ export class ProxyTable {
     }
   }
 
-  /** Adds a set's descriptors to the usable descriptors, or returns the error for which they cannot be used. */
+  /** Adds valid descriptors to `described`, or returns the error in invalid descriptors. */
   #accept(described: Map<number, Described>, at: number, { set, descriptors }: ReadDescriptors): Error | undefined {
     if (descriptors === undefined) return undefined;
     const problems =
@@ -222,14 +222,14 @@ export class ProxyTable {
       described.set(at, { set, descriptors: { ...descriptors, isUnknown: false } });
       return undefined;
     }
-    // A server that responds is known, even if its response cannot be used.
+    // A server that sends descriptors has been reached, even if the descriptors cannot be used.
     if (this.descriptorSets[at] === noBytes) this.#setUnknown(described, at, false);
     return withCode(new Error(this.#withAuthority(at, problems).join("\n")), "ERR_DESCRIPTORS");
   }
 
   /**
-   * Compiles and uses some upstreams' descriptors, or returns an error. Rejects after {@link close}, because another
-   * table's routes may be in use.
+   * Compiles routes from some upstreams' new descriptors and uses the routes, or returns an error. Rejects after
+   * {@link close}.
    */
   async #use(described: ReadonlyMap<number, Described>): Promise<Error | undefined> {
     const descriptors = this.#descriptors.map((previous, at) => described.get(at)?.descriptors ?? previous);
@@ -252,10 +252,9 @@ export class ProxyTable {
   }
 
   /**
-   * Uses the known descriptors for upstreams that have no other descriptors.
+   * Uses the descriptors from `findKnown` for upstreams whose descriptors could not be read.
    *
-   * Rejects if known descriptors cannot be used with the current options, if descriptors from the operator cannot be
-   * used, or if no upstream has descriptors.
+   * Rejects if descriptors from `findKnown` or from the operator cannot be used, or if no upstream has descriptors.
    */
   async #requireStart(problems: readonly (Error | undefined)[], findKnown: FindKnown): Promise<void> {
     const fatal = problems.filter((problem, at): problem is Error => {
@@ -341,7 +340,7 @@ export class ProxyTable {
 /** Returns the earlier descriptors for the upstream with an index, or `undefined` if no descriptors are known. */
 type FindKnown = (at: number) => KnownDescriptors | undefined;
 
-/** Descriptors that an upstream may use. */
+/** An upstream's new descriptors, which may be used. */
 interface Described {
   readonly set: Uint8Array;
   readonly descriptors: UpstreamDescriptors;
@@ -368,8 +367,8 @@ const noServices: UpstreamDescriptors = {
 };
 
 /**
- * Returns the reasons for which served services would be omitted, because their new descriptors lack a type. Services
- * that the upstream no longer lists are not included.
+ * Returns a message for each served service whose new descriptors lack a type. Services that the upstream no longer
+ * lists are not included.
  */
 function servicesLosingTypes(
   before: ServiceDescriptors | undefined,

@@ -7,8 +7,8 @@ const slowReadMs = 5_000;
  * Reads and describes all upstreams' sets at the same time. With several upstreams, waits for slow upstreams for
  * {@link slowReadMs}.
  *
- * @param isFirst - whether no descriptors are in use. At the first read, waits until a set is described, even if all
- * sets are large
+ * @param isFirst - whether no descriptors are in use, so that the call waits until at least one set is described, even
+ * after the time limit
  */
 export async function readAll(
   readers: readonly DescriptorReader[],

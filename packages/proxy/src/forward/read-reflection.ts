@@ -11,9 +11,9 @@ import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } fro
 export interface ReflectionLimits {
   /** Maximum services. All Google APIs together have fewer than 5,000. */
   readonly services: number;
-  /** Maximum files. 20,000 is three times as many as all Google APIs have. */
+  /** Maximum files. All Google APIs together have about a third of the default. */
   readonly files: number;
-  /** Maximum bytes in all files together. 64 MiB is twice as much as all Google APIs have. */
+  /** Maximum bytes in all files together. All Google APIs together have about 30 MB. */
   readonly bytes: number;
   /** Timeout for the entire read in milliseconds. Some servers send one file at a time. */
   readonly timeoutMs: number;
@@ -49,7 +49,7 @@ export interface ReflectedServices {
 /**
  * Requests the files that declare a server's services by `grpc.reflection.v1`, or by `v1alpha` if the server does not
  * implement `v1`. A well-known import that the server does not provide, such as google/api/annotations.proto, is
- * replaced. Other missing imports are omitted, because possibly only options need the files.
+ * replaced. Other missing imports are omitted, because options may be all that needs the files.
  *
  * @throws Error that describes the problem with the server's responses. If the call failed, `cause` is the call's error
  */
@@ -137,8 +137,8 @@ class ReflectionReader {
   }
 
   /**
-   * Requests files, and uses `fallback` for files that the server does not have. Returns the reasons for failed
-   * requests, by request value.
+   * Requests files, and uses `fallback` for files that the server does not have. Returns the reason for each
+   * failed request, by request value.
    */
   async #requestFiles<R extends ReflectionRequest>(
     requests: readonly R[],

@@ -15,7 +15,7 @@ export type ReflectionResponse = ServerReflectionResponse["messageResponse"];
 type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 
-/** Maximum requests sent before their responses are read. With so few, flow control never blocks both sides. */
+/** Maximum requests sent before their responses are read, so that flow control cannot block both sides. */
 const concurrentRequestsMax = 100;
 
 /** A server reflection call. Responses arrive in request order. */

@@ -11,13 +11,13 @@ type Segment = RouteShape["template"]["segments"][number];
 interface Node<Owner> {
   /** The next segment's nodes, by {@link keyOf}. */
   readonly children: Map<string, Node<Owner>>;
-  /** The routes without further segments. */
+  /** The routes whose last segment is this node. */
   readonly routes: OwnedRoute<Owner>[];
   /** The owners of all routes at this node and below. */
   readonly owners: Set<Owner>;
 }
 
-/** Finds routes that overlap another route. Compares only routes whose segments can match the same path. */
+/** Finds routes that overlap another route, without comparing all pairs of routes. */
 export class RouteIndex<Owner> {
   readonly #root: Node<Owner> = createNode();
 
@@ -51,7 +51,7 @@ function keyOf(segment: Segment): string {
   return segment.kind === "literal" ? `=${segment.text.split(":", 1)[0]}` : segment.kind;
 }
 
-/** A position in a search, with a node and the next segment for the nodes below. */
+/** A search position: a node, and the template segment that the nodes below must match. */
 interface Position<Owner> {
   readonly node: Node<Owner>;
   /** The next segment's index. Undefined if a `**` in either route matches all segments below the node. */
@@ -59,7 +59,7 @@ interface Position<Owner> {
 }
 
 /**
- * Yields other owners' routes that may overlap a template with some segments. Skips nodes that have only routes from
+ * Yields other owners' routes that may overlap a template with these `segments`. Skips nodes that have only routes from
  * `self`, so that an upstream with many routes is not compared with itself.
  */
 function* similarRoutes<Owner>(
@@ -76,7 +76,7 @@ function* similarRoutes<Owner>(
     const isRest = position.at !== undefined && segments[position.at]?.kind === "**";
     const at = isRest ? undefined : position.at;
     if (at === undefined || at === segments.length) yield* node.routes.filter(({ owner }) => owner !== self);
-    // Pushed in reverse, so that nodes are visited in their first routes' order.
+    // Pushed in reverse, so that nodes are visited in the order of `positionsBelow`.
     for (const below of positionsBelow(node, at, segments).toReversed()) pending.push(below);
   }
 }

@@ -14,7 +14,7 @@ export function transportError(error: ConnectError): ConnectError {
   const { code, rawMessage } = error;
   if (code === Code.Canceled) return error;
   if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
-  // The error keeps the code that gRPC prescribes for the failure, such as Internal for a reset stream.
+  // Keeps the code that gRPC prescribes for the failure, such as Internal for a reset stream.
   if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_RESPONSE", rawMessage, { code, cause: error });
   return unavailableError("the service is not available", error);
 }
@@ -33,7 +33,7 @@ function unavailableError(message: string, cause?: ConnectError): ConnectError {
 /** Returns the error for a complete response that is not valid for its RPC. */
 export function malformedResponseError({ rawMessage, code, cause }: ConnectError): ConnectError {
   const message = `the response of the service is malformed: ${rawMessage}`;
-  // A message above the limit keeps ResourceExhausted, so that the caller can request less.
+  // Keeps ResourceExhausted for a message above the limit, so that the caller can request less.
   const options = code === Code.ResourceExhausted ? { code, cause } : { cause };
   return problem("ERR_UPSTREAM_RESPONSE", message, options);
 }

@@ -57,7 +57,7 @@ function requireBase(value: unknown): asserts value is DocumentBase {
   }
 }
 
-/** Requires that all values in objects and arrays are strings, as in the objects Info and Server. */
+/** Requires that all nested values are strings, as in the objects Info and Server. */
 function requireTexts(value: unknown, path: string): void {
   if (value === undefined || typeof value === "string") return;
   if (typeof value !== "object" || value === null)

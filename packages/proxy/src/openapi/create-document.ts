@@ -61,7 +61,7 @@ export async function createDocument(
   return format === "json" ? json : await yaml();
 }
 
-/** Returns the document members from flags, the base file and the definition, in this order of precedence. */
+/** Returns the document members. Flags take precedence over the base file, and the base file over the definition. */
 async function baseOf(
   services: readonly DescService[],
   flags: ParsedFlags,

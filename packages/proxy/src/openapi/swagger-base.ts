@@ -21,7 +21,7 @@ export function describeServices(
   const { security, ...ofFiles } = baseOfServices(services);
   return {
     ...ofFiles,
-    // The security requirements name schemes in the files.
+    // Requirements are omitted if `replacing` has other schemes, because the requirements name schemes in the files.
     ...(security !== undefined && replacing.securitySchemes === undefined && { security }),
     ...replacing,
     info: {
@@ -76,7 +76,7 @@ function toInfo({ terms_of_service, ...info }: NonNullable<SwaggerOptions["info"
   return { ...info, ...(terms_of_service !== undefined && { termsOfService: terms_of_service }) };
 }
 
-/** The URL schemes in the enum Scheme. WebSockets are not served. */
+/** The URL schemes by number in the enum Scheme, without WebSockets. */
 const urlSchemes = new Map([
   [1, "http"],
   [2, "https"],

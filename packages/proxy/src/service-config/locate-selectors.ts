@@ -1,8 +1,8 @@
 import { readLocatedYaml, YamlProblem, type YamlValue } from "./read-yaml.ts";
 
 /**
- * Returns the line and column of each rule's selector in a service config, by selector. For a selector that several
- * rules have, the last position is returned. Returns no positions for JSON that is not YAML.
+ * Returns the line and column of each selector in a service config. If several rules have the same selector, returns
+ * the last position. Returns no positions for JSON that is not YAML.
  */
 export function locateSelectors(text: string): ReadonlyMap<string, readonly [line: number, column: number]> {
   const places = new Map<string, readonly [number, number]>();

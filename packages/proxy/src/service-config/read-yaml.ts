@@ -55,7 +55,7 @@ export function readLocatedYaml(text: string): YamlValue {
     if (isMap(node)) {
       const members = node.items.map(({ key, value }): [string, YamlMember] => {
         const { line: keyLine, column: keyColumn } = positionOf(key);
-        // A key without a value has no node.
+        // A key without a value gets the key's position.
         const locatedValue = value === null ? { ...positionOf(key), value: null } : locate(value);
         return [isScalar(key) ? String(key.value) : "", { ...locatedValue, keyLine, keyColumn }];
       });
@@ -88,7 +88,7 @@ function parse(text: string) {
   };
   const tokens = [...new Parser(lineCounter.addNewLine).parse(text)];
   requireShallow(tokens, problemAt);
-  // `uniqueKeys` compares each key with all others, which takes quadratic time.
+  // `uniqueKeys` is off, because comparing each key with all others takes quadratic time.
   const options = {
     schema: "core",
     merge: false,
@@ -140,7 +140,7 @@ function requireShallow(tokens: readonly CST.Token[], problemAt: ProblemAt): voi
 
 type Collection = CST.BlockMap | CST.BlockSequence | CST.FlowCollection;
 
-/** Returns the token itself if it is a collection, or the collection in a document. */
+/** Returns the collection that a token is or, for a document, contains. Returns no collection for scalars. */
 function collectionsIn(token: CST.Token | null | undefined): readonly Collection[] {
   if (token?.type === "document") return collectionsIn(token.value);
   return token && "items" in token ? [token] : [];
@@ -148,7 +148,7 @@ function collectionsIn(token: CST.Token | null | undefined): readonly Collection
 
 // The package `yaml` is loaded on first use, because its 73 modules take 25 ms to load.
 function loadYaml(): typeof import("yaml") {
-  // In a CommonJS bundle, import.meta is not defined.
+  // `__filename` is for CommonJS bundles, where import.meta.url is undefined.
   const require = createRequire(import.meta.url ?? __filename);
   const yaml: typeof import("yaml") = require("yaml");
   return yaml;

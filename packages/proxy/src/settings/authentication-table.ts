@@ -17,12 +17,12 @@ export interface AuthenticationSection {
   readonly forward: boolean;
 }
 
-/** A JSON Web Token issuer. The proxy sets the other members. */
+/** A JSON Web Token issuer, without the members that the proxy sets. */
 interface JwtSection extends Required<Omit<JwtSource, "enforceScopes" | "scopeClaims" | "timing">> {
   readonly type: NonNullable<JwtSource["type"]>;
 }
 
-/** An introspection endpoint (RFC 7662). The proxy sets the other members. */
+/** An introspection endpoint (RFC 7662), without the members that the proxy sets. */
 type IntrospectionSection = Required<Omit<IntrospectionSource, "enforceScopes" | "timeoutMs">>;
 
 const jwt = mapping<JwtSection>({

@@ -1,6 +1,6 @@
 import { toShortLine } from "@plantstore/http";
 
-/** A configuration value, with the place where the value was set, for messages. */
+/** A configuration value with its file position or flag, for messages. */
 export interface Located {
   /** The setting's path, such as `upstreams[0].tls.ca`. The entire file has an empty path. */
   readonly path: string;
@@ -16,14 +16,14 @@ export interface Located {
 /** The value in a {@link Located}. Flags can add members to a mapping. */
 export type LocatedValue = string | number | boolean | null | bigint | readonly Located[] | Map<string, Located>;
 
-/** Returns how a message about a value begins, with the value's flag, or with its place and path. */
+/** Returns the beginning of a message about a value: the flag, or the file position and setting path. */
 export function subjectOf({ flag, place, path }: Pick<Located, "flag" | "place" | "path">): string {
   if (flag !== undefined) return flag;
   const name = path === "" ? "the configuration" : toShortLine(path);
   return place === undefined ? name : `${place}: ${name}`;
 }
 
-/** Returns the value with a path, or the nearest parent that is set. */
+/** Returns the value at a path. If the value is not set, returns the nearest parent that is set. */
 export function findLocated(root: Located, path: string): Located {
   let found = root;
   for (const [, name, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {

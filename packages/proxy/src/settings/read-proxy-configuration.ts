@@ -10,12 +10,12 @@ export class SettingsProblem extends Error {
   override readonly name = "SettingsProblem";
 }
 
-/** The settings, and the places where they were set. */
+/** The settings, with functions that name a setting's file position or flag. */
 export interface ReadSettings {
   readonly settings: ProxyConfiguration;
-  /** Returns an error about the setting with a path. `problem` continues after the setting's name. */
+  /** Returns an error about the setting at a path. The message is the setting's name, followed by `problem`. */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
-  /** Returns the flag that set the setting with a path or, if it is missing, its parent. Undefined without a flag. */
+  /** Returns the flag, if any, that set the setting at a path or, for a missing setting, its parent. */
   readonly flagOf: (path: string) => string | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface ConfigurationText {
   readonly text: string;
 }
 
-/** Maximum mistakes in a message, which bounds time and memory. A person corrects fewer before the next check. */
+/** Maximum mistakes in a message. The limit bounds time and memory. */
 const problemsMax = 100;
 
 /**
@@ -50,7 +50,7 @@ export function readProxyConfiguration(file: ConfigurationText | undefined, flag
     flagOf: (path) => findLocated(root, path).flag,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
-      // A setting that is missing, or has its default value, has its parent's place.
+      // For a setting that is not set, the message has the parent's file position.
       const at = found.path === path ? found : { ...found, path, flag: undefined };
       return new SettingsProblem(`${subjectOf(at)} ${problem}`);
     },
@@ -88,7 +88,7 @@ function toLocated(
   return { ...at, value: [...value.values()].map((each, index) => toLocated(each, `${path}[${index}]`, file)) };
 }
 
-/** Sets flag values in mappings with some members. */
+/** Sets flag values in the `targets`, which are mappings with the settings `members`. */
 function applyFlags(
   members: Members,
   targets: readonly Located[],
@@ -140,7 +140,7 @@ function hasFlagIn(members: Members, flags: ParsedFlags): boolean {
   );
 }
 
-/** Returns the members with a name in some mappings. Adds an empty mapping where the member is missing. */
+/** Returns the member `name` of each target. Adds an empty mapping where the member is missing. */
 function membersOf(targets: readonly Located[], name: string): Located[] {
   return targets.flatMap(({ path, value, place, keyPlace }) => {
     if (!(value instanceof Map)) return [];
@@ -156,7 +156,7 @@ function membersOf(targets: readonly Located[], name: string): Located[] {
   });
 }
 
-/** Returns the items in all lists with this name. */
+/** Returns the items in the list `name` of each target. */
 function itemsOf(targets: readonly Located[], name: string): Located[] {
   return targets.flatMap(({ value }) => {
     const items = value instanceof Map ? value.get(name)?.value : undefined;

@@ -106,7 +106,7 @@ export function list<T>(type: SettingType<T>): SettingType<readonly T[]> {
   };
 }
 
-/** A mapping with any keys. @param keyProblem - returns the requirement for keys if a key is not valid */
+/** A mapping with any keys. @param keyProblem - returns what a key must be, if the key is not valid */
 export function record<T>(
   type: SettingType<T>,
   keyProblem?: (key: string) => string | undefined,
@@ -172,7 +172,7 @@ function reportUnknown(values: ReadonlyMap<string, Located>, members: Members, r
   }
 }
 
-/** Returns the setting, even in a nested mapping, for a flag, such as `descriptors: reflection` for `--reflection`. */
+/** Returns a flag's setting, which may be nested, such as `descriptors: reflection` for `--reflection`. */
 function findByFlag(flagName: string, members: Members): string | undefined {
   for (const [name, { flags, type }] of Object.entries(members)) {
     const flag = flags?.find((each) => each.name === flagName);

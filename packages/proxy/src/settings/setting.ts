@@ -1,16 +1,16 @@
 import type { Located } from "./located.ts";
 
-/** Receives a wrong value, and a message that continues after the value's name, such as `must be text, got 5`. */
+/** Reports a wrong value. The message follows the setting's name, as in `must be text, got 5`. */
 export type ReportProblem = (at: Located, problem: string) => void;
 
-/** A value type, which reads values, and describes them for the reference page and the JSON Schema. */
+/** A setting's type, which reads values and describes valid values for the reference page and the JSON Schema. */
 export interface SettingType<T> {
   /** A short name for the reference page, such as `integer`. */
   readonly label: string;
   readonly schema: JsonSchema;
   /** The settings for a mapping, or for each item in a mapping list. */
   readonly members?: Members;
-  /** Whether the members belong to list items. */
+  /** Whether values are lists, with {@link members} for each item. */
   readonly isList?: boolean;
   /** Whether values contain secrets. Error messages must not show these values. */
   readonly isSecret?: boolean;
@@ -27,11 +27,11 @@ export interface SettingFlag {
   readonly name: string;
   /** The placeholder for the flag's value in the help, such as `FILE`. Undefined for a flag that sets {@link value}. */
   readonly placeholder?: string;
-  /** The value that a flag without a placeholder sets. Default `true`. */
+  /** The value that the flag sets if the flag has no placeholder. Default `true`. */
   readonly value?: string | boolean;
   /** Whether the flag can be repeated. */
   readonly multiple?: boolean;
-  /** The flag's description in the help, if the setting's description does not fit. */
+  /** The flag's description in the help. Defaults to the setting's description. */
   readonly about?: string;
   /**
    * Returns the setting's value for all flag values, or `undefined` to leave the setting unset. `members` are the
@@ -53,7 +53,7 @@ export interface Setting {
   /** The value if the setting is not set. */
   readonly fallback?: unknown;
   readonly required?: true;
-  /** Whether an absent mapping is read as an empty mapping, so that its settings get their defaults. */
+  /** Whether a missing mapping counts as an empty mapping, so that the settings in it get their defaults. */
   readonly implied?: true;
 }
 
@@ -61,8 +61,8 @@ export interface Setting {
 export type Members = Readonly<Record<string, Setting>>;
 
 /**
- * The settings for an object's members. A member that can be `undefined` is optional, and all others are required, have
- * a default or are implied.
+ * The settings for an object's members. A setting must be required, implied or have a default, unless the member can be
+ * `undefined`.
  */
 export type MembersOf<T> = {
   readonly [Name in keyof T]-?: Setting & {

@@ -46,7 +46,7 @@ export class AddressResolver {
 
   /** Whether it is too early to resolve names again. */
   get isTooEarly(): boolean {
-    // Without names, returns before the clock is read, which every call would do.
+    // Without names, calls need not read the clock.
     // equivalent mutant: without names, a lookup does nothing.
     if (this.#names.length === 0) return true;
     return performance.now() < this.#dueAtMs;

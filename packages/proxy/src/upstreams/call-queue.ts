@@ -5,9 +5,9 @@ import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */
 export interface PendingCall {
-  /** Whether the call stays queued while no server can be reached, instead of being refused. */
+  /** Whether the call stays queued while no server can be reached. Other calls are refused. */
   readonly waitsForReady: boolean;
-  /** Called once, with a connection that has a free stream. The call must open the stream before `begin` returns. */
+  /** Called once, with a connection that has a free stream. `begin` must open the stream before it returns. */
   begin(connection: ClientConnection): void;
   /**
    * Called once if the call gets no stream. The error is `Unavailable`, or `ResourceExhausted` if the queue is full or
@@ -30,9 +30,9 @@ const refusalMessages = {
 } as const;
 
 /**
- * The queue for calls that wait for a connection or a stream, first in, first out. {@link UpstreamLimits.waitingCalls}
- * limits its length. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving. Before a server
- * is serving, the connect timeout limits the wait.
+ * First-in, first-out queue for calls that wait for a connection or a stream. {@link UpstreamLimits.waitingCalls}
+ * limits the number of calls. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving. Before a
+ * server is serving, the connect timeout limits the wait.
  */
 export class CallQueue {
   /** How many calls were refused, by reason. */
@@ -41,9 +41,9 @@ export class CallQueue {
   readonly #authority: string;
   /** The queued calls with their queueing times, in `performance.now()` milliseconds and in ascending order. */
   readonly #calls = new Map<PendingCall, number>();
-  /** The iterator, kept between calls to {@link shift}, because a new iterator would skip all removed entries again. */
+  /** The iterator that {@link shift} reuses, because a new iterator would skip all removed entries again. */
   #iterator: Iterator<PendingCall> = this.#calls.keys();
-  /** Time since which calls wait for a stream and not for a server. */
+  /** When a server started serving, so that calls now wait only for a stream. Undefined while no server is serving. */
   #servingSinceMs: number | undefined;
 
   constructor(limits: UpstreamLimits, authority: string) {
@@ -103,7 +103,7 @@ export class CallQueue {
     }
   }
 
-  /** Refuses a call. @param why - the reason for operators. Must be constant, so that logs can detect repetitions */
+  /** Refuses a call. @param why - the reason for operators, without varying values, so that logs detect repetitions */
   refuse(call: PendingCall, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);

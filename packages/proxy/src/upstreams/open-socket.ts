@@ -43,7 +43,7 @@ export function openSocket(
 ): () => void {
   const { scheme } = address;
   const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
-  // Nagle's algorithm is not needed: the frames from one event loop turn are written together.
+  // Nagle's algorithm is off, because the frames from one event loop turn are already written together.
   // equivalent mutant: Nagle's algorithm only delays frames on a slow network.
   socket.setNoDelay(true);
   const settle = (outcome: Socket | Error): void => {
@@ -64,8 +64,8 @@ export function openSocket(
 }
 
 /**
- * Maximum bytes in one read from a socket. 64 KiB is also node's size. A chunk has up to four frames. A body piece is
- * small compared with the chunk, and is copied so that the chunk is not kept in memory.
+ * Maximum bytes in one read from a socket. 64 KiB is node's default, and fits four frames. Message bodies are copied if
+ * they are small compared with this size, so that they do not keep the chunk in memory.
  */
 const readBytesMax = 64 * 1024;
 

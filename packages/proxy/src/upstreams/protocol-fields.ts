@@ -4,7 +4,7 @@ import { isToken, fieldsNotForwarded } from "@plantstore/http";
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
 
 /**
- * Returns whether only the protocol sets a field, which then describes a connection, a message or gRPC.
+ * Returns whether a field describes a connection, a message or gRPC, so that only the protocol sets the field.
  *
  * @param name - in lower case
  */

@@ -10,16 +10,16 @@ export interface PatternProblem {
   /** The upstream's index. */
   readonly at: number;
   readonly kind: "missing" | "shared";
-  /** The pattern that an earlier upstream also has, or `undefined` if the upstream has no patterns. */
+  /** The pattern that an earlier upstream also has. Undefined if the upstream lacks patterns. */
   readonly pattern: string | undefined;
-  /** The index of the earlier upstream with `pattern`, or without a pattern, of another upstream with reflection. */
+  /** The index of the earlier upstream with `pattern` or, if undefined, of another upstream with reflection. */
   readonly other: number;
 }
 
 /**
- * Returns why the patterns do not decide which upstream serves a service. Several upstreams with reflection need
- * patterns, and two upstreams must not have the same pattern. An upstream's reflection must not decide which calls the
- * upstream gets.
+ * Returns the reasons why patterns do not determine each service's upstream. If several upstreams use reflection, each
+ * needs patterns, because an upstream must not decide which calls it gets. Two upstreams must not have the same
+ * pattern.
  */
 export function findPatternProblems(upstreams: readonly ServicePatterns[]): readonly PatternProblem[] {
   const reflected = [...upstreams.entries()].filter(([, { descriptors }]) => descriptors === "reflection");
@@ -63,7 +63,7 @@ export class ServiceOwners {
     return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
 
-  /** Returns the index as {@link ownerOf} does, but ignores `*`, which also matches any segment in a REST path. */
+  /** Like {@link ownerOf}, but ignores the pattern `*`, which would match any first segment of a REST path. */
   namedOwnerOf(name: string): number | undefined {
     const isNamed =
       this.#names.has(name) || this.#prefixes.some(([prefix]) => prefix !== "" && name.startsWith(prefix));
@@ -76,13 +76,13 @@ export class ServiceOwners {
     return owner === undefined ? this.#hasPatterns[at] === false && isApplicationService(name) : owner === at;
   }
 
-  /** Returns the index of another upstream with patterns, or `undefined` if no other upstream has patterns. */
+  /** Returns the index of any other upstream with patterns, or `undefined`. */
   otherWithPatterns(at: number): number | undefined {
     const other = this.#hasPatterns.findIndex((has, index) => has && index !== at);
     return other < 0 ? undefined : other;
   }
 
-  /** Returns the other upstream that owns a service, or `undefined` if no conflict has to be reported. */
+  /** Returns the other upstream that owns an application's service, or `undefined` if there is no such upstream. */
   foreignOwnerOf(at: number, name: string): number | undefined {
     const owner = this.ownerOf(name);
     return owner === at || !isApplicationService(name) ? undefined : owner;

@@ -15,7 +15,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", trust],
 ]);
 
-/** Messages that replace OpenSSL's messages, by how node's error code ends. */
+/** Messages that replace OpenSSL's messages, by the end of node's error code. */
 const messages: readonly (readonly [code: string, message: string])[] = [
   ["ALERT_CERTIFICATE_REQUIRED", missingClientCertificate("requires")],
   ["ALERT_BAD_CERTIFICATE", rejectedText],

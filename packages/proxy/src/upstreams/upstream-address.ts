@@ -16,7 +16,7 @@ export interface UpstreamAddress {
  * or `dns:host:port`, which resolves to one or more servers.
  *
  * @param secure - whether `dns:` uses TLS
- * @throws TypeError for any other text
+ * @throws TypeError for an invalid address
  */
 export function readUpstreamAddress(text: string, secure: boolean = false): UpstreamAddress {
   // gRPC clients send "localhost" as a Unix socket's authority.
@@ -24,7 +24,7 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
     const target = { path: text.slice(5) };
     return { scheme: "http", authority: "localhost", target, host: "localhost", isName: false };
   }
-  // gRPC's name syntax without the optional DNS server, because the system configures the DNS server.
+  // gRPC's name syntax, except that the address cannot name a DNS server, because the system configures DNS.
   const name = /^dns:(?:\/\/\/)?(?!\/)(.+)$/.exec(text)?.[1];
   const address = name === undefined ? text : `${secure ? "https" : "http"}://${name}`;
   const url = URL.canParse(address) ? new URL(address) : undefined;

@@ -89,7 +89,7 @@ export class UpstreamConnection {
       },
       onClose: () => this.#closed(),
       lossReason: () => (this.isEstablished ? undefined : this.#describeProblem()),
-      // The error is a bug in this package. The affected call has already failed.
+      // Only a warning, because the affected call has already failed. The error is a bug in this package.
       onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
     });
     if (healthService !== undefined) {
@@ -110,7 +110,7 @@ export class UpstreamConnection {
 
   #ready(streamsMax: number): void {
     this.#streamsMax = streamsMax;
-    // If the server allows only one stream, the health watch would leave no stream for calls.
+    // With a single stream, health is not watched, because the watch would leave no stream for calls.
     if (this.#health === undefined || streamsMax < 2) this.#setHealth(true);
     else this.#health.start();
   }

@@ -14,7 +14,7 @@ export interface ServerEvents {
   onChange(): void;
   /** Called when the first connection is established. */
   onConnected(): void;
-  /** Called when the server may be lost, because its first or last connection was closed. */
+  /** Called when the server may be lost, because the first or the last connection was closed. */
   onLost(): void;
   /** Called when a connection is closed. */
   onClosed(): void;
@@ -29,12 +29,12 @@ export class UpstreamServer implements ServerLoad {
   readonly #settings: ServerSettings;
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
-  /** The backoff for additional connections. A server may refuse them, which must not delay the first connection. */
+  /** A separate backoff, so that refused additional connections do not delay the first connection. */
   readonly #additionalBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
   /** The functions that cancel pending attempts to connect. */
   readonly #openings = new Set<() => void>();
-  /** Maximum streams on a new connection before SETTINGS arrive. The server allowed as many on the last connection. */
+  /** Maximum streams before SETTINGS arrive on a new connection, as many as the server allowed on the last one. */
   #streamsBeforeSettings: number;
   /** Whether the last connection was never established, or was lost because the server was frozen. */
   #isUnresponsive = false;
@@ -104,8 +104,7 @@ export class UpstreamServer implements ServerLoad {
     let established = 0;
     let streams = 0;
     for (const { http2, isEstablished, isRetired } of this.#connections) {
-      // A connection that is closing before it was established still counts, because the backoff starts only after the
-      // close.
+      // A closing connection that was never established counts as open, because its backoff starts after the close.
       if (isRetired && isEstablished) continue;
       open++;
       if (!isEstablished) continue;
@@ -154,14 +153,14 @@ export class UpstreamServer implements ServerLoad {
 
   #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
     const isAdditional = this.#isActive;
-    // An additional connection is used only once SETTINGS arrive, because a load balancer at its limit accepts a
-    // connection and then closes it. A frozen server's machine may also accept connections.
+    // An additional connection gets calls only after SETTINGS, because a load balancer at its limit may accept a
+    // connection and then close it. A frozen server's kernel accepts connections too, so `#isUnresponsive` also waits.
     const awaitsSettings = isAdditional || this.#isUnresponsive;
     const start = { isAdditional, streamsBeforeSettings: awaitsSettings ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onEstablished: (streamsMax) => {
-        // At least one stream is allowed, because a server that allows no streams and closes its connections would be
-        // reconnected in a loop.
+        // At least one stream, so that a server that allows no streams and closes its connections is not reconnected in
+        // a loop.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
         this.#isUnresponsive = false;
@@ -175,14 +174,14 @@ export class UpstreamServer implements ServerLoad {
         this.#connections.delete(connection);
         if (problem !== undefined || connection.http2.isUnresponsive) this.#isUnresponsive = true;
         if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
-        // The close of an idle additional connection does not mean that the server is lost.
+        // Additional connections also close when idle, which does not mean that the server is lost.
         if (!isAdditional || !this.#isActive) this.#events.onLost();
         this.#events.onClosed();
       },
     });
     this.#connections.add(connection);
     if (connection.availableStreams > 0) this.#events.onStreamAvailable(connection);
-    // The calls for which the connection was opened may have been cancelled.
+    // An unused connection must not keep the process running: its calls may have been cancelled.
     if (!connection.http2.busy) socket.unref();
   }
 

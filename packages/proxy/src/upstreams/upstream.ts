@@ -52,7 +52,7 @@ export class Upstream implements AsyncDisposable {
   #servers: readonly UpstreamServer[] = [];
   readonly #queue: CallQueue;
   readonly #watchers = new Set<() => void>();
-  /** A periodic check while calls are queued, because no event signals the end of a backoff, a pause or a timeout. */
+  /** The timer for queued calls, which polls because no event signals the end of a backoff, a pause or a timeout. */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   /** Time at which calls are aborted and refused, in `performance.now()` milliseconds. */
@@ -189,7 +189,7 @@ export class Upstream implements AsyncDisposable {
     return promise;
   }
 
-  /** Starts a timer that keeps the process running until the drain ends, because sockets do not keep it running. */
+  /** Starts the drain timeout. The timer keeps the process running, because sockets without calls do not. */
   #startAbortTimer(): void {
     const remainingMs = Math.max(0, this.#closesAtMs - performance.now());
     this.#abortTimer ??= setTimeout(() => {
@@ -214,7 +214,7 @@ export class Upstream implements AsyncDisposable {
     const picked = pickServer(this.#servers);
     const connection = picked?.findConnection();
     if (connection !== undefined) return connection;
-    // The picked server is connected so that calls are eventually distributed over all servers.
+    // Connects to the picked server, so that later calls are distributed over all servers.
     if (picked?.isServing === false) picked.connect();
     return this.#findAnyConnection();
   }
@@ -238,8 +238,7 @@ export class Upstream implements AsyncDisposable {
       if (!this.#byAddress.has(key))
         this.#byAddress.set(key, new UpstreamServer(address, this.#settings, this.#events));
     }
-    // The new servers are set before the removed servers are drained, because waiting calls are then assigned to new
-    // servers.
+    // The new servers are set first, because draining the removed servers assigns waiting calls to other servers.
     this.#servers = [...this.#byAddress].filter(([key]) => addresses.has(key)).map(([, server]) => server);
     for (const [key, server] of this.#byAddress) {
       if (addresses.has(key)) continue;
@@ -252,7 +251,7 @@ export class Upstream implements AsyncDisposable {
   /** Connects to servers for queued calls. Fails the calls if no connection or lookup is pending. */
   #connect(): void {
     if (this.#queue.size === 0) return;
-    // The timer keeps the process running, because a lookup and sockets without calls do not keep it running.
+    // The timer keeps the process running, because lookups and sockets without calls do not.
     this.#check ??= setInterval(() => this.#checkWaiting(), waitersCheckIntervalMs);
     const count = this.#servers.length;
     // The first server is random, so that clients do not all connect to the same server first.
