@@ -17,7 +17,7 @@ export interface Operand {
   readonly optional?: boolean;
 }
 
-/** A command line's flags by name, as `parseArgs` returns them: strings, `true`, or an array for repeatable flags. */
+/** Flag values by name, as returned by `parseArgs`: a string, `true`, or an array for a repeatable flag. */
 export type ParsedFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** Returns a flag's value, or `undefined` if it is missing. */
@@ -38,8 +38,8 @@ export interface SettingFlags {
 }
 
 /**
- * A program's command, from whose properties the help is generated. @typeParam Terminal - what the program passes to
- * commands
+ * A command of a program. The command's help is generated from this object. @typeParam Terminal - what the program
+ * passes to commands
  */
 export interface CommandOf<Terminal> {
   /** One or more words, for example "token create". */
@@ -54,20 +54,20 @@ export interface CommandOf<Terminal> {
   /**
    * Runs the command and returns the exit code.
    *
-   * @throws UsageError when the arguments are invalid; the program explains any other error
+   * @throws UsageError for invalid arguments
    */
   readonly run: (flags: ParsedFlags, operands: readonly string[], terminal: Terminal) => Promise<number>;
 }
 
 /** A program with commands. */
 export interface Program<Terminal> {
-  /** The name under which the program is run. */
+  /** The name of the executable. */
   readonly name: string;
   /** A phrase that describes what the program does. */
   readonly about: string;
   readonly version: string;
   readonly commands: readonly CommandOf<Terminal>[];
-  /** The command that runs if the first word is a flag. By default, no command runs. */
+  /** The command that runs if the first word is missing or a flag. By default, no command runs. */
   readonly defaultCommand?: CommandOf<Terminal>;
   /** The exit codes of all commands, with their meanings. */
   readonly exitCodes: Readonly<Record<number, string>>;

@@ -1,4 +1,4 @@
-/** How does a program with commands parse its command line, print its help, and report errors? */
+/** Parses a program's command line, prints its help, and reports its errors. */
 export {
   type CommandOf,
   type Flag,

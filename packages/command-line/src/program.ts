@@ -48,7 +48,7 @@ async function dispatch<Terminal extends CommandOutput>(
   return print(helpOf(program.name, requireCommand(program, rest)), terminal);
 }
 
-// Returns the command whose name the words start with, and the words after the name.
+// Returns the command that the first words name, or the default command, and the remaining words.
 function findCommand<Terminal>(
   { commands, defaultCommand }: Program<Terminal>,
   words: readonly string[],

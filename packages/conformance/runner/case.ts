@@ -4,9 +4,7 @@ import { join } from "node:path";
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/**
- * The features that cases need in addition to paths, queries and JSON. `--without` skips the cases that need a feature.
- */
+/** The optional server features that cases can require. `--without` skips the cases that require a feature. */
 export const needs = [
   "verbs",
   "masks",
@@ -18,7 +16,7 @@ export const needs = [
   "httpbody",
 ] as const;
 
-/** An item in `needs`. */
+/** The name of a feature that a case can require. */
 export type Need = (typeof needs)[number];
 
 /** One header field, by its name in lower case. */
@@ -43,7 +41,7 @@ export interface CaseRequest {
 export type Expectation =
   /** The status is 200, and the backend was called with this RPC and this message, as ProtoJSON. */
   | { readonly rpc: string; readonly message: Json }
-  /** The backend was not called, and the status is one of `refused`, in which `4xx` is a class. */
+  /** The backend was not called, and `refused` contains the status or its class, such as `4xx`. */
   | { readonly refused: readonly string[]; readonly header?: Readonly<Record<string, string>> }
   /**
    * The response has this status, these header fields, and this body. `has` lists only some members of a JSON object in
@@ -63,7 +61,7 @@ export type Expectation =
    */
   | { readonly items: readonly Json[]; readonly error?: true };
 
-/** One request, the expected outcome, and the sentence in a standard that requires it. */
+/** A test case: a request, the expected response, and the standard that requires this response. */
 export interface Case {
   readonly id: string;
   /** The name of the case's file. */
@@ -71,8 +69,8 @@ export interface Case {
   /** A short description. */
   readonly title: string;
   /**
-   * `must` if the sentence allows only the expected outcome and the alternatives in `or`. `should` if the sentence or a
-   * related text recommends the outcome.
+   * `must` if the standard allows only `expect` and the alternatives in `or`. `should` if the standard or a related
+   * text recommends `expect`.
    */
   readonly level: "must" | "should";
   /** The standard and its section. */
@@ -80,14 +78,16 @@ export interface Case {
   readonly needs: readonly Need[];
   readonly request: CaseRequest;
   readonly expect: Expectation;
-  /** Alternatives that are accepted, because the standard does not decide. */
+  /** Other responses that pass, because the standard also allows them. */
   readonly or: readonly Expectation[];
 }
 
 /** The case folder in this package. */
 export const casesFolder: string = join(import.meta.dirname, "..", "cases");
 
-/** Reads a folder's cases. Each group of cases has a JSON Lines file. An error names file and line. */
+/**
+ * Reads a folder's cases. Each group of cases has a JSON Lines file. Errors contain the file name and the line number.
+ */
 export function readCases(folder: string = casesFolder): readonly Case[] {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith(".jsonl"))

@@ -8,8 +8,8 @@ const shownLimit = 200;
 
 /**
  * Returns the differences between expected and actual JSON. Object members have no order, and `float` fields are
- * compared as 32-bit numbers. A response may also have fields with default values, and field names as in the
- * definition, because ProtoJSON serializers have options for both deviations.
+ * compared as 32-bit numbers. A response may also contain fields with default values, or use proto field names, because
+ * ProtoJSON allows both as serializer options.
  */
 export function differences(want: Json, got: unknown, { response }: { readonly response: boolean }): readonly string[] {
   return [...compare("", want, got, response)].slice(0, differencesLimit);

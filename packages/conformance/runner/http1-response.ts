@@ -21,7 +21,7 @@ interface Body {
  */
 export function readHttp1Response(bytes: Buffer, method: string, isClosed: boolean): HttpResponse | undefined {
   let head = readHead(bytes, 0);
-  // Skips interim responses (RFC 9110 §15.2). Each attempt to read a response parses the interim responses again.
+  // Skips interim responses (RFC 9110 §15.2).
   while (head !== undefined && head.status < 200) {
     if (head.end > headerLimitBytes)
       throw new NoResponse("too large", `sent interim responses of more than ${headerLimitBytes} bytes`);
@@ -62,7 +62,7 @@ function readHead(bytes: Buffer, from: number): Head | undefined {
 
 // Applies the rules in RFC 9112 §6.3, in the order of the RFC.
 function readBody(rest: Buffer, { status, header }: Head, method: string, isClosed: boolean): Body {
-  // Any further bytes are not part of the response, but a case can check that none follow.
+  // Returns the bytes after a response without a body, so that a case can check that there are none.
   if (method === "HEAD" || status === 204 || status === 304) return { bytes: rest, isComplete: true };
   if (/(?:^|,)\s*chunked$/i.test(fieldOf(header, "transfer-encoding") ?? "")) return readChunks(rest);
   const announced = fieldOf(header, "content-length");

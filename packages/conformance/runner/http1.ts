@@ -57,8 +57,8 @@ export function createHttp1Exchange(base: URL): Exchange {
         fail("too large", `sent more than ${headerLimitBytes + 2 * bodyLimitBytes} bytes`);
       else if (length < readStepBytes || length - readAt >= readStepBytes) read(false);
     });
-    // An error after the first received byte ends the response, because a server may close the connection while it
-    // receives a body.
+    // After the first received byte, a socket error counts as the end of the response, because a server may close the
+    // connection before it has received the complete request body.
     socket.on("end", () => read(true));
     socket.on("error", ({ message }) => (length > 0 ? read(true) : rejectWith(message)));
     socket.on("close", () => fail("closed", "closed the connection before a response"));
@@ -96,7 +96,7 @@ function toBytes(request: CaseRequest, base: URL): Buffer {
   return Buffer.concat([begin, isChunked ? encodeChunks(body, request.chunkBytes) : body]);
 }
 
-/** Returns a request's target with the path of `base` in front. */
+/** Returns the path of `base`, followed by the request target. */
 export function targetOf({ target }: CaseRequest, base: URL): string {
   return `${base.pathname.replace(/\/$/, "")}${target}`;
 }

@@ -4,8 +4,8 @@ import { type HttpResponse, bodyLimitBytes, bodyOf, type Exchange, headerOf, NoR
 import { targetOf } from "./http1.ts";
 
 /**
- * Returns a function that sends requests over HTTP/2 to `base`. An http URL is used with prior knowledge (RFC 9113
- * §3.3).
+ * Returns a function that sends requests over HTTP/2 to `base`. For an `http:` URL, HTTP/2 is used with prior knowledge
+ * (RFC 9113 §3.3).
  */
 export function createHttp2Exchange(base: URL): Exchange {
   return (request, timeoutMs) => {

@@ -6,7 +6,7 @@ import { readStream } from "./stream-forms.ts";
 
 /** The result of comparing a response with a case. */
 export type Verdict =
-  /** The response is as expected, or as the expectation with the index `alternative` in `or` allows. */
+  /** The response matches `expect`, or the alternative in `or` with the index `alternative`. */
   | { readonly hasPassed: true; readonly alternative?: number }
   /** The response's problems, each as a line. */
   | { readonly hasPassed: false; readonly problems: readonly string[] };
@@ -63,7 +63,7 @@ function refusalProblems(statuses: readonly string[], response: HttpResponse): r
 }
 
 function streamProblems(items: readonly Json[], error: boolean, response: HttpResponse): readonly string[] {
-  // An error before the first message may be a response with an error status instead of a stream.
+  // A server may respond with an error status, and no stream, if the error precedes the first message.
   if (error && items.length === 0 && response.status >= 400) return [];
   const problems = statusProblems(["200"], response);
   if (problems.length > 0) return problems;
@@ -83,7 +83,7 @@ function statusProblems(wanted: readonly string[], response: HttpResponse): read
   return [`expected the status ${wanted.join(" or ")}, got ${status} with ${show(textOf(response))}`];
 }
 
-/** Compares content types without their parameters. A list, such as `Allow`, must contain all expected items. */
+/** Compares content types without their parameters. A list field, such as `Allow`, must contain all expected items. */
 function headerProblems(header: Readonly<Record<string, string>> = {}, response: HttpResponse): readonly string[] {
   return Object.entries(header).flatMap(([name, want]) => {
     const actualValue = fieldOf(response.header, name);

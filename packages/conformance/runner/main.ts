@@ -27,18 +27,16 @@ Sends cases of google.api.http to a server of the echo contract and compares the
 Exit code: 0 if all \`must\` cases passed or are known to fail, 1 if another one failed, 2 if the run cannot start.
 `;
 
-/** The error for wrong usage, which prevents the run. */
+/** The error for an invalid command line. */
 class UsageError extends Error {}
 
 /**
- * Default timeout for a case, in ms. The timeout is enough for a busy machine, and short enough for a thousand cases.
+ * Default timeout for a case, in ms. The timeout is long enough for a busy machine, and short enough for a run with a
+ * thousand cases.
  */
 const defaultTimeoutMs = "5000";
 
-/**
- * Maximum interval between progress messages, in ms. Messages are needed, because a run with a hanging server takes
- * hours.
- */
+/** Maximum interval between progress messages, in ms. If the server hangs, a run takes hours. */
 const progressMs = 10_000;
 
 async function main(): Promise<number> {

@@ -57,7 +57,7 @@ function writeText(results: readonly Result[]): string {
   return `${failures.join("")}${writeSummary(results)}\n`;
 }
 
-/** Returns a failed case's request, problems and sentence. */
+/** Returns the text for a failed case: the request, the problems, and the section of the standard. */
 function writeFailure({ case: { id, level, title, sentence, request }, outcome, problems }: Result): string {
   const body = request.json ?? request.text ?? request.base64;
   return [

@@ -6,7 +6,7 @@ export interface HttpResponse {
   /** The header fields in the order received, with names in lower case. */
   readonly header: readonly Field[];
   readonly body: Buffer;
-  /** Whether the body has the announced length or end. The body of a failed stream may be incomplete. */
+  /** Whether the complete body was received. The body of a failed stream may be incomplete. */
   readonly isComplete: boolean;
 }
 

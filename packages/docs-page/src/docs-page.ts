@@ -38,7 +38,7 @@ function pagePolicy(servers: readonly string[], scriptHash: string): string {
   ].join("; ");
 }
 
-/** The policy for all files except the page, because other files load nothing. */
+/** The Content-Security-Policy for all files except the page. The other files load nothing. */
 const filePolicy = "default-src 'none'; frame-ancestors 'none'";
 
 function headerOf(contentType: string, policy = filePolicy): Record<string, string> {
@@ -56,9 +56,9 @@ function headerOf(contentType: string, policy = filePolicy): Record<string, stri
  * Creates endpoints for an OpenAPI document at `/openapi.json` and `/openapi.yaml`. The endpoint `/docs` serves a page
  * for reading the document and trying its operations in a browser.
  *
- * The content is created on the first request, so that the start is fast. Each coding compresses the content once. The
- * page works offline and under a strict Content-Security-Policy. The page's paths are relative, so the page works below
- * any base URL.
+ * The content is created on the first request, so that the start is fast. The content is compressed once per content
+ * coding. The page works offline and under a strict Content-Security-Policy. The page's paths are relative, so the page
+ * works below any base URL.
  *
  * @throws TypeError for unknown options
  */
@@ -116,7 +116,7 @@ async function createScript(): Promise<PageScript> {
   return { text, hash: `sha256-${Buffer.from(digest).toString("base64")}` };
 }
 
-/** Returns the page. A policy allows an external script by its hash only if the script element has the hash, too. */
+/** Returns the page's HTML. The policy allows the script only if the script element also has the hash. */
 function writePage(hash: string): string {
   return read("page.html").replace('src="docs/page.js"', `src="docs/page.js" integrity="${hash}"`);
 }

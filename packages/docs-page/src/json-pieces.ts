@@ -1,10 +1,10 @@
 /**
- * How many nested levels are written in pieces, down to the members in `paths` and `components`. A value below these
- * levels, such as an operation or a schema, is written in one piece.
+ * Number of nested levels in which each object member is a separate piece. In an OpenAPI document, a piece is then one
+ * operation or one schema.
  */
 export const levelsInPieces = 3;
 
-/** Writes a value as `JSON.stringify` does, but in pieces, which are short for an OpenAPI document. */
+/** Yields the pieces of the text that `JSON.stringify` would return. */
 export function* jsonPieces(value: unknown, levels: number = levelsInPieces): Generator<string> {
   if (typeof value !== "object" || value === null || Array.isArray(value) || levels === 0) {
     yield JSON.stringify(value);

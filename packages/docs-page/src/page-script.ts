@@ -6,8 +6,8 @@ import { pageFile } from "./page-file.ts";
  * Bundles the scripts in `files/` with their CommonMark parser, so that a browser sends one request. `npm run build`
  * calls the function for the package. In a checkout, the first request for the page calls the function.
  *
- * Each module becomes a function that returns the module's exports. Imports become variables with other modules'
- * exports. Therefore `files/` may use only named imports, `export function` and `export const`.
+ * Each module becomes a function that returns the module's exports. Imports become variables that hold the exports of
+ * other modules. Therefore `files/` may use only named imports, `export function` and `export const`.
  */
 export function writePageScript(): string {
   const written = new Set<string>();
@@ -20,7 +20,7 @@ export function writePageScript(): string {
   return [marked, ...modulesOf("page", written)].join("\n");
 }
 
-/** Returns a module preceded by the modules that it imports, without modules that are already written. */
+/** Returns the code of a module and its imports, imports first. Omits modules in `written`. */
 function modulesOf(name: string, written: Set<string>): string[] {
   if (written.has(name)) return [];
   written.add(name);

@@ -9,7 +9,7 @@ export interface Resource {
   readonly body: string | Uint8Array;
 }
 
-/** A resource in one coding. */
+/** A resource in one content coding. */
 interface Representation {
   /** A strong ETag (RFC 9110 §8.8.3). Each coding has a different ETag. */
   readonly etag: string;
@@ -36,10 +36,10 @@ const codings = [
 
 /**
  * Creates an endpoint that responds with a resource in the coding that the client prefers, or with 304 if the client
- * already has the resource (RFC 9110 §15.4.5). The resource and each coding are created on the first request and
- * cached.
+ * already has the resource (RFC 9110 §15.4.5). The resource and each compressed version are created on the first
+ * request and cached.
  *
- * @param create - creates the resource. After a failure, `create` is called again
+ * @param create - creates the resource, and is called again after a failure
  */
 export function resourceEndpoint(path: string, open: boolean, create: () => Resource | Promise<Resource>): Endpoint {
   const uncompressed = memoizeAsync(async () => {
@@ -90,7 +90,7 @@ function hasTag(ifNoneMatch: string | null, etag: string): boolean {
   return (ifNoneMatch ?? "").split(",").some((each) => ["*", etag].includes(each.trim().replace(/^W\//, "")));
 }
 
-/** Returns the fields that a 304 response also has. */
+/** Returns the header fields that a 304 response repeats. */
 function withCacheFields(header: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(header).filter(([name]) => ["cache-control", "etag", "vary"].includes(name)),

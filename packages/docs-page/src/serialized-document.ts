@@ -6,14 +6,14 @@ import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 export interface SerializedDocument {
   readonly json: Uint8Array;
   readonly yaml: () => Promise<Uint8Array>;
-  /** The origins of the document's servers. Relative URLs refer to this server, so they have no origin here. */
+  /** The origins of the document's servers, without this server, to which relative URLs refer. */
   readonly origins: readonly string[];
 }
 
 /** Maximum document size in bytes. 256 MiB is ten times as much as all Google APIs need. */
 const documentMaxBytes = 256 * 1024 * 1024;
 
-/** How many characters are encoded in one step. A step takes about a millisecond. */
+/** Number of characters that are encoded in one step. A step takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
 
 /**

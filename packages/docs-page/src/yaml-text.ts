@@ -25,7 +25,7 @@ export function* yamlPieces(value: unknown): Generator<string> {
   yield "\n";
 }
 
-/** Yields a value as YAML. Objects down to `levels` are split into members, and any other value is one piece. */
+/** Yields a value as YAML. For the first `levels` nested levels, each object member is a separate piece. */
 function* memberPieces(value: unknown, indent: string, levels: number): Generator<string> {
   const members = levels === 0 ? [] : membersOf(value);
   if (members.length === 0) yield blockOf(value, indent);
@@ -41,7 +41,7 @@ function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
   return Object.entries(value).filter(([, each]) => each !== undefined);
 }
 
-/** Writes the value after "key:" or "-". A collection with items is on the next lines. */
+/** Writes the value after "key:" or "-". A non-empty object or array starts on the next line. */
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";
@@ -55,7 +55,7 @@ function blockOf(value: unknown, indent: string): string {
   return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
 }
 
-/** Moves a block's first line to the line with the item's "-". */
+/** Removes the line break between an item's "-" and the item's first line. */
 function toListItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }

@@ -8,7 +8,7 @@ export interface PluginPrefixes {
 
 /**
  * Returns the Fastify URLs that match a route's paths. The URLs may match more paths, because Fastify's wildcard is
- * always the last character. The gateway decides on each request.
+ * always the last character. The gateway then matches each request exactly.
  */
 export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: PluginPrefixes): readonly string[] {
   const { ofFastify, ofGateway } = prefixes;
@@ -25,7 +25,7 @@ export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: Plugin
   return isLast ? [url, toUrl(beforeWildcard, verb)] : [url];
 }
 
-/** Returns a segment with its text encoded as in a client's URL. A colon is escaped, unless it precedes the verb. */
+/** Returns a segment with percent-encoded text, as sent by clients. Colons are encoded, except before the verb. */
 function toSent(segment: TemplateSegment): TemplateSegment {
   return segment.kind === "literal" ? { kind: "literal", text: encodeURIComponent(segment.text) } : segment;
 }
@@ -46,7 +46,7 @@ function toUrl(segments: readonly TemplateSegment[], verb?: string): string {
 function printSegment(segment: TemplateSegment, parameter: string, verb: string | undefined): string {
   const suffix = verb === undefined ? "" : `:${verb}`;
   if (segment.kind === "literal" && isPlain(segment.text + suffix)) return escapeColons(segment.text + suffix);
-  // A parameter matches all other characters, because Fastify would decode or interpret them.
+  // Literals with other characters become parameters, because Fastify would decode or interpret these characters.
   return isPlain(suffix) ? `:${parameter}(.+)${escapeColons(suffix)}` : `:${parameter}`;
 }
 

@@ -81,8 +81,8 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   });
   const { supportedMethods = commonMethods } = app;
   for (const [url, methods] of methodsByUrl(mount.routes, prefixes, app.log)) {
-    // A rule for all methods on `/{path=**}` and @fastify/cors may both have a route for OPTIONS requests to all paths.
-    // Fastify 5 accepts all its supported methods here, which may be more than its type has.
+    // OPTIONS is skipped if the route exists: @fastify/cors may have registered the route for all paths. `HttpMethod`
+    // lacks some methods in `supportedMethods`, which Fastify 5 accepts.
     const isRegistered = (name: string): name is HttpMethod =>
       name !== "OPTIONS" || !app.hasRoute({ method: name, url: app.prefix + url });
     app.route({

@@ -55,13 +55,13 @@ export interface NestConfiguration {
   readonly config: object;
 }
 
-/** The parts in a Nest application that declare enhancers and create their instances. */
+/** A Nest application's configuration and container, which contain the enhancers. */
 export interface NestApplication {
   readonly configuration: NestConfiguration;
   readonly container: NestContainer;
 }
 
-/** Returns an application's parts. @throws TypeError if `app` is not a Nest application */
+/** Returns an application's configuration and container. @throws TypeError if `app` is not a Nest application */
 export function applicationOf(app: object): NestApplication {
   // `config` and `container` are private members of Nest, but @nestjs/swagger reads both members, too. Dependency
   // injection would require the application's Nest classes.
@@ -88,14 +88,14 @@ export function enhancersOf(
     }),
   ]);
   const forAll = globalsOf(config, `getGlobal${kind}`).map((item) => describe(item, "(global)"));
-  // A request-scoped enhancer does not exist yet. `metatype` is its class or factory.
+  // Nest has not created request-scoped enhancers yet. `metatype` is the class or factory.
   const forRequests = globalsOf(config, `getGlobalRequest${kind}`).map((wrapper) =>
     describe(Reflect.get(wrapper, "metatype"), "(global)", true),
   );
   return [...declared, ...forAll, ...forRequests];
 }
 
-/** Returns an `ApplicationConfig` method's results, without empty results from factories. */
+/** Returns the global enhancers from an `ApplicationConfig` getter, without the empty results of factories. */
 function globalsOf(config: object, getter: string): object[] {
   const items: readonly (object | null | undefined)[] = Reflect.get(config, getter).call(config);
   return items.filter((item) => item !== null && item !== undefined);

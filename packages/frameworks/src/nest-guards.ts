@@ -100,7 +100,7 @@ const codes: Readonly<Record<number, Code>> = {
   503: Code.Unavailable,
 };
 
-/** Returns the ConnectError for an `HttpException`. Any other error is returned unchanged, as a fault. */
+/** Returns the ConnectError for an `HttpException` with a status in `codes`. Other errors are returned unchanged. */
 function toConnectError(error: unknown): unknown {
   if (!(error instanceof Error) || !("getStatus" in error) || typeof error.getStatus !== "function") return error;
   const code = codes[Number(error.getStatus())];

@@ -117,8 +117,8 @@ export interface Gateway extends FetchGateway {
 /**
  * Creates a gateway from Connect routes.
  *
- * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`; TypeError for unknown options, and
- * for a `trustedProxies` entry that is not an address
+ * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`
+ * @throws TypeError for unknown options, and for a `trustedProxies` entry that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
   refuseUnknownOptions(options, gatewayOptionNames, "createGateway");

@@ -115,13 +115,13 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   return handle;
 }
 
-/** Returns whether the response depends on the body's content, and not only on the presence and type of the body. */
+/** Returns whether the response depends on the body's content. Otherwise, the body need not be read. */
 function needsBody(target: Target, contentType: string | null): boolean {
   if (target.kind === "unmatched") return false;
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;
 }
 
-/** A placeholder for a consumed body with irrelevant content. Has a byte, because an empty body counts as no body. */
+/** Replaces a body whose content is irrelevant. Has one byte, because an empty body counts as no body. */
 const placeholderBody = new Uint8Array(1);
 
 function toExchange(

@@ -24,8 +24,8 @@ export interface GrpcJsOptions {
   /** Interceptors for grpc-js's server, in the order that its `Server` option has. */
   readonly interceptors?: readonly ServerInterceptor[];
   /**
-   * Sends an error's message to the client if the error has no status code, as grpc-js does for errors that are called
-   * back. The default is `false`, because messages from drivers and the file system reveal addresses and paths.
+   * Sends clients the messages of errors without a status code, as grpc-js does for errors passed to a callback. The
+   * default is `false`, because messages from drivers and the file system reveal addresses and paths.
    */
   readonly exposeErrorMessages?: boolean;
 }

@@ -15,7 +15,7 @@ export interface GatewayStrategyOptions extends GrpcJsOptions {
   readonly gateway?: Partial<GatewayOptions>;
   /** Listens on a separate port or socket. Without `listen`, call `mount` with an application on Express or Fastify. */
   readonly listen?: ListenOptions;
-  /** Milliseconds after which calls that are still in flight when Nest closes are aborted. Defaults to 10,000. */
+  /** When Nest closes, milliseconds after which calls in flight are aborted. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;
 }
 

@@ -30,7 +30,7 @@ export function addNiceGrpcService(
   return addGrpcJsService(router, methods, handlers, options);
 }
 
-// The object's first method with one of these names, bound to the object.
+// Returns the first method in `names` that the object has, bound to the object.
 function handlerOf(implementation: object, names: readonly string[]): NiceHandler | undefined {
   for (const name of names) {
     const handler: unknown = Reflect.get(implementation, name);

@@ -13,10 +13,10 @@ import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
 
-/** Maximum bytes in all cached definitions, enough for 5,000. Other definitions are created at each use. */
+/** Maximum bytes of all cached definitions, enough for 5,000. Further definitions are created at each use. */
 const keptBytesMax = 16 * 1024 * 1024;
 
-/** Assumed bytes of a definition whose schema is omitted. Creating it costs as much as creating a large definition. */
+/** Minimum cost of a definition with an omitted schema, which takes as long to create as a large definition. */
 const abridgedCost = 64 * 1024;
 
 /** Maximum characters in a description, about a page. A model reads all descriptions in its limited context. */

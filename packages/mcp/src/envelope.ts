@@ -1,14 +1,14 @@
 import { JsonScanner } from "@plantstore/protobuf";
 import { type JsonMembers, jsonRpcError } from "./json-rpc.ts";
 
-/** The members that the server reads in a message's three objects. An object that is missing has no members. */
+/** The members of the three objects in a message. If an object is missing, its map is empty. */
 export interface MessageMembers {
   readonly message: JsonMembers;
   readonly params: JsonMembers;
   readonly meta: JsonMembers;
 }
 
-/** Maximum characters in a message outside its tool's arguments. Reading 64 Ki strictly takes a few milliseconds. */
+/** Maximum characters in a message outside its tool's arguments, which take a few milliseconds to read. */
 export const envelopeLengthMax: number = 64 * 1024;
 
 /** The objects on the path to `_meta`, by name. */
@@ -18,7 +18,7 @@ const path = ["params", "_meta"];
  * Reads a JSON-RPC message's members strictly, except that a tool's arguments may have duplicate keys. The tool's
  * message reader reads the arguments again, and refuses duplicate keys.
  *
- * @throws FieldProblem unless the text is a JSON object; ConnectError above {@link envelopeLengthMax}
+ * @throws FieldProblem if the text is not a JSON object, or ConnectError above {@link envelopeLengthMax}
  */
 export function readEnvelope(text: string): MessageMembers {
   const message = new Map<string, string>();

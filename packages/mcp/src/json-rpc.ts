@@ -55,7 +55,7 @@ interface ErrorMembers {
   readonly data?: JsonValue | undefined;
 }
 
-/** Creates a protocol error. A tool error is a result instead. */
+/** Creates a protocol error. Errors from tools are sent as results instead. */
 export function jsonRpcError(name: ErrorName, message: string, httpStatus: number, data?: JsonValue): ConnectError {
   const code = name === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument;
   const jsonRpc: ErrorMembers = { code: errorCodes[name], data };

@@ -18,7 +18,7 @@ export interface McpOptions {
   readonly instructions?: string;
   /**
    * Returns whether `tools/list` contains a tool for this caller. By default, the list contains all tools. The filter
-   * does not authorize calls. The function that `admit` returns or an interceptor must authorize calls. With
+   * does not authorize calls. Authorize calls in an interceptor, or in the function that `admit` returns. With
    * `isListed`, lists are marked as private to their caller.
    */
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
@@ -43,7 +43,7 @@ export interface McpToolOptions {
    * instead of dots.
    */
   readonly name?: string;
-  /** The name for people. Defaults to the words in the RPC's name. */
+  /** The display name. Defaults to the words in the RPC's name. */
   readonly title?: string;
   /** The tool's description. Defaults to the RPC's comment. */
   readonly description?: string;

@@ -6,7 +6,7 @@ import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 /** MCP's stateless revision. Each request contains its revision and its client's capabilities. */
 const statelessRevision = "2026-07-28";
 
-/** The revisions that begin with `initialize`, latest first. All members that this server uses are equal in them. */
+/** The revisions that begin with `initialize`, latest first. This server handles both revisions in the same way. */
 export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25", "2025-06-18"];
 
 /** All revisions that this server implements, latest first. */
@@ -18,8 +18,8 @@ const revisionLengthMax = 32;
 /**
  * Returns whether a message has the stateless revision.
  *
- * @throws ConnectError for an unknown revision, and for a message in the stateless revision whose `_meta` or header is
- * incomplete, or differs from the body ("Server Validation")
+ * @throws ConnectError for an unknown revision, and for a stateless message with incomplete `_meta`, or with header
+ * fields that differ from the body ("Server Validation")
  */
 export function isStateless(header: HeaderReader, message: McpMessage): boolean {
   const inHeader = header.get("mcp-protocol-version");

@@ -61,13 +61,13 @@ export class McpServer {
     return { kind: "reply", httpStatus: 200, fields: jsonFields, body };
   }
 
-  /** Returns a JSON-RPC response's text before and after the members of its result. */
+  /** Returns the text of a JSON-RPC response before and after the members of `result`. */
   frame(id: string, stateless: boolean): readonly [before: string, after: string] {
     const meta = `,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.#serverInfo}}`;
     return [`{"jsonrpc":"2.0","id":${id},"result":{`, `${stateless ? meta : ""}}}`];
   }
 
-  /** Returns a result's members except the `tools/list` page, or `undefined` for an unknown method. */
+  /** Returns the members of `result`, without the `tools/list` page. Returns `undefined` for an unknown method. */
   #membersOf({ method, params }: McpMessage, stateless: boolean): string | undefined {
     const { isListed, instructions } = this.options;
     const guide = instructions === undefined ? "" : `,"instructions":${JSON.stringify(instructions)}`;
@@ -94,7 +94,7 @@ export class McpServer {
     let bytes = 0;
     for (; at < list.length && items.length < pageTools && bytes < pageBytes; at += 1) {
       const tool = list[at];
-      // A function without types may return anything.
+      // In JavaScript, `isListed` may return a value of any type.
       const result: unknown = tool !== undefined && isListed(tool.rpc.method, caller);
       if (tool === undefined || refusePromise(result, "isListed must be synchronous") !== true) continue;
       const { json, cost } = definitionOf(tool);

@@ -32,10 +32,10 @@ export interface ToolCall {
 }
 
 /**
- * The wire for a tool call. The response to a unary call is JSON, unless the call takes long and the client has asked
- * for progress notifications. The response to a server stream is Server-Sent Events, unless the call fails before its
- * first message. If the client has asked for progress, each message is a progress notification. The last event is one
- * result with all messages.
+ * Reads a tool call, and writes its result. The response to a unary call is JSON, unless the call takes long and the
+ * client has asked for progress notifications. The response to a server stream is Server-Sent Events, unless the call
+ * fails before its first message. If the client has asked for progress, each message is a progress notification. The
+ * last event is one result with all messages.
  */
 export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly reportsErrorAtEnd = true;
@@ -62,7 +62,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     return this.decode(isJsonObject(tool.rpc.method.input) ? message.arguments : this.#valueOf(message.arguments));
   }
 
-  /** Returns the argument `value`, which is the message if its JSON is not an object. */
+  /** Returns the argument `value`, which contains an input message whose JSON is not an object. */
   #valueOf(args: string): string {
     const scanner = new JsonScanner(args);
     let value: string | undefined;
@@ -191,8 +191,8 @@ function streamLimitError(limit: string): ConnectError {
 }
 
 /**
- * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). A 401
- * needs a challenge (RFC 9110 §15.5.2). Without a challenge, another server may have refused this server's credential.
+ * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). Without a
+ * challenge (RFC 9110 §15.5.2), the error may concern this server's credential for another server.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;

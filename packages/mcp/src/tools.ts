@@ -21,8 +21,8 @@ type NamedRpc = Pick<Rpc, "method">;
  * Returns the tools by name, in RPC order. Omits client and bidirectional streams, because a tool has one input.
  *
  * @param isIncomplete - whether a selector that matches no RPC is accepted
- * @throws TypeError if a tool option is unknown, or if the function `select` returns a promise; Error if a selector
- * matches no RPC, or if a tool name in the options is invalid or not unique
+ * @throws TypeError if a tool option is unknown, or if the function `select` returns a promise
+ * @throws Error if a selector matches no RPC, or if a tool name in the options is invalid or not unique
  */
 export function selectTools<AnyRpc extends NamedRpc>(
   select: McpOptions["tools"],
@@ -43,7 +43,7 @@ export function selectTools<AnyRpc extends NamedRpc>(
     refuseUnknownOptions(options, mcpToolOptionNames, `tools of createMcp, for ${selectorOf(rpc.method)}`);
     return [{ rpc, options }];
   });
-  // Names that the program gives are reserved, so that no RPC can occupy them.
+  // Names in tool options are reserved, so that no generated name is equal to one of these names.
   const given = new Set(selected.map(({ options }) => options.name));
   const tools = new Map<string, Tool<AnyRpc>>();
   for (const { rpc, options } of selected) {
@@ -68,8 +68,8 @@ function plainName(method: DescMethod): string {
 
 /**
  * Returns a tool name, which is the RPC's full name with underscores instead of dots. The name starts with a letter, as
- * some models require. A name that is shortened or already used ends with a hash. An RPC can therefore neither take
- * nor change the name of an earlier RPC, which may belong to another upstream.
+ * some models require. A name that is shortened or already used ends with a hash. A later RPC therefore cannot change
+ * the tool names of earlier RPCs, which may belong to another upstream.
  */
 function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const plain = plainName(method);

@@ -1,7 +1,7 @@
 import { type Exchange, type HeaderFields, startInterval } from "@plantstore/http";
 import { progressEvent } from "./events.ts";
 
-/** Seconds between progress notifications, which prevent timeouts in clients that restart their timer. */
+/** Seconds between progress notifications. Some clients restart their timeout at each notification. */
 const intervalS = 5;
 
 /** Sends progress notifications while a unary call runs. The first one begins a Server-Sent Events response. */
@@ -32,7 +32,7 @@ export class UnaryProgress {
     try {
       if (!this.#hasBegun) this.#exchange.begin(200, this.#fieldsOf());
     } catch {
-      // A response field that `admit` or the handler has set is not valid. The response to the call reports the field.
+      // `admit` or the handler has set an invalid response field. The response to the call reports this error.
       return this.#interval.stop();
     }
     this.#hasBegun = true;

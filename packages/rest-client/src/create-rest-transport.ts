@@ -94,7 +94,7 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
   defaultTimeoutMs: true,
 };
 
-/** A protobuf-es JSON option that would have no effect and is refused, with the reason. */
+/** The protobuf-es JSON option that is refused because it would have no effect, with the reason. */
 const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are never written" };
 
 // The default timeout for unary calls in milliseconds, as in nginx. Without a timeout, a server that keeps sending
@@ -105,10 +105,9 @@ const unaryTimeoutMs = 60_000;
  * Creates a transport for REST APIs. `google.api.http` annotations on the RPCs determine the requests. The transport
  * needs only fetch, so it works in browsers, Node, Deno, Bun and workers.
  *
- * A message is sent with the first binding that can represent the message. With such a binding, all path variables are
- * set and match their templates, and the query contains no map. The call fails with `InvalidArgument`, before a request
- * is sent, if no binding can represent the message or the path could also match another binding. Redirects are not
- * followed.
+ * A message is sent with the first binding that can represent the message: all path variables are set and match their
+ * templates, and the query contains no map. The call fails with `InvalidArgument`, before a request is sent, if no
+ * binding can represent the message or the path could also match another binding. Redirects are not followed.
  *
  * @throws TypeError for unknown options, JSON options without an effect, or an invalid `baseUrl`
  *

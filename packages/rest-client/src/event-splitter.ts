@@ -21,7 +21,7 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   #data: string[] = [];
   #units = 0;
 
-  /** @param dataMax - maximum number of UTF-16 units in an event's data; more units cause `ResourceExhausted` */
+  /** @param dataMax - maximum UTF-16 units in an event's data, above which reading fails with `ResourceExhausted` */
   constructor(dataMax: number) {
     this.#dataMax = dataMax;
   }

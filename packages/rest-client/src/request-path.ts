@@ -62,7 +62,7 @@ function expandVariable(
   text: string,
   template: readonly TemplateSegment[],
 ): readonly string[] {
-  // Checks each piece although slashes are escaped, because some servers decode the path before splitting the path.
+  // Each piece between slashes is checked, because some servers decode escaped slashes before splitting the path.
   const pieces = text.split("/");
   // Some servers treat a backslash as a slash.
   const invalidPiece = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
@@ -99,8 +99,8 @@ function printSegment(segment: TemplateSegment): string {
   return segment.kind === "literal" ? segment.text : segment.kind;
 }
 
-// Parsed as in google/api/http.proto, the path must match the given rule with the given values. Some servers decode
-// slashes, colons or both before splitting the path. The decoded path must match the same rule and values, or no rule.
+// A server that follows google/api/http.proto must match the path with `rule` and `values`. Some servers decode slashes
+// or colons before splitting the path. These servers must match the same rule and values, or no rule.
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");

@@ -55,7 +55,7 @@ async function* readEvents(response: Response, reading: StreamReading): AsyncGen
   for await (const { name, data } of readMessages(readPieces(response.body), splitter)) {
     if (name === "end") return;
     if (name === "error") throw errorOf(data, response, reading.errors);
-    // Other events are ignored. An EventSource that listens only to `message` also ignores other events.
+    // Other events are ignored, as by an EventSource that listens only to `message`.
     if (name === "message") yield reading.reader.readJson(data);
   }
 }
@@ -113,8 +113,8 @@ async function* recordFirstByte(pieces: AsyncIterable<Uint8Array>, start: FirstB
 
 const decoder = new TextDecoder();
 
-// Returns the names of members that wrap a message or an error. If messages may come without a wrapper, omits the names
-// that a message itself may contain.
+// Returns the names of members that wrap a message or an error. If the wrapper is optional (`mayBePlain`), omits names
+// that an unwrapped message may contain.
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
   const field = findProtoField(output, pattern.responseBody);

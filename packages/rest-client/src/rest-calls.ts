@@ -180,7 +180,7 @@ function reasonOf(signal: AbortSignal, error: unknown): unknown {
 interface SentRequest {
   readonly rule: RestRule;
   readonly response: Response;
-  /** Returns why the request body was aborted, if it was. The response does not contain the reason. */
+  /** Returns the reason for an aborted request body, if any. Errors of the response do not contain this reason. */
   readonly failure?: () => unknown;
 }
 
@@ -197,8 +197,8 @@ function requestWithoutMessages(method: RestMethod): RestRequest {
   return method.write(create(method.desc.input));
 }
 
-// An API at another origin must allow each header field. Few APIs allow the timeout field, so it is not sent. The page
-// cancels the call after the timeout, and the server detects the cancelled call.
+// The timeout field is not sent to another origin, because few APIs allow the field (CORS). The page itself cancels the
+// call after the timeout.
 function isOfOtherOrigin(baseUrl: string): boolean {
   const { origin } = pageLocation();
   return origin !== undefined && origin !== new URL(baseUrl).origin;

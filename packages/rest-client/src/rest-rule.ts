@@ -36,7 +36,7 @@ export interface RestRule {
   readonly variables: readonly RuleVariable[];
   /** The fields in the path or the body. All other fields are in the query. */
   readonly boundByPathOrBody: BoundFields;
-  /** The rules of all RPCs in the proto file, with which a path is parsed like on a server. */
+  /** The rules of all RPCs in the proto file, for matching a path as a server does. */
   readonly routes: RouteTable<HttpPattern>;
 }
 

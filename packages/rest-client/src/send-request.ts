@@ -14,8 +14,8 @@ export interface FetchRequest {
 /**
  * Sends a request, and returns a successful response.
  *
- * @throws ConnectError from the response; `Unavailable` without a response; `Unknown` for a redirect. Redirects are
- * never followed, because a redirect leads to another resource than the call names, and possibly to another server
+ * @throws ConnectError from the response, `Unavailable` without a response, or `Unknown` for a redirect. Redirects are
+ * not followed, because they lead to another resource, and possibly to another server
  */
 export async function sendRequest(
   fetchFunction: typeof fetch,

@@ -11,7 +11,7 @@ import { sampleMessages } from "./sample-message.ts";
 const typeErrors =
   /^(?:field not found|found no matching overload|unbound function|unresolved attribute|type mismatch|unsupported key type)|outputs \w+, wanted/;
 
-/** Matches values without a fixed type, such as a wrapper that is not set, or `google.protobuf.Any`. */
+/** Matches errors for values without a fixed type, such as an unset wrapper or a `google.protobuf.Any`. */
 const dynamicValues = /null_type|google\.protobuf\./;
 
 /**

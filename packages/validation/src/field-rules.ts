@@ -19,8 +19,8 @@ import { exampleOf } from "./rule-example.ts";
 import { keywordsOf } from "./rule-keywords.ts";
 
 /**
- * Describes `buf.validate` field rules for documents. Validating messages shows which fields are required. Untrusted
- * rules are not evaluated, because patterns and CEL, even in response messages, could take long or fill the memory.
+ * Describes `buf.validate` field rules for documents. Required fields are found by validating an empty message.
+ * Untrusted rules are not evaluated, because a pattern or a CEL expression could take long or fill the memory.
  */
 export class DescribedRules implements FieldRules {
   /** Returns a field's decoded rules, cached because `getOption` decodes the option on each call. */

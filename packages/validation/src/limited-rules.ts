@@ -4,13 +4,13 @@ import { withCode } from "@plantstore/http";
 import type { MessageCheck } from "@plantstore/serve";
 import type { Rules } from "./rules.ts";
 
-/** Maximum fields, oneofs and messages with rules. Compiling the rules for 2,000 takes less than a second. */
+/** Maximum fields, oneofs and messages with rules. Compiling this many rules takes less than a second. */
 const ownersMax = 2000;
 /** Maximum characters in all patterns. Compiling 1,000 characters takes up to 0.15 s. */
 const patternCharactersMax = 10_000;
-/** Time limit for compiling all rules, in milliseconds. The maximum number of rules takes a tenth of this time. */
+/** Time limit for compiling all rules, in milliseconds. Compiling `ownersMax` rules takes a tenth of this time. */
 const prepareMsMax = 5000;
-/** Milliseconds for checking one message, while other calls wait. A CPU limit may suspend a container for 100 ms. */
+/** Milliseconds for checking one message, which blocks other calls. A CPU limit may suspend a container for 100 ms. */
 const checkMsMax = 300;
 /** Maximum attempts to check one message. A busy machine may suspend this process for longer than the time limit. */
 const attemptsMax = 4;
@@ -44,7 +44,7 @@ export function openTimeLimit(): TimeLimit {
     try {
       script.runInContext(context, { timeout, displayErrors: false });
     } catch {
-      // The error is the timeout, because `context.run` catches all other errors.
+      // Only a timeout is caught here, because `context.run` catches all other errors.
       return false;
     }
     if (thrown !== undefined) throw thrown.error;

@@ -15,7 +15,7 @@ const patternExamples: readonly string[] = "text 12345 123 A a1 abc-123 +1202555
   " ",
 );
 
-/** Returns a value that satisfies the keywords, if any. The value may violate rules that keywords do not express. */
+/** Returns an example value for JSON Schema keywords, if possible. The value may violate other rules. */
 export function exampleOf(keywords: OpenApiSchema): string | number | boolean | undefined {
   const { examples, const: fixed, enum: allowed, format, pattern } = keywords;
   const given = [fixed, ...listOf(examples), ...listOf(allowed)].find(isExample);

@@ -6,8 +6,8 @@ import { shortestFloat } from "@plantstore/protobuf";
 import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
 
 // Converts the standard buf.validate rules to JSON Schema keywords. Rules that JSON Schema cannot express are omitted,
-// so the schema may accept more than the server. The schema accepts less only where ECMAScript patterns treat spaces
-// and line ends beyond ASCII differently. The test for these keywords lists the omitted rules.
+// so the schema may accept more than the server. The schema accepts less only for patterns, because RE2 and ECMAScript
+// differ for spaces and line ends outside ASCII. The test for these keywords lists the omitted rules.
 
 /** The rules that are set for one value, by their names in `buf/validate/validate.proto`. */
 type GivenRules = ReadonlyMap<string, unknown>;
@@ -108,7 +108,7 @@ function exclude(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? {} : { not: { enum: values } };
 }
 
-/** The value kinds for which only rules that list values, such as `const` and `in`, become keywords. */
+/** The types for which only the rules `const`, `in` and `not_in` become keywords. */
 const choiceKinds: ReadonlySet<string> = new Set("bool enum int64 uint64 sint64 fixed64 sfixed64".split(" "));
 
 const numberKinds: ReadonlySet<string> = new Set("float double int32 uint32 sint32 fixed32 sfixed32".split(" "));

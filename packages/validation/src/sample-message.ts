@@ -2,9 +2,9 @@ import { create, type DescField, type DescMessage, type Message, ScalarType } fr
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 
 /**
- * Returns an empty message, and a message with all fields set, on which any wrong name or type in an expression fails.
- * Lists have one element. Maps with string keys have an entry for each name or string in `expressions`, so that the
- * expressions may read any key.
+ * Returns an empty message, and a message with all fields set, to find wrong names and types in expressions. Lists have
+ * one element. Maps with string keys have an entry for each name or string in `expressions`, so that the expressions
+ * may read any key.
  */
 export function sampleMessages(type: DescMessage, expressions: Iterable<string>): readonly Message[] {
   const empty = reflect(type);

@@ -14,7 +14,7 @@ const violationsMax = 20;
 /** Maximum characters in a listed violation's path and message. Violations of standard rules have fewer than 400. */
 const violationLengthMax = 400;
 
-/** Maximum elements in lists and maps for which all violations are collected. A violation takes 1 kB. */
+/** Maximum list and map elements in a message whose violations are all collected. A violation takes 1 kB of memory. */
 const elementsMax = 100;
 
 /**

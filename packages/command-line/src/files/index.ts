@@ -1,3 +1,3 @@
-/** How is an operator's file read, such as a key or a certificate? A named pipe could block the process. */
+/** Reads files that an operator configures, such as keys and certificates. */
 export { type CertificateValidity, pemBytesMax, validityProblem } from "./certificates.ts";
 export { readRegularFile, readRegularFileSync } from "./regular-file.ts";

@@ -3,14 +3,14 @@ import { open } from "node:fs/promises";
 
 /**
  * Flags that open a named pipe without waiting for its writer (POSIX O_NONBLOCK, which Windows does not have). The type
- * is checked after opening, so that the path cannot be replaced in between.
+ * of the open file is checked, because the path could be replaced after an earlier check.
  */
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Reads a regular file without blocking the process. Symbolic links are followed.
  *
- * @param maxBytes - limits memory if a wrong file is named, such as a disk image
+ * @param maxBytes - maximum file size, which limits memory if the path is wrong, such as a disk image
  * @throws Error with the path if the file is not regular, is larger than `maxBytes`, or cannot be read
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
@@ -19,7 +19,7 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<B
   return await file.readFile();
 }
 
-/** Reads a file like {@link readRegularFile}, and throws its errors, for callers that cannot wait. */
+/** The synchronous version of {@link readRegularFile}. */
 export function readRegularFileSync(path: string, maxBytes: number): Buffer {
   const descriptor = openSync(path, openFlags);
   try {

@@ -14,7 +14,7 @@ export interface Connection {
 // server. Behind a forwarded port, only this server can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
-/** Minimum length of a token whose last four characters are shown. In a shorter token, four would reveal too much. */
+/** Minimum length of a token whose last four characters are shown, because they reveal too much of shorter tokens. */
 const lengthToShowEnd = 16;
 
 /**

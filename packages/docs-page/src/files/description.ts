@@ -36,7 +36,7 @@ export interface Media {
   readonly example?: unknown;
 }
 
-/** A body by its media types. */
+/** The schemas and examples of a body, by media type. */
 export type Content = Readonly<Record<string, Media>>;
 
 /** An operation's response (Response Object). */
@@ -87,7 +87,7 @@ export interface Description {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
-/** An operation with the id that links contain. */
+/** An operation, with the id for links to the operation. */
 export interface Operation {
   readonly id: string;
   readonly path: string;
@@ -102,7 +102,7 @@ export interface Group {
   readonly operations: Operation[];
 }
 
-/** Returns whether an operation requires a credential. An empty alternative means that no credential is required. */
+/** Returns whether an operation requires a credential. The empty alternative `{}` requires no credential. */
 export function needsCredential({ security = [] }: Description, operation: OperationObject): boolean {
   const alternatives = operation.security ?? security;
   return alternatives.length > 0 && alternatives.every((each) => Object.keys(each).length > 0);
@@ -154,15 +154,12 @@ export function resolveSchema(description: Description, schema: Schema = {}): Sc
   return name === undefined ? schema : { ...description.components?.schemas?.[name], ...schema };
 }
 
-/** Returns the response for a status. The exact status precedes the range, such as `4XX`, and the default. */
+/** Returns the response for a status. Prefers the exact status, then the range, such as `4XX`, then the default. */
 export function responseOf({ object: { responses } }: Operation, status: number): ResponseObject | undefined {
   return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses["default"];
 }
 
-/**
- * Returns the media type in which a body is shown and sent, with its schema. JSON lines precede JSON, and JSON precedes
- * other types.
- */
+/** Returns the media type in which a body is shown and sent, with its schema. Prefers JSON lines, then JSON. */
 export function mainMediaOf(content: Content = {}): { readonly type: string; readonly media: Media } | undefined {
   const types = Object.keys(content);
   const type = types.find(isLines) ?? types.find((each) => each === "application/json") ?? types[0];
@@ -170,7 +167,7 @@ export function mainMediaOf(content: Content = {}): { readonly type: string; rea
   return type === undefined || media === undefined ? undefined : { type, media };
 }
 
-/** Returns whether a body is bytes with any type. */
+/** Returns whether a body is binary instead of JSON. */
 export function isBytes({ schema }: Media): boolean {
   return schema?.format === "binary";
 }

@@ -9,7 +9,7 @@ const depthMax = 4;
 /** Maximum values in an example. The limit is necessary because schemas may branch at every level. */
 const valueCountMax = 500;
 
-/** Returns the description's example of a body, or creates one from the schema. `undefined` if there is neither. */
+/** Returns the description's example of a body, or an example created from the schema, if any. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;

@@ -48,7 +48,7 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
   return [collapsible(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
 }
 
-/** A piece of text, with the schema name to which the text refers. */
+/** A text, and the name of the schema that the text links to. */
 interface Part {
   readonly text: string;
   readonly name?: string;
@@ -73,7 +73,7 @@ export function kindOf(schema: Schema = {}): string {
     .join("");
 }
 
-/** Shows {@link kindOf} with links to the schemas in it. */
+/** Shows the text of {@link kindOf}, in which schema names are links. */
 export function showKind(schema: Schema = {}): (Node | string)[] {
   return partsOf(schema).map(({ text, name }) =>
     name === undefined ? text : element("a", { href: linkToSchema(name) }, text),

@@ -50,7 +50,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
   };
 }
 
-/** Creates the field for the body. Bytes are a file, and JSON has an example as its initial value. */
+/** Creates the field for the body. A binary body is a file, and a JSON body is initially an example. */
 export function bodyInputs(description: Description, { requestBody }: OperationObject): Inputs {
   const main = mainMediaOf(requestBody?.content);
   if (main === undefined) return noInputs;

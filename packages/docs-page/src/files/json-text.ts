@@ -8,7 +8,7 @@ const closingBrackets = new Set(["}", "]"]);
 /**
  * Shows indented and highlighted JSON. The text is split into tokens and not parsed, so that numbers keep all digits.
  *
- * @param notes - the texts to show after member values, by member and value, such as `"error":5`
+ * @param notes - texts to show after members, by the JSON text of the member, such as `"error":5`
  */
 export function jsonText(text: string, notes: ReadonlyMap<string, string> = new Map()): (Node | string)[] {
   const pieces = text.match(tokens) ?? [];

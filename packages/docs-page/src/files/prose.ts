@@ -12,7 +12,7 @@ import { linkToName } from "./names.js";
 export function prose(description: Description, text: string | undefined): HTMLElement[] {
   if (text === undefined || text === "") return [];
   const lexer = new Lexer({ gfm: true });
-  // Comments in Google's definitions contain `[text][name]`. The name in the second brackets is not shown.
+  // Comments in Google's definitions contain links such as `[text][name]`, of which only the text is shown.
   for (const [, name = ""] of text.matchAll(/\]\[([A-Za-z_][\w.]*)\]/g)) {
     lexer.tokens.links[name.toLowerCase()] = { href: linkToName(description, name) ?? "", title: null };
   }

@@ -24,7 +24,7 @@ export function showReference(description: Description, object: OperationObject,
   );
 }
 
-// An RPC without a comment has its name as the description, which the page already shows.
+// Without a comment, the description is the RPC's name, which the page already shows.
 function isOnlyName({ description, "x-rpc": rpc }: OperationObject): boolean {
   return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
 }

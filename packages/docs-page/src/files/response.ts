@@ -68,7 +68,7 @@ function showLines(shown: HTMLElement, lines: readonly string[]): void {
   for (const oldLine of [...shown.children].slice(0, -shownLinesMax)) oldLine.remove();
 }
 
-// Returns whether a line is a message. Named events and lines with an error end a stream.
+// Returns whether a line of a stream is a message, not the end event or an error.
 function isMessage(line: string, before: string): boolean {
   if (line.startsWith("data:")) return !before.startsWith("event:");
   return line.startsWith("{") && !/^\{"(?:@error"|error":\{"code":)/.test(line);
@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Returns the text that explains a response, which is an error's message or else the status's description. For an
- * error, also returns the code's name, and the names that belong to its numbers.
+ * Returns the text that explains a response, which is the error message or else the description of the status. For an
+ * error, also returns the name of the code, and the names of all numeric enum values.
  */
 function readMeaning(
   description: Description,

@@ -2,9 +2,9 @@
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 
-/** A variable in a path template with its wildcards in order, or a wildcard outside variables. */
+/** A variable in a path template, or a wildcard outside a variable. */
 interface Variable {
-  /** The names in the variable's field path, or `undefined` for a wildcard outside variables. */
+  /** The names in the variable's field path, or `undefined` for a wildcard outside a variable. */
   readonly field: readonly string[] | undefined;
   readonly pathTemplate: string;
   readonly wildcards: readonly string[];
@@ -32,7 +32,7 @@ export function parametersOfSegments(operation: Operation): ReadonlySet<string> 
 /**
  * Returns a request's messages as JSON. A stream has one message per line, and other requests have one message.
  *
- * @param bodies - the body's JSON text, or each line's
+ * @param bodies - JSON texts: one for each message of a stream, otherwise the body
  */
 export function messagesOf(operation: Operation, input: Input, bodies: readonly string[]): string[] {
   const fields: Fields = {};

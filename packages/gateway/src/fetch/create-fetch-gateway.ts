@@ -22,7 +22,7 @@ export interface FetchGateway {
  * Bodies and messages may be compressed with gzip, unless `acceptCompression` is set. The limits on connections and the
  * timeouts for arriving requests have no effect, because the platform's server enforces its own limits.
  *
- * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`; TypeError for unknown options
+ * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`, or TypeError for unknown options
  */
 export function createFetchGateway(options: ServingOptions): FetchGateway {
   refuseUnknownOptions(options, servingOptionNames, "createFetchGateway");

@@ -61,7 +61,7 @@ const endsWithTrailers: Readonly<Record<ProtocolName, boolean>> = {
   rest: false,
 };
 
-/** Returns the target, or a refusal for a gRPC call. */
+/** Returns the target of a request, or a target that refuses the request if the protocol is gRPC. */
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (!endsWithTrailers[target.protocol.name] || target.kind === "unmatched") return target;
   const error = problem("ERR_CONTENT_TYPE", "gRPC is not supported here; use gRPC-Web");

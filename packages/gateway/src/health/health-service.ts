@@ -20,8 +20,8 @@ const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, ser
  * Maximum bytes in a `grpc.health.v1.Health` request. Pass this limit as `readMaxBytes` where the service is
  * registered.
  *
- * The full name of any service fits 512 bytes. Health checks need no credential. With the larger limit for other
- * messages, any client could fill the server's memory on many streams.
+ * The full name of any service fits 512 bytes. Health checks need no credential. With a larger limit, any client could
+ * fill the server's memory by opening many streams.
  */
 export const healthRequestBytesMax = 512;
 

@@ -43,7 +43,7 @@ export class Readiness {
     return this.draining.aborted ? ["draining", ...names] : names;
   }
 
-  /** Returns the reasons for an operator why required parts cannot serve, by the parts' names. */
+  /** Returns the problems of failed required parts, by part name. The texts are for operators only. */
   problems(): ReadonlyMap<string, string> {
     return this.#problemsOf(false);
   }

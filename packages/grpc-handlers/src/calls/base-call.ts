@@ -6,7 +6,7 @@ import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";
 import { type CallStatus, handlerFailure, toConnectError } from "./status.ts";
 
-/** Receives a call's events, as the grpc-js listener or as an interceptor in front of the listener. */
+/** The object that receives a call's events: the listener in grpc-js, or an interceptor. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
 
 type HandlerFailure = Parameters<typeof toFault>[1];
@@ -29,8 +29,8 @@ export interface MethodCodec {
 /** A gateway call with the interface of a grpc-js server call, which interceptors and handlers' call objects use. */
 export class BaseCall implements ServerInterceptingCallInterface {
   /**
-   * The resource that is closed once, when the call has ended for any reason. The resource is an object, because V8
-   * kept the closures of finished calls alive until the next complete garbage collection, which doubled a call's cost.
+   * The resource that is closed once, when the call has ended for any reason. The resource is not a closure, because
+   * closures of finished calls survived until the next full garbage collection, which doubled a call's cost.
    */
   resource: { close(): void } | undefined;
   readonly #method: MethodCodec;
@@ -68,8 +68,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
   }
 
   /**
-   * Starts the call like `start`, but without the metadata, which few handlers read. Returns whether the call is open,
-   * because a Connect interceptor may pass on a cancelled call.
+   * Starts the call without passing the metadata to the listener, because few handlers read the metadata. Returns
+   * `false` if the call was already cancelled.
    */
   listen(listener: CallListener): boolean {
     const { signal } = this.#caller;
@@ -83,7 +83,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     return toMetadata(this.#caller.headers.requestHeader);
   }
 
-  /** Ends the call without the handler's status, at the call's deadline or when the client disconnects. */
+  /** Called at the call's deadline, or when the client disconnects. Ends the call without a handler's status. */
   handleEvent(): void {
     this.#fail(this.#caller.signal.reason);
   }
@@ -109,7 +109,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
 
   sendStatus(end: CallStatus): void {
     if (this.#isEnded) {
-      // A late fault is reported, because no response contains it. After a cancellation, faults are expected.
+      // The status is already sent. Faults after a cancellation are expected, and not reported.
       if (this.#hasStatus && "fault" in end) this.report(end.fault, handlerFailure);
       return;
     }
@@ -169,7 +169,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     return this.#recorder as unknown as ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
   }
 
-  /** Reports a fault that no response contains. */
+  /** Reports a fault that cannot be sent to the client. */
   report(error: unknown, failure: HandlerFailure): void {
     this.#caller.request.report(error, failure);
   }
@@ -180,7 +180,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     else this.#fail(toFault(error, interceptorFailure));
   }
 
-  /** Delivers the only request message when called first, and the end of the requests when called again. */
+  /** Delivers the only request message at the first call, and the end of the requests at the second call. */
   #readOnly(): void {
     const request = this.#request;
     this.#request = undefined;

@@ -29,7 +29,7 @@ export interface HandlerCallInit {
  * One class implements the three interfaces, although a `ServerReadableStream` is not writable in grpc-js.
  */
 export class HandlerCall extends Duplex {
-  /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
+  /** Whether the client, the deadline or a shutdown ended the call before the handler sent a status. */
   cancelled = false;
   readonly request: unknown;
   readonly #owner: CallOwner;
@@ -44,9 +44,9 @@ export class HandlerCall extends Duplex {
     const options = {
       objectMode: true,
       readable: definition.requestStream,
-      // Buffers one message, because messages can be large. The others wait in the connection's window.
+      // Buffers one message, because messages can be large. Flow control delays further messages.
       readableHighWaterMark: 1,
-      // Destroyed when the call ends. With autoDestroy, `for await` over the requests would prevent a response.
+      // With autoDestroy, the end of a `for await` loop would destroy the stream before the response.
       autoDestroy: false,
     };
     super(options);
@@ -58,7 +58,7 @@ export class HandlerCall extends Duplex {
     this.on("error", (error: unknown) => {
       if (this.destroyed && isEarlyLoopEnd(error) && (!definition.responseStream || owner.isClosed)) return;
       this.#failure ??= statusOf(error, undefined, this.#exposesMessages);
-      // The status is sent here, because a stream never finishes after a write that follows its end.
+      // The status is sent here, because a destroyed or failed stream never finishes.
       if (this.destroyed || this.errored !== null) this.#call.sendStatus(this.#failure);
       else super.end();
     });
@@ -132,7 +132,7 @@ export class HandlerCall extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    // Without a status, the call would last until its deadline. A handler with a callback can still send the status.
+    // Otherwise, the call would last until its deadline. Handlers with a callback can still respond.
     if (error === null && this.#definition.responseStream && !this.#isReleased) {
       this.#call.sendStatus({ code: status.CANCELLED, details: "the handler destroyed its stream" });
     }

@@ -43,7 +43,7 @@ function addField(metadata: Metadata, name: string, value: string): void {
   for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
 }
 
-/** The only field with the prefix "grpc-" that handlers set. Its value is a client's delay before a retry (gRFC A6). */
+/** The only "grpc-" field that handlers can set: the client's delay before a retry (gRFC A6). */
 const pushback = "grpc-retry-pushback-ms";
 
 /** Adds a response's metadata to the response's header or trailer. Omits fields that the protocols set themselves. */

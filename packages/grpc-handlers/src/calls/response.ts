@@ -40,7 +40,7 @@ function messageCountError(count: number): ConnectError {
   return new ConnectError(`the handler sent ${count === 0 ? "no message" : "several messages"}`, Code.Internal);
 }
 
-/** A message, and the callback for the time when the next message may be sent. */
+/** A message, and a callback that is called when the next message may be sent. */
 interface SentMessage {
   readonly message: Envelope;
   readonly sent: () => void;

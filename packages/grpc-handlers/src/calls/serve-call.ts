@@ -107,7 +107,7 @@ class RunningCall implements CallListener {
     });
   }
 
-  /** Releases the handler's call object once the call has ended. The object emits its last events first. */
+  /** Releases the handler's call object once the call has ended and the call object has emitted its last events. */
   close(): void {
     this.#isClosed = true;
     if (this.#stream !== undefined) process.nextTick(() => this.#stream?.release());
@@ -131,7 +131,7 @@ class RunningCall implements CallListener {
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {
-      // As in grpc-js, response streams get no callback. Wrappers recognize a handler's kind by its arguments.
+      // As in grpc-js, handlers of response streams get no callback. Wrappers detect the RPC type by the callback.
       const returned = definition.responseStream ? handler(call) : handler(call, this.#respond);
       // Without a `catch`, an async handler's rejection would exit the process.
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#fail(error));
@@ -147,7 +147,7 @@ class RunningCall implements CallListener {
     else this.#call.sendMessage(value, () => this.#call.sendStatus(okStatus(trailer)));
   };
 
-  // Sends the status that grpc-js sends. An exception's code is not meant for the client.
+  // Sends the same status as grpc-js, which does not expose the code of an exception.
   #fail(thrown: unknown): void {
     if (this.#isClosed && isPrematureClose(thrown)) return;
     const message = messageOf(thrown);
@@ -162,7 +162,7 @@ class RunningCall implements CallListener {
   }
 }
 
-/** Returns whether an error comes from a handler's `for await` loop that the end of the call stopped. */
+/** Returns whether an error was thrown by a `for await` loop over a closed stream. */
 function isPrematureClose(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_STREAM_PREMATURE_CLOSE";
 }

@@ -16,7 +16,7 @@ export function okStatus(metadata: Metadata | null | undefined): CallStatus {
   return { code: status.OK, details: "OK", metadata: metadata ?? null };
 }
 
-/** The failure that `onFault` gets for a handler's fault. */
+/** The failure that is reported to `onFault` if a handler throws an exception. */
 export const handlerFailure: Parameters<typeof toFault>[1] = {
   errorCode: "ERR_HANDLER_FAILED",
   what: "a handler of grpc-js failed",

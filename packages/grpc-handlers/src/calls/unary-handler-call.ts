@@ -8,7 +8,7 @@ import { statusOf } from "./status.ts";
  * ending a stream would take as long as the rest of the call.
  */
 export class UnaryHandlerCall extends EventEmitter {
-  /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
+  /** Whether the client, the deadline or a shutdown ended the call before the handler sent a status. */
   cancelled = false;
   readonly request: unknown;
   readonly #init: HandlerCallInit;

@@ -58,7 +58,7 @@ export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescri
 function completeFiles(loaded: readonly Uint8Array[], methods: readonly DescribedMethod[]): FileDescriptorProto[] {
   const files = loaded
     .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
-    // The gateway has the google.protobuf files as protoc writes them.
+    // The google.protobuf files are replaced by the gateway's own, which protoc has compiled.
     .filter((file) => file.package !== "google.protobuf");
   const names = new Names(files);
   const completeService = ({ method: rpcs }: ServiceDescriptorProto, serviceName: string): void => {
@@ -114,7 +114,7 @@ function addTypes<T extends { readonly name: string }>(
   }
 }
 
-/** The google.protobuf files that the gateway includes. An RPC may use their messages. */
+/** The google.protobuf and google.api files that the gateway includes. An RPC may use their messages. */
 const wellKnownFiles: readonly string[] = [
   "any",
   "api",
@@ -138,7 +138,7 @@ function ruleOf(method: DescribedMethod | undefined): JsonObject | undefined {
   return method?.options?.["(google.api.http)"];
 }
 
-/** Reads a protobufjs rule, which has a single additional binding without an array. */
+/** Reads a protobufjs rule, in which a single additional binding is not in an array. */
 function toHttpRule(rule: JsonObject): HttpRule {
   const { additional_bindings: more = [] } = rule;
   return fromJson(HttpRuleSchema, { ...rule, additional_bindings: [more].flat() });
@@ -146,9 +146,9 @@ function toHttpRule(rule: JsonObject): HttpRule {
 
 /** Restores the names that protobufjs has shortened or changed. */
 class Names {
-  /** The types by their full names. An enum has the value `undefined`. */
+  /** The types by full name. The value is `undefined` for enums. */
   readonly #types = new Map<string, DescriptorProto | undefined>();
-  /** The names that fields have in HTTP rules, which are the definition's names. */
+  /** The names of fields in HTTP rules. protobufjs does not change these names. */
   readonly #ruleFields = new Map<FieldDescriptorProto, string>();
 
   constructor(files: readonly FileDescriptorProto[]) {
@@ -240,7 +240,7 @@ function sortOneofs(message: DescriptorProto): void {
   for (const field of members) field.oneofIndex = order.indexOf(field.oneofIndex);
 }
 
-/** Returns whether a field has the keyword `optional`. protobufjs keeps only the oneof that protoc would add. */
+/** Returns whether a field is `optional`. protobufjs drops this keyword, but keeps the oneof that protoc adds. */
 function isOptional(field: FieldDescriptorProto, { oneofDecl }: DescriptorProto): boolean {
   if (!isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex)) return false;
   const { name = "" } = oneofDecl[field.oneofIndex] ?? {};

@@ -30,7 +30,7 @@ function withStatus(handler: UntypedHandleCall): UntypedHandleCall {
   };
 }
 
-// Returns other errors unchanged. Nest's filter has logged errors whose message is not for the client.
+// Converts errors from Nest's filter, which has logged unexpected errors and hidden their messages.
 function toStatus<E>(error: E): E | Pick<StatusObject, "code" | "details"> {
   if (!isNestError(error)) return error;
   const { message } = error;

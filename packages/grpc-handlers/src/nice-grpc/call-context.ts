@@ -17,7 +17,7 @@ export class NiceCallContext {
   readonly trailer: NiceMetadata = new NiceMetadata();
   /** Aborts when the call is cancelled, or at its deadline. */
   readonly signal: AbortSignal;
-  /** Sends the header before the first response. An own property, so that `{ ...context }` has the function. */
+  /** Sends the header before the first response. Not a method, because `{ ...context }` copies only own properties. */
   readonly sendHeader: () => void;
 
   constructor(call: ContextSource, canceller: AbortController = new AbortController()) {

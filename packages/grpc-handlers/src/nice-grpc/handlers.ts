@@ -58,7 +58,7 @@ async function respond(
 async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
   const canceller = new AbortController();
   const context = new NiceCallContext(call, canceller);
-  // If a message cannot be serialized, the abort lets a waiting generator notice the call's end.
+  // If the call ends early, such as after a serialization error, the abort informs a waiting generator.
   call.on("close", () => {
     if (!call.writableFinished) canceller.abort();
   });
@@ -66,7 +66,7 @@ async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) =
     for await (const message of iterableOf(handle(context))) {
       context.sendHeader();
       if (!call.destroyed && !call.write(message)) await untilWritable(call);
-      // The `return` also closes the handler's generator.
+      // Leaving the loop also closes the handler's generator.
       if (call.destroyed) return;
     }
     context.sendHeader();

@@ -20,8 +20,8 @@ interface CompleteFiles {
 }
 
 /**
- * Turns files with different names into a definition that registries accept, even if some imported files are missing.
- * Yields after each message and service.
+ * Completes files with distinct names, so that registries accept the files even if some imports are missing. Yields
+ * after each message and service.
  *
  * Well-known files are added. Fields with a missing type are removed. A service is omitted if its messages contain a
  * removed field, because the messages would be read incompletely. Options from a missing file are ignored. Missing JSON
@@ -46,7 +46,7 @@ export function* completeFiles(input: readonly FileDescriptorProto[]): Generator
   return { set, ...(yield* types.incompleteServices()) };
 }
 
-/** Maximum missing imports that are searched per file. In a hostile set, many services may need all missing imports. */
+/** Maximum missing imports that are searched per file. The limit bounds the time for a hostile set. */
 const missingImportsMax = 30;
 
 interface MissingType {
@@ -112,7 +112,7 @@ class TypeIndex {
       messageType.push(completeMessage(message, file.package));
       yield 0;
     }
-    // Creating these lists also fills `needed`.
+    // Creating these lists also collects the required imports in `needed`.
     const parts = {
       messageType,
       extension: completeFields(file.extension),

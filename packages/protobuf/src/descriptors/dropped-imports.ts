@@ -15,9 +15,9 @@ export class DroppedImports {
   }
 
   /**
-   * Returns a file's visible part without the imports that only hidden elements need. Keeps imports that declare
-   * extensions, because options may need an extension. A reduced import list has no public imports, because
-   * `completeFiles` adds the imports that other files need.
+   * Returns the file `visible` without the imports that only hidden elements need. Keeps imports that declare
+   * extensions, because options may use these extensions. After a removal, no import is public, because `completeFiles`
+   * adds the imports that other files need.
    */
   removeFrom(file: FileDescriptorProto, visible: FileDescriptorProto, positions: ListPositions): FileDescriptorProto {
     const before = referredTypes(file);
@@ -30,7 +30,7 @@ export class DroppedImports {
     return copyWith(visible, { dependency: kept.map(([name]) => name), publicDependency: [], weakDependency: [] });
   }
 
-  /** Returns the types that a file makes available, or `undefined` if the file may be needed for another reason. */
+  /** Returns the types that an import provides, or `undefined` if the import must be kept. */
   #typesOf(name: string): readonly string[] | undefined {
     const names = new Set([name]);
     const types: string[] = [];

@@ -187,7 +187,7 @@ export class HiddenParts {
     // A reader might map an invalid name to a hidden type, for example by removing a trailing slash.
     if (!fullName.test(typeName)) return undefined;
     const owner = this.#ownerOf(typeName);
-    // The definitions do not hide a type that they do not declare.
+    // A type that no definition declares is not hidden.
     if (owner === undefined) return bytes;
     const desc = owner.types.getMessage(typeName);
     if (desc === undefined) return undefined;
@@ -248,7 +248,7 @@ function enumNumberOf({ $unknown }: Message, { number }: DescExtension): number 
   return sent && new BinaryReader(sent.data).int32();
 }
 
-/** Removes the items for which `isRemoved` returns true. The list may be too long to be passed as arguments. */
+/** Removes the items for which `isRemoved` returns true. Spreading a long list into `splice` would fail. */
 function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): void {
   let length = 0;
   for (const item of list) if (!isRemoved(item)) list[length++] = item;

@@ -91,7 +91,7 @@ class Rules {
     this.#droppedImports = droppedImports;
   }
 
-  /** Adds a scope's hidden types. If `isHidden` is true, the scope is a hidden message, which hides its types. */
+  /** Adds the hidden types in a package or message. All types in a hidden message (`isHidden`) are hidden. */
   addHiddenTypes(
     messages: readonly DescriptorProto[],
     enums: readonly EnumDescriptorProto[],

@@ -3,7 +3,7 @@
  * (descriptor.proto), such as `[4, 0, 2, 3]` for the first message's fourth field.
  */
 export class ListPositions {
-  /** Maps a list's old path to the kept items' new indexes, by old index. */
+  /** For each changed list, by its old path: the new indexes of kept items, by old index. */
   readonly #lists = new Map<string, ReadonlyMap<number, number>>();
 
   /** Returns the items to keep, with their old indexes. @param path - the list's old path */

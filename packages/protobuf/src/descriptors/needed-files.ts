@@ -3,7 +3,7 @@ import { joinNames } from "./validate-files.ts";
 
 /**
  * Returns the files that declare services, and the files with types that they use, recursively. Without services, all
- * files are needed. Yields after each file. Only options can use the other files, so the other files may be invalid.
+ * files are needed. Yields after each file. The other files may be invalid, because only options can use their types.
  */
 export function* neededFiles(
   files: readonly FileDescriptorProto[],

@@ -5,13 +5,13 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 /** Number of bytes parsed in one step, unless a field is larger. Parsing 64 KiB takes about three milliseconds. */
 const pieceBytes = 64 * 1024;
 
-/** Maximum message nesting depth in a file. 99 levels in a file are 100 in a set, protobuf's maximum. */
+/** Maximum message nesting depth in a file. With the enclosing set, the depth is 100, which is protobuf's maximum. */
 const recursionLimit = 99;
 
 /** The number of the field that contains a set's files. */
 const filesNumber = FileDescriptorSetSchema.field.file.number;
 
-/** The number of the field that contains a file's comments. All large fields except the comments are definitions. */
+/** The number of the field that contains a file's comments. This field can be large, and is then parsed in pieces. */
 const commentsNumber = FileDescriptorProtoSchema.field.sourceCodeInfo.number;
 
 /**
@@ -57,8 +57,8 @@ export function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
 }
 
 /**
- * Splits an encoded message between its fields. A message in the field `splitNumber`, such as the comments, is split
- * too, but not the messages inside it, so that nesting does not multiply the work.
+ * Splits an encoded message between its fields. A large message in the field `splitNumber`, such as the comments, is
+ * split into its own fields. Deeper messages are not split, to limit the work.
  */
 function* piecesOf(file: Uint8Array, splitNumber?: number): Generator<Uint8Array> {
   let start = 0;

@@ -32,7 +32,7 @@ export class InvalidDescriptorSetError extends Error {}
  * google/api are added. If another file or type is missing, only the services that need it are omitted. An invalid file
  * is omitted if no service needs the file.
  *
- * @throws InvalidDescriptorSetError if the bytes are not a FileDescriptorSet; Error if the definition is invalid
+ * @throws InvalidDescriptorSetError if the bytes are not a FileDescriptorSet, or Error for an invalid definition
  */
 export function readDescriptorSet(bytes: Uint8Array, visibility?: VisibilityOptions): DescribedServices {
   return runSteps(readInSteps(bytes, visibility));

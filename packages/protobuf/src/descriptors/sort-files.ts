@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "@plantstore/http";
 
-/** Maximum length of an import chain: ten times the longest in Google's APIs, and short enough for the stack. */
+/** Maximum length of an import chain, which protects the stack. Google's APIs need a tenth of this limit. */
 const importDepthMax = 200;
 
 /**

@@ -10,10 +10,10 @@ import { toShortLine } from "@plantstore/http";
 /** Maximum characters in a name, or in one segment of a package name. protoc has no limit for names. */
 const nameMax = 1_000;
 
-/** Maximum fields in a message, or values in an enum: three times as many as Java's generated code can have. */
+/** Maximum fields in a message, or values in an enum. Java's generated code allows a third of the limit. */
 const membersMax = 10_000;
 
-/** Maximum messages, enums and services in a set: several times as many as all Google APIs have. */
+/** Maximum messages, enums and services in a set. All Google APIs together have fewer. */
 const typesMax = 200_000;
 
 /** The largest field number. A MessageSet has 31-bit numbers, and other messages have 29-bit numbers. */

@@ -3,8 +3,8 @@ import { toShortLine, messageOf, withCode } from "@plantstore/http";
 import { requireDistinct, requireIdentifier, validateEnum, validateMessage } from "./validate-files.ts";
 
 /**
- * Checks services and all types that their messages use, as `validateFiles` does, because a program may not use protoc.
- * Fields must have JSON names, which server reflection in C++, Java and Python leaves out.
+ * Checks services and all types that their messages use, as `validateFiles` does, because the descriptors may not come
+ * from protoc. Fields must have JSON names, which server reflection in C++, Java and Python leaves out.
  *
  * @throws Error that names the first problem
  */

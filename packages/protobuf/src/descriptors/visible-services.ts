@@ -33,8 +33,8 @@ export function hideInFiles(
  * Returns services without the elements that the gateway's option `visibility` hides. Pass the result to
  * `createOpenApi` and `createReflectionService`. Hidden services are omitted.
  *
- * @throws Error if an enum's first value is hidden, because fields have this value by default; TypeError for an invalid
- * option
+ * @throws Error if an enum's first value is hidden, because fields have this value by default
+ * @throws TypeError for an invalid option
  */
 export function visibleServices(
   services: readonly DescService[],

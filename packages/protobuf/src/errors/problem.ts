@@ -22,12 +22,12 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
   return error;
 }
 
-/** The HTTP statuses passed to {@link problem}, by error. A property of the error would appear in programs' logs. */
+/** The HTTP statuses passed to {@link problem}, by error. A property of the error would appear in logs. */
 const customStatuses = new WeakMap<ConnectError, number>();
 
 /**
  * Returns the HTTP status on REST that was passed to {@link problem}, or else the status from {@link problems}. Returns
- * `undefined` if the code's standard status applies, because the error has another code or no entry.
+ * `undefined` if the status follows from the code.
  */
 export function problemStatusOf(error: ConnectError): number | undefined {
   const custom = customStatuses.get(error);
@@ -72,10 +72,10 @@ export function optionOf(error: ConnectError): NamedOption | undefined {
 /** The options passed to {@link problem}. */
 const namedOptions = new WeakMap<ConnectError, NamedOption>();
 
-/** The names that error messages show for options. Error messages do not name an option without a member. */
+/** The option names in error messages. An option without a name is not mentioned. */
 export type OptionLabels = Readonly<Partial<Record<NamedOption, string | undefined>>>;
 
-/** Adds the option that accepts a refused request, if any, to the error's message, by its name in `names` if given. */
+/** Appends the option that accepts a refused request, if any, to the error message, by its name in `names`. */
 export function withOption(error: ConnectError, names?: OptionLabels): ConnectError {
   const option = optionOf(error);
   const shown = option === undefined || names === undefined ? option : names[option];

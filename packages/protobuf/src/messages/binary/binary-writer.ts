@@ -8,14 +8,14 @@ import { type MessageWriter, messageWriter } from "./message-writer.ts";
 // equivalent mutant: with another buffer size, writing only takes longer.
 const keptBytes = 64 * 1024;
 
-/** Maximum bytes that the fast writer writes. protobuf-es writes larger messages, after smaller buffers were tried. */
+/** Buffer size in bytes after which the fast writer gives up and protobuf-es writes the message. */
 const fastBytesMax = 64 * 1024 * 1024;
 
 /** Keeps one buffer for the next message. */
 class ReusableTarget {
   #keptTarget: ByteTarget | undefined;
 
-  /** Takes the buffer. A message that is written by another message's getter gets a new buffer. */
+  /** Returns the kept buffer, or a new buffer if a message is written inside a getter of another message. */
   take(): ByteTarget {
     const target = this.#keptTarget ?? new ByteTarget(keptBytes);
     this.#keptTarget = undefined;
@@ -81,7 +81,7 @@ function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array
 /** Writes a message, and returns whether the message fits into the buffer. */
 function tryWrite(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
   target.at = 0;
-  // equivalent mutant: the size that an earlier message required only makes the next buffer larger.
+  // equivalent mutant: without the reset, the next buffer is only larger than necessary.
   target.requiredBytes = 0;
   try {
     writer.write(target, message);

@@ -200,7 +200,7 @@ export function writeRaw(target: ByteTarget, raw: unknown): void {
 }
 
 /**
- * Writes the length of the content, which begins `reserved` bytes after `start`, at `start`. Moves the content if the
+ * Writes the length of the content at `start`, where `reserved` bytes precede the content. Moves the content if the
  * length needs more or fewer bytes. Returns the number of bytes that the length takes.
  */
 export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {

@@ -37,8 +37,8 @@ export function createBinaryWriter(
 }
 
 /**
- * Returns whether a bytes field can be written separately. Without a required field, the other fields could not be
- * encoded. A oneof's member is written with the other fields, because a message has no property with the member's name.
+ * Returns whether a bytes field can be written separately. Required fields cannot, because the other fields could not
+ * be encoded. Members of oneofs cannot, because they are not properties of the message.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

@@ -143,7 +143,7 @@ if (at !== stop) throw bailOut;`;
     return scalarSource(scalarOf(field), end) + (isString ? "value = String(value);\n" : "");
   }
 
-  /** Returns statements that read a message into `value`, merged into the value of the expression `before`. */
+  /** Returns statements that read a message into `value`, merged into the current value (`before`), if any. */
   #message(field: MessageField, before: string): string {
     const { message: desc, number } = field;
     const reader = this.#names.reader(desc);
@@ -161,7 +161,7 @@ if (at !== stop) throw bailOut;`;
 ${read}value = ${inner};\n`;
   }
 
-  /** Returns statements that use protobuf-es to read only this field into another message. */
+  /** Returns statements that read this field with protobuf-es, through a temporary message. */
   #withProtobufEs(field: MessageField, before: string): string {
     const parent = this.#names.name(field.parent);
     const isGroup = messageWireType(field) === WireType.StartGroup;

@@ -15,8 +15,8 @@ export interface WriterNames {
 
 /**
  * Generates the function `(target, message)` that writes a message as protobuf-es does: fields by number, then unknown
- * fields. In the generated source, `at` is the offset at which the next write starts. A length prefix first gets
- * as many bytes as the field's last length prefix. The content is moved if the length prefix needs more or fewer bytes.
+ * fields. In the generated source, `at` is the offset at which the next write starts. Before the content, space is
+ * reserved for a length of the previous size. The content is moved if the length has another size.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
@@ -158,14 +158,14 @@ target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, entryStart, res
     return before + this.#tag(wireType) + this.#lengthDelimited(write);
   }
 
-  /** Returns statements that write content after its length. */
+  /** Returns statements that write length-delimited content. */
   #lengthDelimited(statements: string): string {
     return `{ const lengthStart = at, reserved = ${this.sizeEstimate}; at += reserved;
 ${statements}
 target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
   }
 
-  /** Returns statements that use protobuf-es to write only this field of another message. */
+  /** Returns statements that write this field with protobuf-es. */
   #withProtobufEs(field: MessageField): string {
     const parent = this.#names.name(field.parent);
     return `target.at = at; writeFieldWithProtobufEs(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;

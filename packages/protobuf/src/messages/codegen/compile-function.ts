@@ -14,10 +14,10 @@
  * superset"). All other values in a generated function are passed under names that the gateway defines.
  *
  * Availability: a Worker, a page with a Content-Security-Policy, and node with
- * `--disallow-code-generation-from-strings` forbid code generation. The check runs once, at the first message. The
- * results are the same without code generation. The results come from protobuf-es or, for JSON, from the exact reader
- * and the `json/` closures. A program that does not trust its descriptors sets node's flag, or the option
- * `codegen: false`.
+ * `--disallow-code-generation-from-strings` forbid code generation. Whether the runtime allows code generation is
+ * checked once, at the first message. Without code generation, protobuf-es or, for JSON, the exact reader and the
+ * `json/` closures return the same results. A program that does not trust its descriptors sets node's flag, or the
+ * option `codegen: false`.
  *
  * Cost: compiling a type's reader or writer takes about 0.2 ms, when the first message is read or written.
  */

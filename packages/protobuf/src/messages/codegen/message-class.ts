@@ -21,7 +21,7 @@ export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) 
   return Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
 });
 
-/** Maximum properties that a constructor sets. V8 stores at most 380 in the object. For more, `create()` is faster. */
+/** Maximum properties of a class. For more, `create()` is faster, because V8 stores at most 380 in the object. */
 const keptPropertiesMax = 400;
 
 function classOf(desc: DescMessage): MessageClass {

@@ -8,7 +8,7 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-// An Any's content is encoded again for each enclosing Any. This limit on nested Anys keeps the total time linear.
+// Maximum nesting of Anys. Each enclosing Any encodes the content again, so the limit keeps the time linear.
 const nestedAnysMax = 8;
 
 /** Reads a google.protobuf.Any, an object with `@type` and the fields of this type. `{}` is an empty Any. */

@@ -7,7 +7,7 @@ import { fieldsByName } from "./names.ts";
 import { createValueReader, createWellKnownReader, type PlainReader } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
 
-/** Readers for all integer spellings, or only the canonical one. A reader is compiled when its type is first read. */
+/** The generated readers for one setting of `canonical`. A reader is compiled when its type is first read. */
 export interface CompiledReaders {
   /** Whether integers must be in canonical form. */
   readonly canonical: boolean;
@@ -140,8 +140,8 @@ function elementSource(field: DescField, own: TypeScope, readers: CompiledReader
     case ScalarType.INT32:
     case ScalarType.SINT32:
     case ScalarType.SFIXED32:
-      // The type is checked first, because `|` throws for an object without a primitive value. The slow path reads 0,
-      // because the value may be -0.
+      // The type is checked first, because `|` throws for an object without a primitive value. For 0, the function is
+      // called, because the value may be -0.
       return `if (typeof value !== "number" || (value | 0) !== value || value === 0) ${read}`;
     case ScalarType.DOUBLE:
       return `if (!isFinite(value)) ${read}`;

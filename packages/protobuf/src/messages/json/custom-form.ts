@@ -2,8 +2,8 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns whether a type has its own JSON form, such as a string for a Timestamp. An Any has the form in `value`. Since
- * 2.12, protobuf-es exports a function with this name.
+ * Returns whether a type has its own JSON form, such as a string for a Timestamp. In an Any, this form is the member
+ * `value`. protobuf-es exports this function since 2.12.
  */
 export function hasCustomJsonRepresentation(desc: DescMessage): boolean {
   return customTypes.has(desc.typeName) || isWrapperDesc(desc);

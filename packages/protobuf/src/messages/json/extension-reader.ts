@@ -40,7 +40,7 @@ function createExtensionReader(extension: DescExtension): FieldReader {
   };
 }
 
-// The compiler cannot check more, because `DescExtension` does not relate scalar types to their default values.
+// A type guard, because TypeScript does not accept a `DescExtension` with a scalar type as a `DescField`.
 function isField(desc: { readonly kind: string }): desc is DescField {
   return desc.kind === "field";
 }

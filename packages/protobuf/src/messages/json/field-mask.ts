@@ -17,8 +17,7 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * and back would change. As an extension, such a name is accepted unchanged if it has an underscore (`address_line_1`),
  * or else in backticks (`` `camelCase` ``). Each name has only one spelling. `*` means all fields.
  *
- * @param protoNames - whether proto names (`display_name`) are also allowed, because URLs use proto names and JSON
- * names
+ * @param protoNames - whether proto names (`display_name`) are also allowed, as in URLs
  * @returns the mask with proto names, or `undefined` if the text has an invalid path
  */
 export function parseFieldMask(text: string, protoNames: boolean): FieldMask | undefined {
@@ -40,7 +39,7 @@ function toSnakeCase(text: string): string {
 /**
  * Prints a mask's paths in the JSON mapping.
  *
- * @throws Error for an empty name, a comma or a backtick, or a name that lowerCamelCase and back would change
+ * @throws Error for a name that the JSON mapping cannot express
  */
 export function printFieldMask(paths: readonly string[]): string {
   return paths.map((path) => path.split(".").map(printName).join(".")).join(",");

@@ -33,7 +33,7 @@ export function createFieldReader(field: DescField): FieldReader {
   };
 }
 
-// Creates the reader for a field's value, or for one element, as protobuf-es stores the value.
+// Creates the reader for a field's value, or for one element of a list or map.
 function createValueReader(field: DescField): ValueReader {
   if (field.message !== undefined) return createLocalReader(field);
   if (field.enum !== undefined) return createEnumReader(field.enum);

@@ -5,7 +5,7 @@ import { FieldProblem } from "./field-problem.ts";
 /** A protobuf-es message's fields as plain properties, by local name. */
 export type FieldValues = Record<string, unknown>;
 
-/** Returns a value inside a message as plain properties. @throws TypeError if the value is not an object */
+/** Narrows the value of a message field to its properties. @throws TypeError if the value is not an object */
 export function asFieldValues(value: unknown): FieldValues {
   if (isFieldValues(value)) return value;
   throw new TypeError("expected a message");

@@ -44,7 +44,7 @@ function isEmpty(values: FieldValues): boolean {
   return true;
 }
 
-// Returns whether JSON.stringify writes the object unchanged. All values must have the type, and no `toJSON` may exist.
+// Returns whether JSON.stringify writes the object unchanged: each value has the type, and no key is `toJSON`.
 function isOfType(values: FieldValues, type: string): values is JsonObject {
   if ("toJSON" in values) return false;
   for (const key in values) if (typeof values[key] !== type) return false;

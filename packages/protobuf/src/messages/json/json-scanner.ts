@@ -177,8 +177,8 @@ export class JsonScanner {
   }
 
   /**
-   * Skips the next value without a check for duplicate keys, and therefore faster than {@link skipValue}. The value
-   * must be read later, or not used.
+   * Skips the next value without a check for duplicate keys, and therefore faster than {@link skipValue}. The caller
+   * must discard the value, or read it later.
    */
   skipSyntax(): void {
     const kind = this.peek();

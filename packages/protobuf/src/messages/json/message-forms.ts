@@ -19,7 +19,7 @@ import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 /** Creates the function that converts a type's messages to JSON objects with a member for each field. */
 export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
 
-/** Creates the JSON forms for all message types in one style. */
+/** Creates the JSON writers for all message types with the options in `style`. */
 export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {
   const forms: MessageForms = {
     style,

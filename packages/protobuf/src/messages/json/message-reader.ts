@@ -54,7 +54,7 @@ function readFields<Desc extends DescMessage>(
   return message;
 }
 
-/** @param bound - the fields inside this field that the URL path sets, or `"whole"` for the complete field */
+/** @param bound - the inner fields that the URL path sets, or `"whole"` for the complete field */
 function readField(
   context: ReadContext,
   reader: FieldReader,
@@ -72,8 +72,8 @@ function readField(
   const notedBefore = notes?.paths.length;
   const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
-  // A field is not noted if fields inside it were noted. If a part of the value was ignored, the field is not noted
-  // either, because the read value differs from the client's value.
+  // Only the inner fields are noted if there are any. A field in which a value was ignored is not noted, because its
+  // value differs from the client's value.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
   if (notes.repeated + unknown.count !== ignoredBefore) return;
   noteField(context, notes.paths);
@@ -110,7 +110,7 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
   if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
 }
 
-// The maximum number of paths noted per body. A path can have as many names as the maximum nesting depth.
+// Maximum paths that are noted for a request body. Each path can be as long as the maximum nesting depth.
 const notedFieldsMax = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {

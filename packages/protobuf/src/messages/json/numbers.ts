@@ -17,7 +17,7 @@ const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, isB
 
 const roundedPattern = /^(-?[1-9][0-9]{15,308})\.50$/;
 
-/** Returns the digits of a rounded integer, which `readParsedBody` marks with the fraction `.50`, or `undefined`. */
+/** Returns the digits of a rounded integer, if any. `readParsedBody` marks these integers with the fraction `.50`. */
 export function digitsOfRoundedInteger(text: string): string | undefined {
   return roundedPattern.exec(text)?.[1];
 }

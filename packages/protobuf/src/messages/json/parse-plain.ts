@@ -19,11 +19,11 @@ export interface ReadState {
 }
 
 /**
- * Parses a JSON text with `JSON.parse`. The caller compares the string counts to find a loss, such as a duplicate name.
+ * Parses a JSON text with `JSON.parse`. A duplicate name was dropped if the value has fewer strings than the text.
  *
  * @param canonical - whether integers must be in canonical form
- * @returns `undefined` if the text is not JSON. Also returns `undefined` if the exact reader must read the text because
- * of a name with an escape, a number that is rounded to an integer, or more than 100 levels
+ * @returns `undefined` if the text is not JSON. Also returns `undefined` if only the exact reader can read the text,
+ * for the reasons in {@link scanText}
  */
 export function parsePlain(text: string, canonical: boolean): ParsedJson | undefined {
   const scan = scanText(text, canonical);

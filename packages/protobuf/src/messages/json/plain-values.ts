@@ -19,15 +19,15 @@ import { toListMessage, toStructMessage, toValueMessage } from "./value-messages
 /** Converts values from `JSON.parse` to the form in which a protobuf-es message stores them. */
 export interface PlainReader {
   /**
-   * Reads a value, and adds its strings, including names, to the count in the state. Nothing was lost if the total
-   * equals the number of strings in the text.
+   * Reads a value, and adds its strings, including names, to the count in the state. If the total equals the number of
+   * strings in the text, the text has no duplicate name.
    *
    * @throws bailOut if the exact reader must read the text, either to accept the value or to report the problem
    */
   read(json: JsonValue, state: ReadState): unknown;
 }
 
-/** Creates a field's reader. A message must be a wrapper or a Struct. With `canonical`, integers must be canonical. */
+/** Creates a field's reader. Messages must be wrappers or Structs. With `canonical`, integers must be canonical. */
 export function createValueReader(field: DescField, canonical: boolean): PlainReader {
   if (field.enum !== undefined) return createEnumReader(field.enum);
   if (field.message === undefined) {

@@ -9,7 +9,7 @@ import {
   file_google_protobuf_wrappers,
 } from "@bufbuild/protobuf/wkt";
 
-/** Returns the types that an Any may contain by default: well-known types, and those in the files and their imports. */
+/** Returns the types that an Any may contain by default: well-known types, and all types in the files and imports. */
 export function createReachableRegistry(defined: Iterable<{ readonly file: DescFile }>): Registry {
   const files = new Set<DescFile>();
   const visitFile = (file: DescFile): void => {

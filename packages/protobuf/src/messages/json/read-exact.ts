@@ -50,7 +50,7 @@ export function readExactText<Value>(
   }
 }
 
-/** Reads a field. @param below - the fields inside it that the URL path sets, or `"whole"` for the complete field */
+/** Reads a field. @param below - the inner fields that the URL path sets, or `"whole"` for the complete field */
 export function readExactField(
   reader: FieldReader,
   below: BoundFields | "whole" | undefined,

@@ -89,8 +89,8 @@ export function readPartialJson<Desc extends DescMessage>(
 export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
 
 /**
- * Creates the reader for a field if the complete text is the field's value, for HTTP rules that name a body field.
- * `null` leaves the field unset. The reader throws a `ConnectError` with `InvalidArgument` that names the field.
+ * Creates the reader for HTTP rules that name a body field. The complete text is then the field's value. `null` leaves
+ * the field unset. The reader throws a `ConnectError` with `InvalidArgument` that names the field.
  */
 export function createJsonFieldReader(
   field: DescField,

@@ -40,6 +40,6 @@ export const ignoredJsonOptions: Readonly<Record<string, string>> = {
 
 /** Options for reading one service's messages from JSON. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
-  /** The option in errors for unknown field or enum names. Defaults to the option in {@link ReadJsonOptions}. */
+  /** The option that errors for unknown names mention. Defaults to the option in {@link ReadJsonOptions}. */
   readonly unknownOption?: NamedOption;
 }

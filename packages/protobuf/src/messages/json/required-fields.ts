@@ -52,14 +52,14 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
   return undefined;
 }
 
-// Returns a type's required fields, and its fields with messages that may contain some. Most types have none.
+// Returns a type's required fields, and the message fields that may contain required fields.
 const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
   desc.fields.filter(
     (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),
   ),
 );
 
-// Caches whether a type, or a type inside it, has a required field, so each type is visited only once. The search is
+// Caches whether a type or a nested message type has a required field, so each type is visited only once. The search is
 // not recursive, because a long chain of types would overflow the stack.
 const knownResults = new WeakMap<DescMessage, boolean>();
 

@@ -16,7 +16,7 @@ export interface ToJson {
 /** The converter for one type's values, or the JavaScript type's name if the values need no conversion. */
 export type JsonForm = "string" | "boolean" | "number" | ToJson;
 
-/** The JSON writers for message types in one style, compiled on first use, because a type may contain itself. */
+/** The JSON writers for message types. A writer is compiled on first use, because a type may contain itself. */
 export interface MessageForms {
   readonly style: JsonStyle;
   writerOf(desc: DescMessage): ToJson;

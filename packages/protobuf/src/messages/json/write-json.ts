@@ -27,7 +27,7 @@ export function createJsonMessageWriter(
   return (message) => JSON.stringify(form.toJson(message));
 }
 
-/** Creates the function that writes one field, even with its zero value. Other fields cannot cause an error. */
+/** Creates the function that writes one field, even with its zero value. The function ignores all other fields. */
 export function createJsonFieldWriter(field: DescField, options: JsonStyle): (message: Message) => string {
   const forms = formsOf(options);
   const toJson = createFieldForm(field, forms);
