@@ -1,6 +1,6 @@
 /**
- * Removes control and invisible characters from a text for models, and cuts it to `lengthMax` characters. Invisible
- * characters can hide instructions from the people who review a tool. A description from another server stays
+ * Removes control and invisible characters from a string that models read, and truncates the string to `lengthMax`
+ * characters. Invisible characters can hide instructions from the people who review a tool. The returned text is still
  * untrusted.
  */
 export function cleanText(text: string, lengthMax: number): string {

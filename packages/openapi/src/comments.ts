@@ -8,8 +8,8 @@ import { runSteps } from "@plantstore/http";
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments from a FileDescriptorSet with source info, as `buf build -o definition.binpb` or `protoc
- * --include_source_info --descriptor_set_out` writes it. Descriptors in generated code have no comments.
+ * Reads the comments from a FileDescriptorSet with source info, which is the output of `buf build -o definition.binpb`
+ * or `protoc --include_source_info --descriptor_set_out`. Descriptors in generated code have no comments.
  *
  * @throws Error if the bytes are not a FileDescriptorSet
  */
@@ -38,12 +38,12 @@ function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Com
 /** Maximum characters in a comment. Longer comments are truncated after 20,000 characters, about ten pages. */
 const commentMax = 20_000;
 
-/** A descriptor that a comment can describe. */
+/** A descriptor that may have a comment. */
 export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
 
 /**
- * Returns the description in a descriptor's `openapiv2_*` option, or else the descriptor's comment, if any. Always
- * returns the comment for an RPC, because an RPC's option also has a summary.
+ * Returns the description in a descriptor's `openapiv2_*` option, or else the descriptor's comment, if any. For an RPC,
+ * returns the comment, because an RPC's option also has a summary.
  */
 export function commentOf(comments: Comments, desc: Commented): string | undefined {
   if (desc.kind !== "rpc" && desc.kind !== "enum_value") {

@@ -73,7 +73,7 @@ export interface OpenApiOptions extends SecurityOptions {
   readonly onOmitted?: OnOmitted;
 }
 
-/** The part of the `createMcp` result that names the AI agent tools. */
+/** The method of the `createMcp` result that returns the names of the AI agent tools. */
 interface ToolNames {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
@@ -83,11 +83,11 @@ export interface OpenApiError {
   /** The HTTP status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** A schema for the body, or a message type with fields that are always written. */
+  /** The body's schema, or a message type if the body always has all fields of the message. */
   readonly record: DescMessage | OpenApiSchema;
   /** The body's content type. Defaults to the content type of JSON responses, `rest.contentType`. */
   readonly contentType?: string;
-  /** The `record` field that holds a google.rpc.Code as a number. The field's schema lists the code names. */
+  /** The field of `record` that contains a google.rpc.Code as a number. The field's schema lists the code names. */
   readonly codeField?: string;
   /** A body example. */
   readonly example?: JsonObject;
@@ -126,7 +126,7 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
  * Nested messages are expanded in query parameters and examples, up to the limits in `field-budget.ts`. If fields are
  * omitted, the operation's description or the schema's `$comment` states the omission.
  *
- * @throws Error that lists every problem in the HTTP rules, as the gateway does; TypeError for unknown options
+ * @throws Error that lists every problem in the HTTP rules, or TypeError for unknown options
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   return runSteps(describeServices(services, options));
@@ -217,7 +217,7 @@ const details: OpenApiSchema = {
   },
 };
 
-/** The schemas for the error formats that `error-forms.ts` writes, each with its component's name. */
+/** The schema and the component name of each error format in `error-forms.ts`. */
 const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
   status: {
     name: "google.rpc.Status",
@@ -311,7 +311,7 @@ function* closedMessages(bindings: readonly RestBinding[]): Generator<void, Read
   return new Set([...(yield* messagesIn(strict ?? []))].filter((desc) => !open.has(desc)));
 }
 
-/** Returns message types and the message types of their fields, recursively. Yields once per message. */
+/** Returns the given message types, and all message types that their fields use. Yields once per message. */
 function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
   const found = new Set(messages);
   for (const { fields } of found) {

@@ -18,7 +18,7 @@ export interface ExampleOptions {
   readonly nameOf: NameOf;
   /** The fields that the path sets, which the example omits. */
   readonly boundByPath?: BoundFields | undefined;
-  /** The document's budget, toward which the fields of nested messages count. */
+  /** The document's budget for the fields of nested messages. */
   readonly total: FieldBudget;
   /** The rules that the values must satisfy. */
   readonly rules?: FieldRules | undefined;
@@ -29,7 +29,7 @@ export interface ExampleOptions {
  * in each list, no recursive messages, and no field that the path sets. The depth is reduced until all nested messages
  * have at most `exampleFieldsMax` fields.
  *
- * @returns `undefined` if a required field has no example; `"too large"` if the required fields exceed the limit
+ * @returns `undefined` if a required field has no example, or `"too large"` if the required fields exceed the limit
  */
 export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
   const deepest = exampleOfDepth(desc, depthMax, options);
@@ -62,7 +62,7 @@ interface ExampleContext {
   readonly nested: FieldBudget;
   /** Maximum number of nested message levels that are shown. */
   readonly depth: number;
-  /** The message types from the outermost message to this message, both included. */
+  /** The types of this message and of all messages around it. */
   readonly enclosingMessages: Set<DescMessage>;
   readonly rules: FieldRules | undefined;
 }
@@ -144,7 +144,7 @@ function exampleOfScalar(scalar: ScalarType): string | number | boolean {
   }
 }
 
-// `Any` has no example, because the definition does not specify which types it may contain.
+// `Any` has no example, because the definition does not specify the contained types.
 const wellKnownExamples: Readonly<Record<string, JsonValue | undefined>> = {
   "google.protobuf.Any": undefined,
   "google.protobuf.Duration": "1.5s",

@@ -1,9 +1,9 @@
 /**
- * Limits the number of message fields that a document repeats. Query parameters and examples expand nested messages.
- * For example, 20 types that each have two fields of the next type would become a million parameters.
+ * Limits the fields that a document repeats: query parameters and examples contain the fields of nested messages. For
+ * example, 20 types that each have two fields of the next type would become a million parameters.
  */
 
-/** The maximum number of fields in one operation's parameters and inline bodies. Google's APIs need 400 fields. */
+/** The maximum number of fields in one operation's parameters and inline bodies. Google's APIs use up to 400 fields. */
 export const operationFieldsMax = 1_000;
 
 /** The maximum number of nested message fields in an example. More than 200 fields do not help a reader. */
@@ -12,7 +12,7 @@ export const exampleFieldsMax = 200;
 /** The maximum number of fields in a component, or values in an enum. Google's largest message has 300 fields. */
 export const componentFieldsMax = 5_000;
 
-/** The maximum number of fields that a document repeats (30 MB). All Google APIs together need half as many. */
+/** Maximum fields in a document's parameters and examples (30 MB). All Google APIs together need 150,000. */
 export const documentFieldsMax = 300_000;
 
 /** The note in a document where fields are omitted. */
@@ -28,7 +28,7 @@ export class FieldBudget {
   readonly #total: FieldBudget | undefined;
   #isExceeded = false;
 
-  /** @param total - the document's budget, toward which the fields also count */
+  /** @param total - the document's budget, which also counts the fields */
   constructor(fieldsMax: number, total?: FieldBudget) {
     this.#remaining = fieldsMax;
     this.#total = total;

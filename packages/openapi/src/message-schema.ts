@@ -38,7 +38,7 @@ const descriptionMax = 1_000;
 
 /**
  * Creates a JSON Schema (2020-12) for an object. Other messages and enums are in `$defs`, so the schema does not refer
- * to a document. A message is in the member `value` if its JSON is not an object. A stream's array is in the member
+ * to a document. A message whose JSON is not an object is in the member `value`, and a stream's array in the member
  * `messages`. Returns {@link omittedSchema} instead of a schema that is too large for a model.
  */
 export function createMessageSchema(
@@ -63,7 +63,7 @@ export function createMessageSchema(
     const { done, value: definitions } = steps.next();
     if (count > definitionsMax || total.isExceeded) return omittedSchema;
     if (done !== true) continue;
-    // The root is described inline, because a reference has no type.
+    // The root's definition replaces a reference to the root, because a reference has no `type`.
     const reference = whole["$ref"];
     const root = typeof reference === "string" ? definitions[reference.slice(referencePrefix.length)] : whole;
     const message = refine(root ?? whole, direction);
@@ -100,7 +100,7 @@ function isNameShown(name: string): boolean {
 
 /** Adapts a schema to one direction. Outputs may have unknown enum values and infinities, and lack required fields. */
 function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
-  // The range replaces the format `int32`, which is omitted.
+  // The format `int32` is replaced by a range, because most validators do not know the format.
   const refined: Record<string, JsonValue> =
     schema["format"] === "int32" ? { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } : {};
   for (const [keyword, value] of Object.entries(schema)) {
@@ -120,13 +120,13 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
 
 const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
 
-/** The string formats that an input schema keeps. JSON Schema defines these formats (§7.3). */
+/** The string formats in input schemas. JSON Schema defines the formats (§7.3). */
 const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6", "uuid"]);
 
 /**
- * Returns whether a keyword is omitted. Links are omitted, because no limit applies to their texts. Number formats are
- * omitted, because most validators do not know them. The `google.api.field_info` formats, including an `anyOf` of two
- * formats, are omitted for output, because handlers can return other text.
+ * Returns whether a keyword is omitted. Links are omitted, because their length is not limited. Number formats are
+ * omitted, because most validators do not know them. For output, `google.api.field_info` formats are omitted, because
+ * handlers can return other text.
  */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {
   if (keyword === "format") return direction === "input" ? !inputFormats.has(value) : value !== "date-time";

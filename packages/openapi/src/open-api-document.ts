@@ -71,7 +71,7 @@ export interface OpenApiParameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: OpenApiSchema;
-  /** Our extension with the JSON names on the path to the field. Omitted if splitting `name` at dots returns them. */
+  /** Our extension with the JSON names on the path to the field. Omitted if the JSON names equal `name.split(".")`. */
   readonly "x-field"?: readonly string[];
   /** The style of a map parameter, `name[key]=value`. */
   readonly style?: "deepObject";

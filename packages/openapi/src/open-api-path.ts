@@ -5,9 +5,9 @@ export interface PathParameter {
   readonly name: string;
   /** The path to the request field, in proto names. `undefined` for a wildcard outside a variable. */
   readonly fieldPath: readonly string[] | undefined;
-  /** Whether the parameter's value is the field value, one segment of the field value, or any number of segments. */
+  /** Whether the parameter is the field's complete value, one segment of the value, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
-  /** Describes which segment of the field value the parameter is. `undefined` for the complete value. */
+  /** The description of a parameter that is a segment of the field's value. `undefined` for the complete value. */
   readonly description: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
     if (variable !== undefined && !hasParts(variable)) return field;
     return memberOf(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
   };
-  // The format shows wildcards by name, because `*/` would end the comments that generators create from descriptions.
+  // Wildcards are shown as names, because generators copy descriptions into comments, which `*/` would end.
   const formOf = ({ start, end }: TemplateVariable): string =>
     segments
       .slice(start, end)

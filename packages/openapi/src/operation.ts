@@ -167,8 +167,8 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// Describes google.api.HttpBody, which holds bytes with any media type. The exact description, "*/*" without a
-// schema, is not used, because most generators would create methods that can neither send nor return bytes.
+// Describes google.api.HttpBody, which holds bytes with any media type. The media type "*/*" without a schema would be
+// exact, but most generators would create methods that cannot send or return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
 // Returns the media type object for a stream. A stream is a sequence of items, unless the format is a JSON array.
@@ -210,7 +210,7 @@ function eventOf(schema: OpenApiSchema): OpenApiSchema {
 
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
-// Returns an operation's summary and description. Neither is empty, because linters report empty ones.
+// Returns an operation's summary and description. Both are set, because linters report an empty summary or description.
 function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
   const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
   const options = openApiOptionsOf(method);

@@ -78,7 +78,7 @@ export function describeQuery(
   return flatten(first);
 }
 
-/** A message with fields that are query parameters, and the message's place in the request message. */
+/** A message whose fields are query parameters, and the path to the message. */
 interface QueryMessage {
   readonly message: DescMessage;
   readonly bound: BoundFields;
@@ -96,7 +96,7 @@ function flatten({ parameters }: QueryMessage): readonly OpenApiParameter[] {
   return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
 }
 
-/** Returns a field's parameter, or a message's {@link QueryMessage}. Returns `undefined` if the query cannot set it. */
+/** Returns a field's parameter or {@link QueryMessage}, or `undefined` if the query cannot set the field. */
 function describeInQuery(
   field: DescField,
   { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryMessage,

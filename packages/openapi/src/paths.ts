@@ -11,8 +11,8 @@ export type OnOmitted = (binding: RestBinding, reason: string) => void;
 type Operations = Map<string, OpenApiOperation>;
 
 /**
- * Describes bindings in their order, grouped by path. A binding for every HTTP method is described for each method that
- * a path item can have, unless another binding for the path has the method.
+ * Describes bindings in their order, grouped by path. A binding for all HTTP methods becomes an operation for each
+ * method that has no other binding for the path.
  *
  * Omits and reports bindings that OpenAPI cannot describe. OpenAPI 3.1 cannot describe custom HTTP methods. No version
  * can describe two paths with the same method that differ only in parameter names. Yields once per binding.
@@ -37,7 +37,7 @@ export function* describePaths(
       continue;
     }
     const openApiPath = toOpenApiPath(binding.template);
-    // A path that differs only in parameter names gets the earlier path's names. Requests do not contain these names.
+    // Paths that differ only in parameter names all get the first path's names.
     const shape = shapeOf(openApiPath.path);
     const { path, parameters: named } = byShape.get(shape) ?? openApiPath;
     byShape.set(shape, { path, parameters: named });

@@ -40,16 +40,16 @@ export interface SchemaOptions {
 }
 
 /**
- * Creates a document's schemas, and collects the messages and enums to which they refer. A schema has the type's name.
+ * Creates a document's schemas, including the schemas of referenced messages and enums. A schema has the type's name.
  * The name includes the package only if an earlier type has the same short name.
  */
 export class Schemas {
   readonly #options: SchemaOptions;
   readonly #names = new Map<DescMessage | DescEnum, string>();
   readonly #components = new Map<string, OpenApiSchema>();
-  /** The queue of components that have references, each with the function that describes the component. */
+  /** The components to describe, because a schema refers to them. */
   readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
-  /** The document's budget for fields that parameters and examples repeat. */
+  /** The document's budget for the fields in parameters and examples. */
   readonly budget: FieldBudget = new FieldBudget(documentFieldsMax);
 
   constructor(options: SchemaOptions) {
@@ -128,7 +128,7 @@ export class Schemas {
     if (example === undefined) return {};
     if (rules === undefined || boundByPath !== undefined || rules.accepts(desc, example))
       return { examples: [example] };
-    // A smaller example has only required fields, because a rule may exclude another field's value.
+    // If the rules reject the example, an example with only the required fields is tried.
     const required = desc.fields
       .filter((field) => this.isRequired(field))
       .map((field) => [nameOf(field), example[nameOf(field)]]);
@@ -188,8 +188,8 @@ export class Schemas {
 
   /** Returns the keyword that allows only one member in each oneof. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
-    // `dependentSchemas` is used because generators would create further types for `oneOf` and `not`. If properties
-    // were `false`, validators would treat all properties as unevaluated.
+    // `dependentSchemas` is used because generators would create further types for `oneOf` and `not`. With a schema
+    // `false`, validators would treat all properties as unevaluated.
     const shownFields = new Set(fields);
     const exclusions = desc.oneofs.flatMap((oneof) => {
       const members = oneof.fields.filter((field) => shownFields.has(field)).slice(0, excludedMembersMax);
@@ -222,7 +222,7 @@ export class Schemas {
     }
   }
 
-  // Returns the schema for a list or map element, or for any other field's value.
+  // Returns the schema for a singular field, or for an element of a list or map.
   #ofElement(field: DescField, place: ValuePlace): OpenApiSchema {
     if (field.message !== undefined) return this.#ofMessage(field.message, place);
     if (field.enum !== undefined) return this.#ofEnum(field.enum, place);
@@ -296,7 +296,7 @@ function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema
   return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
 }
 
-/** The fields in a body that the path sets, and the budget for the other fields. */
+/** Options for a body's schema, from which the fields in the path are omitted. */
 export interface BoundObject {
   readonly byPath: BoundFields;
   readonly budget: FieldBudget;
@@ -306,12 +306,12 @@ export interface BoundObject {
 
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
-/** Maximum members of a oneof that are described as mutually exclusive. 50 members repeat 1,225 names. */
+/** Maximum members of a oneof that are described as mutually exclusive. 50 members produce 1,225 names. */
 const excludedMembersMax = 50;
 
 /**
- * Removes values with another type than the schema's from keywords, because rules list 64-bit integers as strings and
- * as numbers. All values are kept for a reference to an enum, because a reference has no type.
+ * Removes keyword values that do not have the schema's type, because rules list 64-bit integers as strings and as
+ * numbers. Keeps all values for a reference to an enum, which has no type.
  */
 function fitting(keywords: OpenApiSchema | undefined, { type }: OpenApiSchema): OpenApiSchema {
   if (keywords === undefined || type === undefined) return keywords ?? {};

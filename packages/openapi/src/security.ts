@@ -4,7 +4,7 @@ import type { OpenApiSecurityRequirement, OpenApiSecurityScheme } from "./open-a
 
 /** The options for {@link createSecurity}. */
 export interface SecurityOptions {
-  /** The credential kinds, by name. */
+  /** The security schemes, by name. */
   readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
    * The alternative security requirements for operations. A caller needs all credentials in one alternative, each with

@@ -8,7 +8,7 @@ type IntegerRange = NonNullable<ReturnType<typeof integerRangeOf>>;
 /** Returns a pattern for decimal integers in canonical form within a range. */
 export function integerPattern({ min, max }: IntegerRange): string {
   if (min === 0n) return `^(0|${positiveUpTo(String(max))})$`;
-  // The minimum is separate, because its absolute value is one more than the maximum.
+  // The minimum has its own alternative in the pattern, because its absolute value is the maximum plus one.
   return `^(0|-?${positiveUpTo(String(max))}|${min})$`;
 }
 
@@ -20,7 +20,7 @@ function positiveUpTo(max: string): string {
   return `(${shorter}|${below}${first}${digitsUpTo(max.slice(1))})`;
 }
 
-/** Returns a pattern for integers that have as many digits as a maximum and do not exceed the maximum. */
+/** Returns a pattern for integers up to `max` that have as many digits as `max`. */
 function digitsUpTo(max: string): string {
   const first = Number(max[0]);
   const rest = max.slice(1);
@@ -53,7 +53,7 @@ export const base64Pattern: string = `^(${base64Digit}{4})*(${base64Digit}{2}(==
 
 const head = "[A-Za-z_]";
 const tail = "[A-Za-z0-9_]*";
-/** Patterns for names with an underscore that a conversion to lowerCamelCase and back would change. */
+/** Patterns for names with an underscore that change if converted to lowerCamelCase and back. */
 const irreversibleNames = [
   `(${head}${tail})?_([0-9_]${tail})?`,
   `(${head}${tail})?[A-Z]${tail}_${tail}`,

@@ -10,7 +10,7 @@ import {
   urlFieldMaskPattern,
 } from "./text-patterns.ts";
 
-/** A value's place. A 64-bit integer is a string in JSON, but an integer in a parameter, where all values are text. */
+/** A value's location. A 64-bit integer is a string in JSON, but an integer in a parameter. */
 export type ValuePlace = "json" | "parameter";
 
 /**

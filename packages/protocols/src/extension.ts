@@ -5,14 +5,14 @@ import type { Protocol, ProtocolParts } from "./protocol.ts";
 export interface ProtocolExtension {
   /** The path of all requests in this protocol, without the gateway's prefix. */
   readonly path: string;
-  /** Returns the names of the tools among a gateway's RPCs. RPCs that are not tools are missing. */
+  /** Returns the tool name of each RPC that is a tool. */
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
 /** Called each time routes are compiled. A proxy compiles routes each time it reads descriptors. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
-// The creators are not members of the extensions, because protocol parts are not public.
+// The creators are not members of `ProtocolExtension`, because the type of protocols is not public.
 const creators = new WeakMap<ProtocolExtension, CreateProtocol>();
 
 /** Returns an extension for a gateway's options. */
@@ -26,7 +26,7 @@ export function createExtension(
   return extension;
 }
 
-/** Returns the function that creates an extension's protocol, or `undefined` for any other value. */
+/** Returns the function that creates an extension's protocol, or `undefined` if the value is not an extension. */
 export function creatorOf(extension: ProtocolExtension): CreateProtocol | undefined {
   return creators.get(extension);
 }

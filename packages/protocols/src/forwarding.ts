@@ -12,7 +12,7 @@ export interface CallSignal {
   removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
 }
 
-/** Checks a message before the handler gets it. @throws ConnectError `InvalidArgument` if it violates a rule */
+/** Checks a message before the handler gets it. @throws ConnectError `InvalidArgument` for a broken rule */
 export type MessageCheck = (message: Message, context: HandlerContext) => void;
 
 /** Reports faults to `onFault`, together with the request's data. */
@@ -26,8 +26,8 @@ export interface FaultReceiver {
  */
 export interface Forwarder {
   /**
-   * The memory for request bodies: "own" if an application gets the bytes, or "shared" if bytes are only forwarded, so
-   * that large messages may arrive in pieces.
+   * The memory for request bodies: "own" if an application gets the bytes, or "shared" if the bytes are only forwarded.
+   * With "shared", large messages may be forwarded in pieces.
    */
   readonly memory: BodyMemory;
   /** Whether all messages are decoded, because some message fields must not be forwarded. */
@@ -50,7 +50,7 @@ export interface Forwarder {
 /** A forwarded call's caller. */
 export interface Caller {
   readonly request: AdmitRequest & FaultReceiver;
-  /** The call's headers. The response header and trailer get the other server's fields. */
+  /** The call's headers. Forwarding adds the other server's fields to the response header and trailer. */
   readonly headers: Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
   /** Aborts when the call ends for any reason, or when this server shuts down. */
   readonly signal: CallSignal;
@@ -80,12 +80,12 @@ export class Forwarding {
   readonly intercept: Intercept | undefined;
   readonly decodes: boolean;
   readonly memory: BodyMemory;
-  /** Whether a large message may be forwarded in the parts in which the message arrives. */
+  /** Whether a large message may be forwarded in pieces, before the complete message has arrived. */
   readonly streamsLargeMessages: boolean;
 
   /**
-   * @param check - checks requests; if set, requests are not forwarded in parts
-   * @param intercept - runs the interceptors; `undefined` if the RPC has no interceptors
+   * @param check - checks requests, which are then forwarded only as complete messages
+   * @param intercept - runs the interceptors, or `undefined` if the RPC has no interceptors
    */
   constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
     this.forwarder = forwarder;

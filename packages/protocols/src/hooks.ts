@@ -12,7 +12,7 @@ export interface RequestView {
   readonly target: string;
   /** The request target without its query. */
   readonly path: string;
-  /** The matched rule's path template, or the endpoint's path, with the prefix. `undefined` for other requests. */
+  /** The matched rule's path template, or the endpoint's path, with the prefix. `undefined` if neither matched. */
   readonly httpRoute: string | undefined;
   /** The HTTP version, or `undefined` over Fetch, which does not expose the version. */
   readonly httpVersion: Exchange["httpVersion"];
@@ -74,7 +74,7 @@ export interface AdmitRequest extends Pick<
  * Admits or refuses a request by its header. Called exactly once per request, before any response and before a byte of
  * the body is read or decompressed. The `procedure` is `undefined` if the body names the procedure, as in MCP.
  *
- * Return to admit the request, or return an {@link AdmitProcedure}, which decides about the procedure. Throw a
+ * Return nothing to admit the request, or return an {@link AdmitProcedure} that also checks the procedure. Throw a
  * `ConnectError` to refuse the request. The error's metadata become response headers (trailers in the gRPC protocols).
  * Any other thrown value results in `Internal`.
  */

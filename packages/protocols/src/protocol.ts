@@ -37,31 +37,31 @@ export interface Protocol {
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not an RPC's path. Missing if the protocol has only RPC paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
-  /** The only path of {@link find}, without the prefix. Set if all requests in this protocol are POSTs to one path. */
+  /** The path without the prefix, if all requests in this protocol are POSTs to one path. */
   readonly bodyPath?: string;
-  /** Returns whether a request without a match should get its response in this protocol. */
+  /** Returns whether this protocol writes the response to a request that matches no target. */
   handlesUnmatched(head: RequestHead): boolean;
   /** Responds to a request that never became a call. @throws before anything is sent if the error cannot be written */
   refuse(exchange: Exchange, refusal: Refusal): void;
 }
 
-/** The request parts that determine the request's target. */
+/** The method, path and header fields that determine a request's target. */
 export interface RequestHead extends HeaderReader {
   readonly httpMethod: string;
   readonly target: string;
   readonly common: Readonly<CommonHeaderFields>;
-  /** Whether literals in REST templates match only as sent, so that middleware can compare paths. Default false. */
+  /** Whether literals in REST templates match only one spelling, for middleware that compares paths. Default false. */
   readonly literalsAsSent?: boolean;
 }
 
-/** The RPC that a request calls. A REST target, which contains URL parts, is created per request. */
+/** The RPC that a request calls. A REST target contains the path variables, so one is created per request. */
 export type CallTarget = UnaryTarget | StreamTarget;
 
 interface AnyTarget {
   readonly protocol: Protocol;
   /** The matched rule's path template, without the gateway's prefix; `undefined` except on REST. */
   readonly pathTemplate: string | undefined;
-  /** Returns whether the response depends on the body's content for a content type. Defaults to `true`. */
+  /** Returns whether the response to a body with this content type depends on the body. Defaults to `true`. */
   needsBody?(contentType: string | null): boolean;
 }
 
@@ -156,12 +156,12 @@ export interface UnaryWire extends Wire {
 
 /** Reads and writes a unary call's messages that are forwarded as bytes. */
 export interface BinaryUnaryWire {
-  /** Whether the response may consist of message parts. The caller must be able to detect a truncated message. */
+  /** Whether a response message may be written in parts. The caller must be able to detect a truncated message. */
   readonly writesParts?: boolean;
   readEnvelope(body: Uint8Array): Envelope | Promise<Envelope>;
   /**
-   * Reads a body with one large envelope in the parts in which the body arrives. Returns `undefined` if the start of
-   * the body does not announce a large envelope. Missing if bodies have no envelopes.
+   * Reads a body with one large envelope in parts, as the body arrives. Returns `undefined` if the start of the body
+   * does not announce a large envelope. Missing if bodies have no envelopes.
    *
    * @throws ConnectError `ResourceExhausted` for a length over the limit
    */
@@ -224,11 +224,11 @@ export interface StreamWire extends Wire {
    * reports the error, so the header section is delayed until the first message or error.
    */
   readonly reportsErrorAtEnd: boolean;
-  /** Whether a server stream sends its header section before a late first message. */
+  /** Whether a server stream sends its header section without waiting for a late first message. */
   readonly sendsHeaderEarly?: boolean;
   /**
-   * The reason to end the response before the last message. The response to HEAD is only a header section (RFC 9110
-   * §9.3.2), or the messages exceed a protocol limit. Read after {@link encode} and {@link headerToSend}.
+   * Ends the response early: `"complete"` if the response has no body, as for HEAD (RFC 9110 §9.3.2), or the error if
+   * messages exceed a protocol limit. Read after {@link encode} and {@link headerToSend}.
    */
   readonly earlyEnd?: "complete" | ConnectError | undefined;
 
@@ -244,14 +244,14 @@ export interface StreamWire extends Wire {
   begin(header: HeaderFields): void;
 
   /**
-   * Sends encoded messages. Under backpressure, returns a promise that resolves when more may be sent or the client has
-   * disconnected, and rejects if compression fails.
+   * Sends encoded messages. Under backpressure, returns a promise that resolves when more messages may be sent or the
+   * client disconnects. The promise rejects if compression fails.
    */
   write(bytes: Uint8Array): void | Promise<void>;
 
   /**
    * Ends the response, with an error or successfully. Returns a promise if the last bytes must be compressed. If the
-   * compression fails, the promise rejects, and the response has not ended. Promises of {@link respond} do the same.
+   * compression fails, the promise rejects, and the response has not ended. This also applies to {@link respond}.
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 

@@ -43,7 +43,7 @@ function hasPaths(protocol: Protocol): protocol is WithPaths {
   return protocol.find !== undefined;
 }
 
-/** Returns the protocol for the response to a request without a match. */
+/** Returns the protocol that writes the response to a request that matches no target. */
 export function protocolForUnmatched({ all, rest }: Protocols, head: RequestHead): Protocol {
   return all.find((protocol) => protocol.handlesUnmatched(head)) ?? rest;
 }

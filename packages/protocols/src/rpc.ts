@@ -23,7 +23,7 @@ export type Rpc = UnaryRpc | StreamRpc;
 /** An RPC's options in Connect, including the options of the RPC's router. */
 export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
-/** The response parts that a wire writes. */
+/** A unary response's message, header and trailer. */
 export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
 /** Receives a handler's result. The methods of a reply never throw. */

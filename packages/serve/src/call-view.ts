@@ -33,7 +33,7 @@ export class CallView implements HandlerContext {
   readonly url: string;
   readonly header: Headers;
   readonly contextValues: ContextValues;
-  /** The received message or message stream, or a message with an empty type name before the body is read. */
+  /** The received message or message stream, or {@link unreadMessage} before the body is read. */
   declare message: Message | AsyncIterable<Message>;
   readonly protocolName: string;
   readonly requestHeader: Headers;
@@ -42,7 +42,7 @@ export class CallView implements HandlerContext {
   readonly values: ContextValues;
   readonly timeoutMs: () => number | undefined;
   declare readonly signal: AbortSignal;
-  /** The call itself. `call` is an own property, so that spread copies of a request also have the call. */
+  /** The viewed call, which is an own property so that spread copies of a request also have the call. */
   readonly call: ViewedCall;
 
   /** @param messageProperty - the property `message`, for calls that decode a message when the message is read */

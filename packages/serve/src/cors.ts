@@ -107,8 +107,7 @@ export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
 /**
  * Adds the CORS fields that allow pages from other origins to read the response, unless the response already has them.
  *
- * @param defaultOrigin - the origin of a request without the field `Origin`, which is `null`, or `""` if the header was
- * not read completely
+ * @param defaultOrigin - the value for a missing `Origin` field: `null`, or `""` if the header was not read completely
  */
 export function addCorsFields(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {
   const { addedFields } = exchange;

@@ -66,8 +66,8 @@ export interface RpcPlatform {
   /** Returns whether a service's descriptors were validated when the descriptors were read. Defaults to `false`. */
   readonly isValidated?: (service: DescService) => boolean;
   /**
-   * The visible elements of validated services and of `jsonOptions.registry`. By default, the option `visibility` hides
-   * elements of the registry.
+   * The elements of validated services and of `jsonOptions.registry` that callers can see. By default, the option
+   * `visibility` hides elements of the registry.
    */
   readonly definitions?: readonly PartlyVisible[];
 }
@@ -197,7 +197,7 @@ function registerRpcs(
 /**
  * Returns the options for a router or for a router's RPC, with Connect's defaults.
  *
- * @throws ConnectError for an invalid limit, or if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
+ * @throws ConnectError for an invalid limit or without any protocol, or TypeError for {@link ignoredJsonOptions}
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const mergedOptions = { ...base, ...override };
@@ -362,10 +362,10 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
 }
 
 /**
- * Returns the handler's context for the last interceptor's request, including the parts that interceptors replaced.
+ * Returns the handler's context for the last interceptor's request, including the members that interceptors replaced.
  *
- * @throws ConnectError `Internal` if an interceptor created a request instead of spreading the received request; or the
- * call's abort reason, if the call has already ended
+ * @throws ConnectError `Internal` if an interceptor created a request instead of spreading the received request, or the
+ * call's abort reason if the call has ended
  */
 function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { call } = request as Partial<CallView>;

@@ -58,7 +58,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly requestPathPrefix?: string;
   /** Admits or refuses each request by its header, before a byte of its body is read. */
   readonly admit?: Admit;
-  /** The deviations of REST and JSON from the standard mapping. */
+  /** Options for REST and JSON that deviate from the standard mapping. */
   readonly rest?: RestOptions;
   /**
    * Checks requests by the rules in their definition, before the handler gets a request, on every protocol. Set to
@@ -66,9 +66,9 @@ export interface ServingOptions extends ConnectRouterOptions {
    */
   readonly validation?: Validation;
   /**
-   * Hides services, RPCs, fields, enums and values with a `google.api.visibility` rule, unless the rule has a label in
-   * `allow`. By default, no element is hidden. Hidden elements are unknown on every protocol. Handlers and interceptors
-   * use complete messages. For OpenAPI and reflection, use `visibleServices`.
+   * Hides services, RPCs, fields, enums and values whose `google.api.visibility` rule has no label in `allow`. By
+   * default, no element is hidden. Hidden elements are unknown on every protocol. Handlers and interceptors use
+   * complete messages. For OpenAPI and reflection, use `visibleServices`.
    */
   readonly visibility?: VisibilityOptions;
   /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
@@ -103,7 +103,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   /**
    * Whether the error for a refused request names the option that would accept the request. An object replaces the
    * names of options in errors. By default, false if the environment variable NODE_ENV is `production`, otherwise true.
-   * Independent of `nameOptions`, `optionOf` returns the option for the error that {@link onError} gets.
+   * In {@link onError}, `optionOf(error)` returns the option even if `nameOptions` is false.
    */
   readonly nameOptions?: boolean | OptionLabels;
   /** Called after every response. Thrown errors are passed to {@link onFault}, once per cause. */
@@ -178,8 +178,8 @@ export function createServer(
 /**
  * Compiles the routes.
  *
- * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`; Error for an endpoint method that
- * the parser does not accept
+ * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`, or for an endpoint method that the
+ * parser does not accept
  */
 export function compileRoutes(options: ServingOptions, platform: Platform, report: FaultReporter): Routes {
   return runSteps(compileRoutesInSteps(options, platform, report));
@@ -261,7 +261,7 @@ function requireFunction(routes: unknown): void {
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
-/** Returns the paths below the prefix that no rule may have. @throws TypeError unless `createMcp` made `mcp` */
+/** Returns the paths that no HTTP rule may have. @throws TypeError if `mcp` is not a result of `createMcp` */
 function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | undefined): readonly string[] {
   const paths = endpoints.filter((one) => one.atRoot !== true && one.yieldsToRules !== true).map(({ path }) => path);
   if (mcp === undefined) return paths;

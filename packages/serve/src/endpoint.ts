@@ -19,8 +19,8 @@ import { httpError, messageTooLargeError, type RequestView } from "@plantstore/p
 /** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {
   /**
-   * The exact path, without the gateway's prefix. No HTTP rule with any method may have the same path, unless {@link
-   * yieldsToRules} is set.
+   * The exact path, without the gateway's prefix. Unless {@link yieldsToRules} is set, an HTTP rule with the same path
+   * is an error, even if the methods differ.
    */
   readonly path: string;
   /** Whether an HTTP rule with the same path and any method replaces the endpoint. Default false. */
@@ -49,8 +49,8 @@ export interface EndpointRequest extends Pick<
    *
    * @param bytesMax - the body's maximum size in bytes
    * @throws RangeError for a limit that is not a positive integer
-   * @returns a promise that rejects with a `ConnectError` to respond with if the body exceeds `bytesMax` (413), the
-   * client disconnects, or the response is sent before the body has arrived
+   * @returns a promise that rejects with a `ConnectError` if the body exceeds `bytesMax` (413), the client disconnects,
+   * or the response is sent before the body has arrived
    */
   readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
 }
@@ -83,8 +83,8 @@ const endpointNames: OptionNames<Endpoint> = {
 };
 
 /**
- * Rejects an endpoint without a required member, and unknown members. An endpoint may be an instance of any class. Of
- * the unknown members in an instance, only likely misspellings of {@link Endpoint} members are rejected.
+ * Rejects an endpoint without a required member or with an unknown member. A class instance may have other members,
+ * except likely misspellings of {@link Endpoint} members.
  *
  * @throws TypeError that names the member
  */
@@ -110,7 +110,7 @@ function isPlainObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Returns an endpoint's own and inherited members. */
+/** Returns the members that {@link Endpoint} declares, including inherited ones. */
 function membersOf({ path, yieldsToRules, atRoot, httpMethods, open, handle }: Endpoint): object {
   return { path, yieldsToRules, atRoot, httpMethods, open, handle };
 }

@@ -17,12 +17,12 @@ export type OnFault = (
 /** Reports a fault to {@link OnFault}. */
 export type FaultReporter = (error: unknown, failure: Failure, request?: FailedRequest) => void;
 
-/** The failure when a response cannot be sent. */
+/** The failure to report if a response cannot be sent. */
 export const responseFailure: RequestFailure = {
   errorCode: "ERR_RESPONSE_FAILED",
   what: "cannot write the response",
 };
-/** A request's failure without a more specific cause. */
+/** The failure to report if a request fails without a more specific cause. */
 export const requestFailure: RequestFailure = {
   errorCode: "ERR_REQUEST_FAILED",
   what: "cannot process the request",
@@ -84,7 +84,7 @@ function causeOf(error: unknown): string {
   }
 }
 
-/** Maximum number of stored causes per callback. A callback with more causes probably quotes request data. */
+/** Maximum number of reported causes per callback. More causes probably differ only in request data. */
 const causesMax = 64;
 
 /** Maximum number of faults printed in {@link printingMs}, so that a broken handler does not fill the disk. */

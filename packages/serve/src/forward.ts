@@ -71,7 +71,7 @@ class ForwardedCall
   readonly #forwarding: Forwarding;
   readonly #deadlineMs: number | undefined;
   #view: CallView | undefined;
-  /** The request for interceptors: a stream, or a message that is an envelope until an interceptor reads it. */
+  /** The request for interceptors: a stream, or a message that is decoded when an interceptor reads the message. */
   #received: Message | Envelope | AsyncIterable<Message> = unreadMessage;
   /** A streaming client's messages that are forwarded as bytes. */
   #envelopes: AsyncIterable<ForwardedMessage> | undefined;
@@ -319,7 +319,7 @@ class ForwardedCall
 
   resolveParts(messages: AsyncIterable<ForwardedMessage>): void {
     const { responseHeader, responseTrailer } = this.wire;
-    // Only wires with envelopes read or write a unary call's pieces, and such wires also write streams.
+    // Only a wire with envelopes handles pieces of a unary call. All wires with envelopes also write streams.
     this.#response ??= new StreamResponse(this, this.wire as StreamWire);
     this.#response.respond(responseHeader, responseTrailer, messages);
   }

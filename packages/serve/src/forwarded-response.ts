@@ -3,7 +3,7 @@ import type { HandlerContext, StreamRequest, UnaryRequest, UnaryResponse } from 
 import { Envelope, type ForwardReply, type Intercept, type ResponseParts } from "@plantstore/protocols";
 import type { ViewedCall } from "./call-view.ts";
 
-/** A forwarded call that interceptors see. */
+/** A forwarded call of an RPC with interceptors. */
 export interface InterceptedCall extends ViewedCall {
   /** Forwards the request that the last interceptor passes on. */
   forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
@@ -13,7 +13,7 @@ export interface InterceptedCall extends ViewedCall {
   decodeResponse(envelope: Envelope): Message;
 }
 
-/** The parts of a response. The message may be an envelope. */
+/** A response's message, header and trailer. The message may be an envelope. */
 export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
 
 /** A forwarded call's response for interceptors. The message is decoded at the first access. */

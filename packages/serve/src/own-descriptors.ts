@@ -14,7 +14,7 @@ interface Descriptor {
  * Copies with different versions misread each other's descriptors without an error. For example, JSON would contain a
  * number instead of an enum value's name.
  *
- * @param commonJsPrototype - returns the prototype of descriptors from the same copy in CommonJS; `undefined` on
+ * @param commonJsPrototype - returns the prototype of descriptors from the same copy in CommonJS, or is `undefined` on
  * platforms without CommonJS
  * @throws Error that names the first descriptor from another copy, and explains how to install a single copy
  */
@@ -32,7 +32,7 @@ export function requireOwnDescriptors(
   }
 }
 
-// Each copy of protobuf-es has one prototype for all messages of a type with explicit presence.
+// In each copy of protobuf-es, all messages of a type with explicit presence share one prototype.
 function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
   const prototype: unknown = Object.getPrototypeOf(proto);
   return ownPrototypes.has(prototype) || prototype === commonJsPrototype?.();

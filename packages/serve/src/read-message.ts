@@ -10,7 +10,7 @@ export interface MessageCall<M> extends BodyReader {
   run(message: M): void;
 }
 
-/** Reads a request body. A reader is a call, or the search for the call that a body names. */
+/** Reads a request body, either for a call or to find the call that the body names. */
 export interface BodyReader extends BodyReceiver {
   readonly request: ServedRequest;
   readonly wire: Pick<Wire, "body">;
@@ -24,7 +24,7 @@ export function readBody(reader: BodyReader): void {
   else body.read(plan, reader);
 }
 
-/** Decodes a body, then runs the call unless the call has ended. `body` is `undefined` if it exceeds the limit. */
+/** Decodes a body, then runs the call unless the call has ended. A body above the limit is `undefined`. */
 export function decodeBody<M>(call: MessageCall<M>, body: Uint8Array | undefined): void {
   const { request } = call;
   if (body === undefined) return request.fail(messageTooLargeError(call.rpc.options.readMaxBytes));

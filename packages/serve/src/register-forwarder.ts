@@ -11,7 +11,7 @@ export function registerForwarder(
   forwarder: Forwarder,
   options?: Pick<ConnectRouterOptions, "binaryOptions">,
 ): void {
-  // Only Connect's own router calls the handler.
+  // The gateway never calls the handler, but Connect's own router does.
   const handler = Object.assign(
     () => {
       throw new TypeError("a handler was called with the context of another server");

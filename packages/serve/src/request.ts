@@ -48,7 +48,7 @@ export interface AnyCall {
   close?(): void;
 }
 
-/** The parts of a call that the call's request uses. */
+/** The members of a call that {@link ServedRequest} uses. */
 export interface ServedCall extends AnyCall {
   readonly request: ServedRequest;
   readonly wire: Wire;
@@ -189,7 +189,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     else this.#controller?.signal.removeEventListener(type, listener);
   }
 
-  /** Starts reading a body that names the RPC. The HTTP server limits the time, because the deadline starts later. */
+  /** Starts reading a body that names the RPC. The HTTP server's timeout applies until the deadline starts. */
   beginBody(call: AnyCall): void {
     // equivalent mutant: after the response, a body is not read anyway.
     if (this.#open(call)) this.#read(call);
@@ -279,7 +279,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
     // `onResponse` is called after writing, so that the response status is known.
     if (!(written instanceof Promise)) return this.#onSettled(error);
-    // The application's compression may never finish, and neither the deadline nor a disconnect now ends the call.
+    // A timer is needed, because the application's compression may never finish and the deadline no longer applies.
     const timeout = Promise.withResolvers<void>();
     const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {
@@ -378,7 +378,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 }
 
 /**
- * Returns the header or trailer to send, which is the call's own object, or a copy of an interceptor's replacement.
+ * Returns the header or trailer to send: the call's original object, or a copy of an interceptor's replacement.
  *
  * @throws TypeError for a value that is not a field list, or has an invalid field name (RFC 9110 §5.1)
  */

@@ -28,8 +28,8 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
 };
 
 /**
- * Minimum number of letters in a name for each edit in a misspelling. The minimum is larger than for options, because
- * an implementation may have other methods with similar names.
+ * Number of letters that a name must have per edit to count as a misspelled RPC. The number is larger than for options,
+ * because an implementation may have other methods with similar names.
  */
 const lettersPerEdit = 4;
 

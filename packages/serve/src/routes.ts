@@ -34,12 +34,12 @@ export interface EndpointTarget {
 /** A request that does not become a call, and the response once the request is admitted. */
 export interface Unmatched {
   readonly kind: "unmatched";
-  /** The request's protocol, in which a refusal by `admit` is written. */
+  /** The request's protocol, which writes the response if `admit` refuses the request. */
   readonly protocol: Protocol;
   /** Writes {@link refusal} as the response. */
   readonly responder: Pick<Protocol, "refuse">;
   readonly refusal: Refusal;
-  /** The RPC at this path, if only the method or the content type did not match. */
+  /** The RPC at this path, if the path matched but the method or the content type did not. */
   readonly rpc: Rpc | undefined;
   /** Whether no route matches this path, so that a `fallback` may handle the request. */
   readonly isUnknownPath: boolean;
@@ -181,7 +181,7 @@ function unsupportedMediaType(routes: Routes, head: RequestHead, rpc: Rpc, isGet
   const { protocols } = routes;
   const error = isGet ? encodingError(rpc) : contentTypeError(head.common.contentType, rpc);
   const protocol = protocolForUnmatched(protocols, head);
-  // If the RPC is not served in the request's protocol, REST responds instead.
+  // If the request's protocol does not serve the RPC, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
   const refused = { ...unmatchedTarget(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
   return refuseAtRpcPath(routes, head, refused);
@@ -265,7 +265,7 @@ function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectErr
   return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
 }
 
-/** Returns the target for a request that gets an error in a protocol instead of becoming a call. */
+/** Returns the target for a request that is refused with an error in the given protocol. */
 export function unmatchedTarget(
   protocol: Protocol,
   error: ConnectError,

@@ -1,16 +1,16 @@
 /**
  * A request's lifecycle, from the header to the response:
  *
- *     find its target → announce → admit → open → begin → read → decode → run → write
+ * find its target → announce → admit → open → begin → read → decode → run → write
  *
  * If the path names the procedure, the step `admit` calls the function that `admit` returns. If the body names the
  * procedure, the function from `admit` is called between the steps `read` and `decode`.
  *
  * Each step below calls the next step as soon as possible. A step creates a promise only if the step must wait, because
- * a promise costs as much as a step. `findTarget` (`routes.ts`) decides about 404, 405 and 415, which are sent once the
- * request is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. All
- * errors end in `request.fail`, which sends an error response. After `open`, streams continue in `serve-stream.ts`. If
- * the body names the RPC, the request continues in `serve-body.ts`.
+ * a promise would double the step's cost. `findTarget` (`routes.ts`) decides about 404, 405 and 415, which are sent
+ * once the request is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls
+ * `read`. All errors end in `request.fail`, which sends an error response. After `open`, streams continue in
+ * `serve-stream.ts`. If the body names the RPC, the request continues in `serve-body.ts`.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
@@ -42,7 +42,7 @@ import { explainUnwritable } from "./wrong-value.ts";
  * handler would exit the process.
  *
  * @param target - the request's target, if the caller has already found it
- * @param createValues - returns the initial context values; its errors are handled like errors from `admit`
+ * @param createValues - returns the initial context values, and may throw like `admit`
  */
 export function serve(
   server: Server,
@@ -90,7 +90,7 @@ function admit(request: ServedRequest): void {
     .catch((error: unknown) => request.fail(error));
 }
 
-/** Calls the function that `admit` has returned, unless only the body can name the procedure. */
+/** Calls the function that `admit` has returned, except if the body names the procedure. */
 function admitProcedure(request: ServedRequest, check: AdmitProcedure): void {
   const { procedure } = request;
   const checked = procedure === undefined ? undefined : check(procedure);

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
 /**
- * The messages of a stream. Each message is converted from a source's item when the message is read.
+ * The messages of a stream. Reading a message converts an item of the source.
  *
  * Only interceptors iterate over this object. Without interceptors, a call reads the source directly, so that forwarded
  * messages are not decoded, and a handler's messages need no intermediate iterator. The promises of an intermediate
@@ -23,7 +23,7 @@ export class ConvertedMessages<Item> implements AsyncIterable<Message> {
   }
 }
 
-/** Returns a stream's source items if the messages are not converted yet, or otherwise the stream itself. */
+/** Returns the source of {@link ConvertedMessages}, or any other stream itself. */
 export function sourceOf(messages: AsyncIterable<Message>): AsyncIterable<unknown> {
   return messages instanceof ConvertedMessages ? messages.source : messages;
 }

@@ -12,7 +12,7 @@ import type { Rpc, StreamWire } from "@plantstore/protocols";
 import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
-/** Bytes of messages collected in an event-loop turn at which the handler is paused. */
+/** Bytes of messages per event-loop turn after which the handler is paused. */
 // Without this limit of 64 KiB, a handler that never waits would block the turn, and the collected messages would grow
 // without bound.
 const collectedBytesMax = 64 * 1024;
@@ -26,7 +26,7 @@ const headerDelayMs = 250;
 // The interval of 15 s is half of the shortest idle timeout in common proxies.
 const heartbeatMs = 15_000;
 
-/** Milliseconds that compressing an error may take in a response that has begun, before the response is aborted. */
+/** Milliseconds after which a response that has begun is aborted because compressing its error takes too long. */
 // The timeout is 30 s because the error cannot be sent uncompressed, and node's thread pool may be busy.
 const begunErrorCompressionMsMax = 30_000;
 
@@ -90,8 +90,7 @@ export class StreamResponse<M> {
     this.#messages = messages;
     this.#closeMessages = closeMessages;
     if (this.#beginsWithoutMessage) runAfterTurn(beginStream, this);
-    // While the client may still send messages, the header is not sent early, so that an error in a message can set the
-    // status.
+    // If the client streams, the header is not sent early, so that an error in a message can still set the status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.#wire.sendsHeaderEarly === true) {
       // The header is sent after the event-loop turn. If the timer fires late, the handler may yield the first message
@@ -270,7 +269,7 @@ export class StreamResponse<M> {
     const pieces = this.#pieces;
     const written = this.#finish(this.#wire.responseTrailer, error);
     this.#isClosed = true;
-    // A second call of `writeError` sends the same messages.
+    // Restores the messages, because a second call of `writeError` sends the messages again.
     this.#pieces = pieces;
     return written;
   }

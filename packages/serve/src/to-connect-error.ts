@@ -35,8 +35,8 @@ export function takeFault(error: ConnectError): Fault | undefined {
 }
 
 /**
- * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize. Returns
- * `undefined` for any other value, and for an error that cannot be read. Never throws.
+ * Returns a thrown ConnectError in a form that every protocol can write, if its details serialize. Returns `undefined`
+ * for any other value, and for an error that cannot be read. Never throws.
  */
 function readConnectError(thrown: unknown): ConnectError | undefined {
   try {

@@ -76,8 +76,8 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
  * Returns a Brotli message with the window reduced to the size that the message can fill (RFC 7932 §9.1).
  *
  * A decoder outputs nothing until the window is full or the message is complete. With a large window, a message of 51
- * bytes could fill 16 MiB before the message is rejected. A message that is shorter than both windows decodes to the
- * same bytes with either window, because back-references stay within the message and the dictionary.
+ * bytes could fill 16 MiB before the message is rejected. A message that fits in the reduced window decodes to the same
+ * bytes, because back-references stay within the message and the dictionary.
  */
 function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
   const [first = 0] = bytes;

@@ -7,8 +7,8 @@ import { nodeZlib } from "./node-zlib.ts";
 import { reserveWindow } from "./window-budget.ts";
 
 /** The largest accepted Zstandard window, as an exponent of two. The limit for encoders is 8 MiB (RFC 9659 §3). */
-// The window is allocated as soon as a frame announces the window size. With node's limit of 128 MiB, a body of 15
-// bytes would take 2 ms.
+// The window is allocated as soon as a frame announces the window size. With node's limit of 128 MiB, the allocation
+// for a body of 15 bytes would take 2 ms.
 export const zstdWindowLogMax = 23;
 
 /** Bytes per decompressed chunk. With node's default of 16 KiB, a message of 4 MiB takes twice the CPU time. */
@@ -31,8 +31,8 @@ export type ZlibCoding = keyof typeof openDecoder;
 
 /**
  * Bytes in the largest accepted window. A decoder holds the window until the body has been read or the call has ended,
- * even if the client has sent only a few bytes. The window size that a body announces is ignored, because each zstd
- * frame announces a separate window.
+ * even if the client has sent only a few bytes. The window size at the start of a body is ignored, because a later zstd
+ * frame may announce a larger window.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
   // The gzip window counts as 0 bytes, because its 32 KiB are less than the memory of any stream.
@@ -45,7 +45,7 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 /**
  * Maximum decoded bytes per received byte, checked once a body is longer than the message limit. A stream's length is
  * not limited, so without a maximum, a kilobyte could decompress to a gigabyte of messages. The value is the highest
- * ratio in gzip: no gzip body is rejected, and no other coding costs more.
+ * ratio that gzip can reach, so no gzip body is rejected.
  */
 const decodedRatioMax = 1032;
 

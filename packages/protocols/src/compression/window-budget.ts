@@ -2,8 +2,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
 /** Maximum total bytes in the windows of all decoders, across all gateways that share this code. */
-// The maximum of 256 MiB is half of a 512 MiB machine. `limits.backlogBytes` allows the same size for clients that do
-// not read.
+// 256 MiB is half the memory of a machine with 512 MiB, and also the default of `limits.backlogBytes`.
 export const windowBytesMax: number = 256 * 1024 * 1024;
 
 // This variable is global because memory is limited per process, and all gateways share the memory.
@@ -12,7 +11,7 @@ let reservedBytes = 0;
 /**
  * Reserves memory for a decoder's window, which node counts neither as heap nor as buffers.
  *
- * @returns a function that releases the memory; call it only once
+ * @returns a function that releases the memory and must be called only once
  * @throws ConnectError `ResourceExhausted` if the budget is exceeded
  */
 export function reserveWindow(bytes: number): () => void {

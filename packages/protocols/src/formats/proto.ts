@@ -39,7 +39,7 @@ class ProtoCodec implements Codec {
 
   encode(message: Message): Uint8Array {
     const { output } = this.#method;
-    // Many RPCs return google.protobuf.Empty, for which the writer would take as long as for any small message.
+    // Skips the writer for messages without fields, such as google.protobuf.Empty, which many RPCs return.
     if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
     const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));
     return serialize(() => write(message), this.#options.writeMaxBytes);

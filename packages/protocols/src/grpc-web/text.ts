@@ -30,7 +30,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   return bytes.subarray(0, end);
 }
 
-/** Decodes an `application/grpc-web-text` body in pieces. Incomplete groups of four wait for the next piece. */
+/** Decodes an `application/grpc-web-text` body in pieces. Groups of four characters may be split between pieces. */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let incompleteGroup = noBytes;
   for await (const piece of pieces) {
@@ -48,7 +48,7 @@ export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
   return toUtf8(base64Encode(bytes));
 }
 
-/** Returns the maximum base64 length of a body, which may have up to three runs with separate padding. */
+/** Returns the maximum base64 length of a body, which may be encoded in up to three padded runs. */
 export function grpcWebTextBytes(bytes: number): number {
   return Math.ceil(bytes / 3) * 4 + 8;
 }

@@ -11,8 +11,8 @@ import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts"
 /** A gRPC call over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
 export class GrpcWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
-  // In gRPC, no body bytes follow a truncated message. In other protocols, the client would read the end of the
-  // response as part of the truncated message.
+  // In gRPC, no body bytes follow a truncated message, so the client detects the truncation. In other protocols, the
+  // client would read the end of the response as message bytes.
   readonly writesParts = true;
 
   constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {

@@ -36,7 +36,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   }
 
   begin(header: HeaderFields): void {
-    // The first message was encoded before the handler's `Content-Length` was known.
+    // Checked again, because the first message was encoded before the handler's `Content-Length` was known.
     this.#checkNotLonger();
     this.exchange.begin(this.httpStatus, [...header, ...this.#lengthField]);
   }

@@ -4,7 +4,7 @@ import { problem, withMessage } from "@plantstore/protobuf";
 import { messageTooLargeError } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
-/** The position between two values of a body, which determines the bytes that may follow. */
+/** The reader's state between two JSON values, which determines the bytes that may follow. */
 type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 
 /** The kind of the current value. A scalar is any value other than an object, an array or a string. */
@@ -13,7 +13,7 @@ type ValueKind = "nested" | "string" | "scalar";
 /** Receives a body's values, for example to convert each value to a message. */
 export interface ValueStream<T> {
   read(value: Uint8Array): T;
-  /** Called when the body ends. Returns the message for a body without values, if the stream has one. */
+  /** Called when the body ends. May return a message for a body without values. */
   end(): T | undefined;
 }
 
@@ -21,9 +21,8 @@ export interface ValueStream<T> {
  * Reads a body's messages from consecutive JSON values, or from one JSON array. White space between values is optional.
  *
  * The reader finds only the end of each value. The stream checks whether each value is valid JSON. Time and memory are
- * proportional to a value's received bytes. Throws a `ConnectError` that names the message number. The error is the
- * stream's error, `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the
- * limit.
+ * proportional to a value's received bytes. Throws a `ConnectError` with the message number: an error of the stream,
+ * `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value exceeds the limit.
  */
 export class JsonValueReader<T> implements MessageSplitter<T> {
   readonly #stream: ValueStream<T>;
@@ -57,7 +56,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
       const isNew = this.#kind === undefined;
       if (isNew && !this.#findValue()) return undefined;
       const start = this.#at;
-      // Consumes the first byte even if the byte cannot start a value, so that each value has at least one byte.
+      // Always consumes the first byte, because a value with an invalid first byte would otherwise be empty.
       if (isNew && this.#kind === "scalar") this.#at++;
       const found = this.#findEnd();
       const part = this.#piece.subarray(start, this.#at);

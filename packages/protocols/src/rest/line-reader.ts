@@ -11,9 +11,8 @@ const lineFeed = 0x0a;
 /**
  * Reads a body with one message per line. Blank lines are skipped but counted. The last line may lack a line feed.
  *
- * Time and memory are proportional to the received bytes, however many pieces a line has. Throws a `ConnectError` that
- * names the line number. The error is the stream's error, or `ResourceExhausted` as soon as a line is longer than the
- * limit.
+ * Time and memory are proportional to the received bytes, however many pieces a line has. Throws a `ConnectError` with
+ * the line number: an error of the stream, or `ResourceExhausted` as soon as a line exceeds the limit.
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;

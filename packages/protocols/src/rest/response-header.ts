@@ -32,7 +32,7 @@ export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
  * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3).
  * Returns `undefined` without a status, or if the status does not match the call's outcome.
  *
- * @param failed - whether the call failed; errors may have a status 4xx or 5xx, other responses 2xx or 3xx
+ * @param failed - whether the call failed, so the status must be 4xx or 5xx instead of 2xx or 3xx
  */
 export function statusOfHandler(header: Headers, failed: boolean): number | undefined {
   const status = header.get("status");

@@ -1,9 +1,9 @@
 import { type HeaderFields, readHeaderField } from "@plantstore/http";
 
 /**
- * Adds header fields to the response with a google.api.HttpBody, unless the response has no content type. The fields
- * keep browsers from running the body's bytes as a page or script from this origin, for which browsers may have stored
- * credentials. The handler's Content-Security-Policy is sent instead of the sandbox.
+ * Adds security header fields to a response that is a google.api.HttpBody with a content type. The fields keep browsers
+ * from running the body's bytes as a page or script from this origin, for which browsers may have stored credentials.
+ * The handler's Content-Security-Policy is sent instead of the sandbox.
  */
 export function withSecurityFields(fields: HeaderFields): HeaderFields {
   const contentType = readHeaderField(fields, "content-type");

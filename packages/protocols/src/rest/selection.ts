@@ -3,7 +3,7 @@ import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
 import type { Rpc } from "../rpc.ts";
 import type { Representations } from "./representation.ts";
 
-/** The RPC that a REST request calls, with the matched rule and the URL parts. */
+/** The RPC that a REST request calls, with the matched rule, the path variables and the query. */
 export interface RestSelection {
   readonly rpc: Rpc;
   readonly binding: RestBinding;

@@ -66,7 +66,7 @@ export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeE
     this.#readMaxBytes = readMaxBytes;
   }
 
-  /** Decodes the message, and checks its size. The size limit was not known when the body was read. */
+  /** Decodes the message. Checks the size here, because the RPC's limit was unknown when the body was read. */
   protected decode(json: string): Message {
     const bytes = toUtf8(json);
     if (bytes.byteLength > this.#readMaxBytes) throw messageTooLargeError(this.#readMaxBytes);

@@ -4,16 +4,16 @@ import { problem, type ProblemDetails } from "@plantstore/protobuf";
 
 /**
  * A compression that can also decompress bodies in pieces. `decompress` stops soon after the message exceeds the size
- * limit, whatever window size the message uses.
+ * limit, even if the message has a large window.
  */
 export interface PieceDecompression extends Compression {
   /**
    * Decompresses a body as it arrives, with backpressure.
    *
-   * @param freeBytes - the decompressed bytes that are allowed for any compression ratio
-   * @param signal - frees the decoder when aborted, even if nobody reads the rest; readers then get the abort reason
-   * @throws ConnectError `InvalidArgument` for bytes that are not in the coding, or bytes after the end of the coding;
-   * `ResourceExhausted` for a compression ratio that is too high, or if too many bodies are being decompressed
+   * @param freeBytes - the number of decompressed bytes after which the compression ratio is limited
+   * @param signal - frees the decoder when aborted, after which reads throw the abort reason
+   * @throws ConnectError `InvalidArgument` for malformed or trailing bytes, or `ResourceExhausted` if the compression
+   * ratio is too high or too many bodies are being decompressed
    */
   decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
@@ -39,12 +39,12 @@ export function decodesPieces(compression: Compression): compression is PieceDec
   return "decodePieces" in compression;
 }
 
-/** Returns whether a compression encodes pieces. The Compression Streams API does not, because it has no flush. */
+/** Returns whether a compression encodes pieces. The Compression Streams API cannot, because the API has no flush. */
 export function encodesPieces(compression: Compression): compression is StreamCompression {
   return "openEncoder" in compression;
 }
 
-/** Returns the error for a message above the limit, before or after decompression. `more` names the limit's option. */
+/** Returns the error for a message above a limit, before or after decompression. `more` has the limit's option. */
 export function messageTooLargeError(
   bytesMax: number,
   more: Pick<ProblemDetails, "option"> = { option: "readMaxBytes" },

@@ -16,7 +16,7 @@ export function normalizeContentType(value: string): string {
 const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
 const endsInTextFormat = new RegExp(`[/+](?:${textNames.join("|")})$`);
 
-/** The call format for an RPC with a certain content type. */
+/** The format of calls with a certain content type. */
 export interface CallFormat {
   readonly codec: Codec;
   /** The response's content type, as a header field. */
@@ -57,7 +57,7 @@ function fieldOf(contentType: string): HeaderFields {
 }
 
 /**
- * Returns a refusal's content type, which is the request's type if the protocol defines it, or otherwise a base type.
+ * Returns an error response's content type: the request's type if the protocol defines this type, or else a base type.
  *
  * @param bases - the protocol's content types without a format, longer types first
  */

@@ -65,7 +65,7 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   return envelope;
 }
 
-/** A forwarded call's uncompressed message, in the binary format. A large message may be several envelope pieces. */
+/** A forwarded call's uncompressed message in binary format. A large message may be several pieces of an envelope. */
 export type ForwardedMessage = Envelope | Uint8Array;
 
 /** Returns an encoded message in an envelope. */
@@ -158,7 +158,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** The incomplete envelope. `announcedBytes` is the prefix's length until the prefix has arrived. */
+  /** The incomplete envelope. Until the prefix has arrived, `announcedBytes` is the prefix's length. */
   #partial: CollectedBytes | undefined;
   readonly #readPart: ((part: Uint8Array) => T) | undefined;
   /** Remaining bytes of the message that is being read in parts. */
@@ -166,7 +166,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
 
   /**
    * @param read - converts an envelope to a message
-   * @param readPart - converts an envelope part; if set, large uncompressed messages are read in parts
+   * @param readPart - converts a part of a large uncompressed message, or `undefined` to read only complete messages
    */
   constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>, readPart?: (part: Uint8Array) => T) {
     this.#readMaxBytes = readMaxBytes;

@@ -125,9 +125,9 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
   encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array> {
     const { response } = this.encodings;
     if (response !== undefined && message instanceof Envelope) return this.envelop(message.bytes);
-    // Message parts are never compressed.
+    // Parts of a large message are never compressed.
     const bytes = message instanceof Envelope ? message.withPrefix : message;
-    // Nothing uses a forwarded message after it is sent, unless an interceptor has kept it.
+    // Without interceptors, no code uses a forwarded message's bytes after they are sent.
     return this.rpc.forward?.intercept === undefined ? markSingleUse(bytes) : bytes;
   }
 

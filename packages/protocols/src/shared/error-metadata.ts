@@ -32,8 +32,8 @@ export function withoutMetadata(error: ConnectError): ConnectError {
 
 const noMetadata = new LazyHeaders([]);
 
-// The HTTP, Connect and gRPC fields that Connect's own servers omit from an error's metadata. `isSendable` omits
-// further fields. Connect exports no list of these fields before 2.2.
+// The HTTP, Connect and gRPC fields that Connect's servers omit from an error's metadata. `isSendable` excludes
+// additional fields. Connect exports no list of these fields before 2.2.
 const protocolFields: ReadonlySet<string> = new Set([
   "accept-encoding",
   "content-encoding",

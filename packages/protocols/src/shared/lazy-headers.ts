@@ -15,8 +15,8 @@ const controlCharacter = /[\0-\x08\x0a-\x1f\x7f]/;
 /**
  * Returns the header or trailer fields that may be sent with a call.
  *
- * A handler may copy fields from another response, which describe the other response's connection or length, or contain
- * forbidden characters. HTTP/2 cannot send such fields (RFC 9113 §8.2), so they are omitted.
+ * A handler may copy another server's response fields, which may describe that response's connection or length, or
+ * contain forbidden characters. HTTP/2 cannot send such fields (RFC 9113 §8.2), so they are omitted.
  */
 export function toFields(headers: Headers): string[] {
   const fields: string[] = [];
@@ -116,7 +116,7 @@ class HeadersOfFields implements LazyHeaders {
 
 /**
  * Creates {@link LazyHeaders}. Pseudo-header fields (RFC 9113 §8.3) are ignored. The constant has a type annotation,
- * because the class's type would declare the members of Node's `Headers`, and other platforms have other members.
+ * because the class's type would declare members that only Node's `Headers` has.
  */
 export const LazyHeaders: new (fields: HeaderFields) => LazyHeaders = HeadersOfFields;
 
@@ -127,7 +127,7 @@ Object.defineProperty(HeadersOfFields.prototype, Symbol.for("nodejs.util.inspect
   },
 });
 
-/** Returns whether a handler has not changed its response's header and trailer. */
+/** Returns whether a response still has its original header and trailer. */
 export function areUnchanged(header: Headers, trailer: Headers): boolean {
   const isUnchanged = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.isPristine;
   return isUnchanged(header) && isUnchanged(trailer);
@@ -183,7 +183,7 @@ function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
   return readHeaderField(own, nameAt(fields, at)) === fields[at];
 }
 
-/** Returns a field's name for the index of its name or value. */
+/** Returns the field name for an index in a list of names and values. */
 function nameAt(fields: HeaderFields, at: number): string {
   return fields[at - (at % 2)] ?? "";
 }

@@ -12,7 +12,7 @@ export interface MessageEncodings {
   readonly response: Compression | undefined;
   /** The error `Unimplemented` if the client uses an unsupported encoding. */
   readonly problem: ConnectError | undefined;
-  /** The field that lists the supported encodings. Empty unless the client used an unsupported encoding. */
+  /** The field that lists the supported encodings, or empty if the client's encoding is supported. */
   readonly acceptEncodingFields: HeaderFields;
 }
 

@@ -21,7 +21,7 @@ export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: Mes
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #splitter: MessageSplitter<T>;
-  /** The last pending step. */
+  /** The result of the last queued read or close, or `undefined` if none is pending. */
   #pending: Promise<unknown> | undefined;
   #isDone = false;
 
@@ -74,7 +74,7 @@ class MessageIterator<T> implements AsyncIterator<T> {
     throw error instanceof HttpProblem ? httpError(error) : error;
   }
 
-  /** Runs a step after the previous steps. An async generator does the same for callers that do not await. */
+  /** Runs a read or close after the pending ones, because callers may call `next` again without awaiting the result. */
   #enqueue(step: () => Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
     const result = this.#pending === undefined ? step() : this.#pending.then(step, step);
     const settle = (): void => {

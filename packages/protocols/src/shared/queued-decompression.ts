@@ -4,12 +4,12 @@ import { decodesPieces } from "./compression.ts";
 import { clientGoneError } from "./http-error.ts";
 
 /**
- * Maximum compression ratio of a message that stays out of the queue for high ratios. Text rarely reaches a fifth of
- * this ratio. Up to the maximum, decompression costs no more per received byte than all other processing.
+ * Maximum compression ratio of a message that never waits in the queue for high ratios. Text rarely has a ratio above
+ * 20. Up to the maximum, decompressing a message costs at most as much as all other processing.
  */
 const normalRatioMax = 100;
 
-/** Maximum decompressed bytes in a message that is never put into the queue for high ratios. */
+/** Maximum decompressed bytes of a message that never waits in the queue for high ratios. */
 const smallBytesMax = 64 * 1024;
 
 /** Limits how many messages are decompressed at the same time. Other messages wait in order. */
@@ -42,7 +42,7 @@ class DecompressionQueue {
 // All gateways that share this module share both queues. A message may hold an 8 MiB window (16 MiB if `readMaxBytes`
 // is above 8 MiB), and twice the message's length while its pieces are joined. Node's thread pool interleaves all
 // running decompressions. Without a limit, each message would hold its memory until the last message is decompressed.
-// Eight slots are twice the pool's default size. Two slots leave half of the pool's threads to other messages.
+// Eight slots are twice the pool's default size. Two slots for high ratios leave half of the threads to other messages.
 const normalQueue = new DecompressionQueue(8);
 const highRatioQueue = new DecompressionQueue(2);
 
@@ -52,7 +52,7 @@ const highRatioQueue = new DecompressionQueue(2);
  * Messages with a high compression ratio have a separate queue, so that small malicious messages cannot delay other
  * messages. A message in a compression added by the user is not queued, because decompression may never finish.
  *
- * @param exchange - the call's exchange; the message is not decompressed if the call ends before a slot is free
+ * @param exchange - the call's exchange, whose end cancels a decompression that waits for a slot
  */
 export async function decompressQueued(
   compression: Compression,

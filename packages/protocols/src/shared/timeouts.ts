@@ -39,8 +39,8 @@ function withErrorCode(timeout: Timeout): Timeout {
 
 /**
  * Reads a REST request's timeout from `Connect-Timeout-Ms`, `Grpc-Timeout` and `X-Server-Timeout`, which other
- * protocols and proxies define. The shortest timeout applies, because the sender of that field waits no longer. A zero
- * timeout has already passed.
+ * protocols and proxies define. The shortest timeout applies, because its sender does not wait longer. A zero timeout
+ * has already expired.
  */
 export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
   const connectTimeoutMs = header.get("connect-timeout-ms");

@@ -24,8 +24,8 @@ export interface RestBinding extends RequestReader {
   /** The response for a message type without fields, such as google.protobuf.Empty, or `undefined` for other types. */
   readonly preparedResponse: RestResponse | undefined;
   /**
-   * Reads from the query and `X-Goog-FieldMask` which response fields a request selects. The function returns
-   * `undefined` if all fields are selected. The property is `undefined` if requests cannot select fields.
+   * Reads from the query and `X-Goog-FieldMask` which response fields a request selects. Returns `undefined` if all
+   * fields are selected. Missing if requests cannot select fields.
    *
    * @throws ConnectError `InvalidArgument` for a selection that is not valid
    */

@@ -9,7 +9,7 @@ import type { BindingOptions } from "./rest-options.ts";
 
 /** The format for the request bodies of a rule. */
 export interface BodyFormat {
-  /** The kind of a rule's body. A body of the kind `ignored` is not read, and bytes may be of any type. */
+  /** The kind of a rule's body. An `"ignored"` body is not read. A `"bytes"` body may have any content type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /**
    * The format's content types, the preferred type first. A body without a content type is also read in this format,
@@ -19,7 +19,7 @@ export interface BodyFormat {
   /** Additional content types for binary protobuf and for indented JSON. */
   readonly otherTypes?: readonly string[];
   /**
-   * The values that a stream sent as `application/json` may have. `"sequence"` accepts consecutive JSON values, and
+   * How a stream with the content type `application/json` is read. `"sequence"` accepts consecutive JSON values, and
    * `"or-array"` also accepts one array of values. If `undefined`, the stream is read as lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
@@ -45,7 +45,7 @@ const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
 // An empty body would be a google.protobuf.Value without a kind, which has no JSON form (struct.proto).
 const requiredJson: BodyFormat = { ...json, isRequired: true };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
-// Lines exclude `application/json`, which is one JSON value.
+// The content type `application/json` is not accepted for lines, because the type means one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
 // Clients for grpc-gateway send their streams as `application/json`.
 const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
@@ -111,9 +111,9 @@ function formatOf(
 }
 
 /**
- * Returns the error for a body if a rule refuses every body with this content type, or otherwise `undefined`.
+ * Returns an error if the rule accepts no body with this content type, or otherwise `undefined`.
  *
- * @param isEmpty - whether the body is empty; only the format for bytes checks an empty body's content type
+ * @param isEmpty - whether the body is empty, so that only the format for bytes checks the content type
  */
 export function bodyProblem(
   format: BodyFormat,

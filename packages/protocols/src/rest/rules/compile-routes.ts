@@ -18,7 +18,7 @@ import { type BindingOptions, bindingOptionsOf, type RestRouteOptions } from "./
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** Constraints from the server that the routes belong to. */
+/** A server's constraints on the routes. */
 export interface RouteConstraints {
   /** Paths that endpoints or other protocols serve. The paths of RPCs need not be listed. */
   readonly reservedPaths?: Iterable<string>;
@@ -38,10 +38,10 @@ export interface RestRoutes {
   /**
    * Finds a request's binding.
    *
-   * @param httpMethod - the case-sensitive method as sent; HEAD uses the rules for GET if no HEAD rule matches
+   * @param httpMethod - the case-sensitive method as sent, where HEAD uses the rules for GET if no HEAD rule matches
    * @param path - the path without the query, with percent escapes as sent
-   * @param literalsAsSent - whether literals and verbs must have the escapes of {@link printTemplateLiteral}; default
-   * false, which accepts any escapes
+   * @param literalsAsSent - whether literals and verbs match only with the escapes of {@link printTemplateLiteral},
+   * instead of any escapes (default false)
    */
   match(httpMethod: string, path: string, literalsAsSent?: boolean): RestMatch;
 }

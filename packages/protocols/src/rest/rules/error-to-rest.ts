@@ -49,7 +49,7 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
   return createRegistry(file_google_rpc_error_details, registry);
 }
 
-/** The error form, and the content type for plain JSON errors. */
+/** The error format, and the content type for formats that define none. */
 export interface ErrorStyle {
   readonly form: ErrorForm;
   readonly contentType: string;

@@ -55,7 +55,7 @@ function resolvePath(message: DescMessage, names: readonly string[], find: FindF
  * dots. The time is at most quadratic in the number of names.
  */
 export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
-  // The message types, by start index, in which the rest of the path does not resolve.
+  // For each start index, the message types in which the rest of the path cannot be resolved.
   const unresolvable = names.map(() => new Set<DescMessage>());
   const resolve = (parent: DescMessage, start: number): readonly DescField[] | undefined => {
     if (unresolvable[start]?.has(parent) === true) return undefined;

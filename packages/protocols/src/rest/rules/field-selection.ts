@@ -43,7 +43,7 @@ export function createFieldSelector(
   };
 }
 
-/** The kind of a selectable value. A message's descriptor names its fields, and maps and objects have any keys. */
+/** The kind of a selectable value. A message has the descriptor's fields. Maps and objects may have any key. */
 type Form =
   | { readonly kind: "message"; readonly desc: DescMessage }
   | { readonly kind: "map"; readonly value: Form }

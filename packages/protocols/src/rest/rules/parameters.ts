@@ -31,7 +31,7 @@ export interface ParameterBinding {
   readonly boundFields: BoundFields;
   /**
    * Whether parameters for unknown or bound fields are ignored and reported instead of refused. An unknown enum name is
-   * always refused, because a list or a deletion would include too many items if its filter were ignored.
+   * always refused, because a list or deletion without its filter would include too many items.
    */
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets an entry of a map. */
@@ -59,8 +59,8 @@ interface ParameterResults {
  * Sets a field to the value of a string. Adds the name of an unknown field to `unknown`.
  *
  * @param parameter - the result of {@link resolveParameter}
- * @throws ConnectError `InvalidArgument` that names the parameter, for an invalid value, or for an unknown parameter
- * that continues after a field that is not a message
+ * @throws ConnectError `InvalidArgument` that names the parameter, for an invalid value, or for a parameter such as
+ * `size.max` if `size` is not a message
  */
 export function setParameter(
   binding: ParameterBinding,
@@ -118,8 +118,8 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
 }
 
 /**
- * Returns the name of the parameter that sets a field, without the key of a map. The name has the dotted JSON names, or
- * the dotted proto names if the JSON names resolve to another field.
+ * Returns the name of the parameter that sets a field, without the key of a map. The name joins the JSON names with
+ * dots, or the proto names if the JSON names resolve to another field.
  *
  * @param nameOf - returns a field's JSON name
  * @returns `undefined` if JSON names and proto names both resolve to other fields
@@ -158,8 +158,8 @@ function findEntry(message: DescMessage, name: string): Parameter | undefined {
 }
 
 /**
- * Returns the first field in a dotted name that is not a message, such as `size` in `crop.size.max`. Even in a newer
- * definition, this field cannot contain another field. Fields that the path or the body sets are not checked.
+ * Returns the first field in a dotted name that is not a message, such as `size` in `crop.size.max`. A newer definition
+ * cannot add a field inside this field. Fields that the path or the body sets are not checked.
  */
 function findFieldWithoutFields({ message, boundFields }: ParameterBinding, name: string): DescField | undefined {
   let parent: DescMessage | undefined = message;

@@ -130,7 +130,7 @@ class Parser {
   }
 }
 
-// Returns whether two paths have the same field, or one path leads to a field inside the other field.
+// Returns whether two paths lead to the same field, or one path leads to a field inside the other path's field.
 function overlaps(one: readonly string[], other: readonly string[]): boolean {
   const length = Math.min(one.length, other.length);
   return one.slice(0, length).join(".") === other.slice(0, length).join(".");

@@ -52,11 +52,11 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-// Sample values for a wildcard next to other segments. The samples have several lengths because base64, which may
-// contain slashes, is only valid in some lengths.
+// Sample values for a variable's first wildcard. The samples have several lengths because base64, which may contain
+// slashes, is only valid in some lengths.
 const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
-/** Returns whether a path can set a variable to a valid value. For example, `{id=orders/*}` is never a number. */
+/** Returns whether a path can set a variable to a valid value. For example, `{id=orders/*}` cannot set a number. */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
   // The wildcard "**" may match no segment.
   const forms = [segments, segments.filter(({ kind }) => kind !== "**")];

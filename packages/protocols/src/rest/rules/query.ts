@@ -42,7 +42,7 @@ export function createQueryBinding(
  * set only once. Only one member of a oneof may be set.
  *
  * @param query - the encoded string after the question mark
- * @returns the names of ignored unknown parameters; empty unless the binding is `lenient`
+ * @returns the names of ignored unknown parameters, which only a `lenient` binding allows
  * @throws ConnectError `InvalidArgument` that names all unknown parameters, or the first invalid parameter
  */
 export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
@@ -76,7 +76,7 @@ export function findParameter(query: string, names: readonly string[]): string |
 }
 
 /**
- * Returns whether a query has a valid or invalid parameter that is not ignored.
+ * Returns whether a query has a parameter that is not ignored. Invalid parameters count, too.
  *
  * @throws ConnectError `InvalidArgument` that names a parameter that the path or the body sets
  */

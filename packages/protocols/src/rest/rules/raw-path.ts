@@ -76,7 +76,7 @@ export function decodePercent(text: string): string | undefined {
  */
 export function decodePercentExceptSlash(text: string): string {
   if (!text.includes("%")) return text;
-  // The capturing group keeps each `%2F` in the array, between the other pieces.
+  // The capturing group makes `split` keep each `%2F` as a separate array element.
   const pieces = text.split(/(%2[Ff])/);
   return pieces.map((piece, at) => (at % 2 === 0 ? decodeURIComponent(piece) : piece)).join("");
 }

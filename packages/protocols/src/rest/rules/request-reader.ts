@@ -30,7 +30,7 @@ export interface RequestReader {
    *
    * @throws ConnectError `InvalidArgument` with a message that names the field, or an error with the HTTP status 415
    * for a wrong content type
-   * @param decodeProtobuf - decodes a request message; required if the rule accepts the binary format
+   * @param decodeProtobuf - decodes a request message, which is required if the rule accepts the binary format
    */
   decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
   /** Opens the message stream of a request with the given URL and content type. */
@@ -69,7 +69,7 @@ export function createRequestReader(
   const { body } = pattern;
   const bound = variables.boundFields;
   const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
-  // In a stream, the path sets fields only in the first message, so later messages cannot be compared with the path.
+  // Later messages in a stream cannot be compared with the path, which sets fields only in the first message.
   const rules = { bound, sameAsBound: hasRequestStream ? undefined : sameValueAsPath };
   const { isRaw, createMessage, readMessage: readBody, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);

@@ -40,7 +40,7 @@ export interface RestOptions {
    * `false` if the error format is `"google"`, because clients for Google's APIs expect only messages.
    */
   readonly endEvent?: boolean;
-  /** Options for reading JSON in the RPC protocols and on REST. REST has a separate rule for unknown fields. */
+  /** Options for reading JSON in the RPC protocols and on REST. On REST, `lenient` decides about unknown fields. */
   readonly json?: ReadJsonOptions;
   /**
    * Returns a service's options, such as `{ lenient: true }`, or `{}`. Called once for each service with rules, when
@@ -151,7 +151,7 @@ function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitI
 }
 
 /**
- * Returns the error format. The format is `"status"` if `errorRecord` is set, so that `@error` marks errors in streams.
+ * Returns the error format. With `errorRecord`, the format is `"status"`, in which streams mark errors with `@error`.
  *
  * @throws TypeError for an unknown format or profile
  */
@@ -190,7 +190,7 @@ export function contentTypeOf({
 /**
  * Returns a service's options from {@link RestOptions.service}, with defaults for other options.
  *
- * @throws TypeError for an unknown name or a value with the wrong type; rethrows the function's errors
+ * @throws TypeError for an unknown name or a value with the wrong type, and any error from the function
  */
 export function serviceOptionsOf(
   service: DescService,
@@ -215,7 +215,7 @@ function requireType(name: string, value: unknown, owner: string): void {
   throw withCode(new TypeError(`${name} of ${owner} must be ${expected}, got ${typeof value}`), "ERR_OPTIONS");
 }
 
-/** Returns options without the rules and the `omit` entries for some RPCs. @param names - the RPCs' selectors */
+/** Returns options with the named RPCs removed from `rules` and `omit`. @param names - the RPCs' selectors */
 export function withoutRpcs<Options extends RestOptions>(options: Options, names: ReadonlySet<string>): Options {
   const { rules, omit } = options;
   return {

@@ -6,7 +6,7 @@ export interface RestBody {
   readonly body: Uint8Array;
 }
 
-/** The parts of a URL that set fields. */
+/** The path variables and the query of a URL, which set fields. */
 export interface RequestUrl {
   /** The values of the path template's variables, from the route table. */
   readonly captures: readonly string[];
@@ -14,5 +14,5 @@ export interface RequestUrl {
   readonly query: string;
 }
 
-/** The parts of a request that a binding reads. */
+/** The URL and body of a request that a binding reads. */
 export interface RestRequest extends RestBody, RequestUrl {}

@@ -56,7 +56,7 @@ interface Node<Binding> {
 
 /** One search of the trie. */
 interface Walk {
-  /** The path's segments as sent, without the verb of this search. */
+  /** The path's segments as sent, without {@link verb}. */
   readonly raw: readonly string[];
   readonly decoded: readonly string[];
   readonly verb: string;
@@ -225,7 +225,7 @@ function captureVariables<Binding>(
   { captures, wildcardIndex, template }: Route<Binding>,
   walk: Walk,
 ): readonly string[] {
-  // A template has at most one "**", so the path length determines how many segments it matches.
+  // A template has at most one "**", so the path length determines how many segments `**` matches.
   const lengthDifference = walk.raw.length - template.segments.length;
   // Unlike map(), push() would reserve capacity for sixteen more items until the call ends.
   return captures.map(({ start, end, decode }) => {

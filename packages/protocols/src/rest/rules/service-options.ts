@@ -14,8 +14,8 @@ export interface RestServiceOptions {
   readonly profile?: RestProfile;
   /**
    * Ignores unknown query parameters, unknown fields and enum names in JSON bodies, and fields that the path sets.
-   * Ignored values have no effect. An unknown enum name in the query is still refused, and so is a query parameter such
-   * as `size.max` if `size` is not a message.
+   * Ignored values have no effect. Still refuses an unknown enum name in the query, and a query parameter such as
+   * `size.max` if `size` is not a message.
    */
   readonly lenient?: boolean;
   /**

@@ -16,7 +16,7 @@ export interface StreamForm {
   readonly heartbeat: Uint8Array | undefined;
   /** Formats a message. `before` is the number of earlier messages. */
   message(json: string, before: number): string;
-  /** Returns the end of a stream with `before` messages, including the error record if the stream failed. */
+  /** Formats the end of a stream after `before` messages, with the error record if the stream failed. */
   end(before: number, errorJson: string | undefined): string;
 }
 
@@ -90,7 +90,7 @@ const jsonLinesType = "application/jsonl";
 
 /** The formats for a service's streams. */
 export interface StreamForms {
-  /** The formats in the order of the OpenAPI document. The first format is chosen among formats with equal weights. */
+  /** The formats in the order of the OpenAPI document. Of formats with equal weights, the first is chosen. */
   readonly offered: readonly StreamForm[];
   /** The format for clients that name no format. */
   readonly fallback: StreamForm;
@@ -122,8 +122,8 @@ export function streamFormsOf(options: StreamOptions): StreamForms {
 }
 
 /**
- * Returns whether readers could mistake a message for an error in a stream. A message, or the field that is the body,
- * is ambiguous if it can be any JSON, or has the member that marks an error.
+ * Returns whether readers could mistake a message for an error in a stream. The body is ambiguous if the body can be
+ * any JSON value, or has the member that marks an error.
  */
 export function isAmbiguousWithError(output: DescMessage, responseBody: string, errors: ErrorForm): boolean {
   const field = findProtoField(output, responseBody);

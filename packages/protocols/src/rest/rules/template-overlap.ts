@@ -11,7 +11,7 @@ export interface RouteShape extends Pick<HttpPattern, "httpMethod"> {
 /** A template segment, or `any`, which matches one segment that may be empty. */
 type Part = TemplateSegment | { readonly kind: "any" };
 
-/** Returns whether a request exists that matches both routes. Each route is in a separate table. */
+/** Returns whether a request exists that matches both routes, which are in separate tables. */
 export function routesOverlap(one: RouteShape, other: RouteShape): boolean {
   return methodsOverlap(one.httpMethod, other.httpMethod) && templatesOverlap(one.template, other.template);
 }
