@@ -29,7 +29,7 @@ export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver
     const { httpMethod, section } = head;
     const { fields, common, httpVersion } = section;
     const scheme = "encrypted" in connection.socket ? "https://" : "http://";
-    // If the client sent an absolute URL as the request target, the URL contains the authority.
+    // A request target that is an absolute URL contains the authority.
     const authority = head.target === target ? (common.host ?? "") : authorityOf(head.target, common.host);
     super({ httpMethod, target, url: scheme + authority + target, fields, common });
     this.httpVersion = httpVersion;

@@ -11,8 +11,8 @@ import {
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
 
 /**
- * Creates a server for HTTP/1.0 and HTTP/1.1 that does not use node:http. The server also responds to bytes that are
- * not HTTP, with an error record. A graceful shutdown closes each connection after its next response.
+ * Creates a server for HTTP/1.0 and HTTP/1.1 that does not use node:http. Bytes that are not HTTP get an error
+ * response. A graceful shutdown closes each connection after its next response.
  */
 export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
@@ -29,7 +29,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
       serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
     },
     onClose: (connection: Http1Connection) => void connections.delete(connection),
-    // Reports a bug in the engine, because no call can report the error.
+    // Errors in the engine's own code belong to no call, so they are reported here.
     onFault: (error: unknown) =>
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" }),
   };

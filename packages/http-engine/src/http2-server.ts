@@ -17,7 +17,7 @@ export function createHttp2Server({
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket): Http2Connection => {
     const peer = peerOf(socket);
-    // Applications get this key to identify the connection, because they must not get the socket.
+    // Identifies the connection for applications, which must not get the socket.
     const key = {};
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
@@ -31,7 +31,7 @@ export function createHttp2Server({
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
-      // Reports a bug in the engine, because no call can report the error.
+      // Errors in the engine's own code belong to no call, so they are reported here.
       onFault: (error) =>
         report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" }),
     });

@@ -3,5 +3,5 @@ export * from "./errors/index.ts";
 export * from "./exchange/index.ts";
 export * from "./fetch/index.ts";
 export * from "./options/index.ts";
-// The two types are also in the entry `/node`, whose other types need node's types.
+// The entry `/node` also exports both types, but requires node's type definitions.
 export type { Client, TrustedProxies } from "./trusted-proxies/index.ts";

@@ -21,10 +21,10 @@ export class ChunkedReader {
   }
 
   /**
-   * Consumes the next part of a chunked body.
+   * Consumes the next piece of a chunked body, or the framing before the next piece.
    *
-   * @returns a piece of the body; "more" after framing; "open" if the part has not arrived completely and no bytes were
-   * consumed; "end" after the trailer section; or a problem, after which no bytes can be read
+   * @returns "more" after framing, "open" if more bytes must arrive first, or "end" after the trailer section. After a
+   * problem, no bytes can be read
    */
   read(incoming: Incoming): Buffer | HttpProblem | "more" | "open" | "end" {
     switch (this.#part) {
@@ -131,5 +131,5 @@ const tab = 0x09;
 const digitsMax = 13;
 
 /** Maximum number of bytes in all chunk extensions of a body. Chunk extensions are ignored (RFC 9112 §7.1.1). */
-// node:http also limits chunk extensions to 16 KiB, which is enough for chunk signatures.
+// 16 KiB, as in node:http.
 const extensionBytesMax = 16 * 1024;

@@ -32,7 +32,7 @@ import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 export interface RequestReceiver {
   /** Receives pieces of the body. Calls {@link Http1Connection.consumed} after using a piece. */
   readonly body: IncomingBody | undefined;
-  /** Called when the request cannot be read completely. Must refuse it, unless its response has started. */
+  /** Called when the request cannot be read completely. Must refuse the request, unless the response has started. */
   onRequestError(problem: HttpProblem): void;
   /** Called when the client disconnects before the response is complete. */
   onDisconnect(): void;
@@ -50,7 +50,7 @@ export interface Http1ConnectionOptions {
   /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
-  /** Called with an unexpected error, which a bug in the engine has thrown and which closes the connection. */
+  /** Called with an unexpected error, which closes the connection. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -62,7 +62,7 @@ export interface Http1ConnectionOptions {
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
-  /** Applications get this key to identify the connection, because they must not get the socket. */
+  /** Identifies the connection for applications, which must not get the socket. */
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
@@ -80,7 +80,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Whether the connection closes after the response to the current or next request. */
   #isLast = false;
   #isDraining = false;
-  /** Whether the connection has reached its maximum age, after which a short idle time closes the connection. */
+  /** Whether the connection has reached its maximum age, so that it closes when idle for a second. */
   #isRetired = false;
   #clientClosed = false;
   #droppedBytes = 0;
@@ -97,7 +97,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
-    // The event may occur in another connection's context: a response there may close this connection to free memory.
+    // Another connection may close this one to free memory, so the event may occur in that connection's context.
     socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
   }
@@ -112,7 +112,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     return this.busy ? 1 : 0;
   }
 
-  /** Closes the connection after the next response, or after the last pipelined request's response. */
+  /** Closes the connection after the next response, unless pipelined requests have already arrived. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -136,9 +136,9 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /**
    * Sends a complete response.
    *
-   * @param fields - arrays of header fields, some of which may be prepared
+   * @param fields - arrays of header fields, prepared or not
    * @param body - `undefined` if the status or the method does not allow a body
-   * @throws TypeError for fields that HTTP does not allow. Then nothing is sent
+   * @throws TypeError for fields that HTTP does not allow, before sending anything
    */
   respond(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
     this.#decideWhetherLast();
@@ -208,8 +208,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#head = head;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    // Each request has a separate resource. On Node 22, a store that a handler sets with `enterWith` stays in the
-    // resource in which the handler was called.
+    // Each request gets an AsyncResource, because on Node 22 a handler's `enterWith` sets the store of the current
+    // resource.
     this.#context.runInAsyncScope(() =>
       new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
     );
@@ -239,7 +239,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const reader = this.#reader;
     if (reader.stage === "closed") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.unusedBytes === 0;
-    // Requests more data. Otherwise, the socket would schedule a `nextTick`, which costs more than parsing a head.
+    // Requests more data now, which avoids a `nextTick` that costs more than parsing a head.
     this.socket.read(0);
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
@@ -253,7 +253,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     try {
       return this.#reader.read(chunk);
     } catch (error) {
-      // Stops the reader, because the socket closes later, and a response would start reading the next request.
+      // Stops the reader, so that a late response does not start the next request before the socket closes.
       this.#reader.stop();
       this.destroy();
       this.#options.onFault(error);
@@ -271,7 +271,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   #hasCapacity(): boolean {
-    // Requests are not read from a client that does not read responses. Reading would also postpone its timeout.
+    // Reads no requests while the client does not read responses, because reading would postpone the client's timeout.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
     return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= aheadBytesMax;
@@ -291,7 +291,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   #next(): void {
     this.#reader.stage = "head";
-    // A running reader first reports the end of this request, and then reads the next request.
+    // A running reader reads the next request itself, after reporting the end of this request.
     if (this.#reader.isReading) return;
     if (this.#reader.incoming.unusedBytes > 0 || this.#clientClosed || this.socket.isPaused())
       queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));
@@ -357,14 +357,14 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   /** Returns whether the rest of the body is small enough to read and drop before the next request. */
   #isRemainderSmall(): boolean {
-    // If a client waits for 100 Continue and gets none, the client may or may not send its body.
+    // A client that waits for 100 Continue and gets none may send its body or omit it.
     if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
     return this.#reader.remainingBodyBytes <= unreadBodyBytesMax;
   }
 }
 
 /** Maximum number of bytes that are read ahead while a response is pending. */
-// Node also reads 64 KiB from a socket at a time.
+// Node reads at most 64 KiB from a socket at a time.
 const aheadBytesMax = 64 * 1024;
 
 // Ignores socket errors, because the close event follows each error and is handled.

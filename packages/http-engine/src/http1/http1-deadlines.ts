@@ -14,7 +14,7 @@ export interface ConnectionState {
   /** Whether the response's head has been sent. */
   readonly responseStarted: boolean;
   readonly congested: boolean;
-  /** Milliseconds in which the client has not read any of the bytes that the socket buffers. */
+  /** Milliseconds since the client last read bytes that the socket has buffered. */
   readonly stalledMs: number;
 }
 
@@ -55,7 +55,7 @@ export class Http1Deadlines {
     if (stalledMs >= idleTimeoutMs) return "destroy";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
     if (congested) {
-      // While the client does not read the response, `stalledMs` measures the wait, and no request is read.
+      // While the client does not read the response, `stalledMs` measures the wait instead of `waitedMs`.
       this.restart();
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
@@ -64,10 +64,10 @@ export class Http1Deadlines {
     } else if (stage === "closed") {
       return waitedMs >= lingerMs ? "destroy" : "nothing";
     } else if (clientClosed && waitedMs > 0) {
-      // A handler may take long, but this client may have disconnected. Probes send only 25 bytes per second.
+      // The client may have disconnected while a handler is running. Probes send only 25 bytes per second.
       if (canProbe) return "probe";
-      // Once the response has started, only further pieces could show whether the client reads. Most clients that close
-      // their side have cancelled a streaming call, and the call's handler must not keep running.
+      // Once the response has started, the client cannot be probed. Most clients that close their side have cancelled a
+      // streaming call, and the call's handler must not keep running.
       if (responseStarted || waitedMs >= lingerMs) return "refuse";
     }
     return "nothing";

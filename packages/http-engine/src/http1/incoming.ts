@@ -23,10 +23,10 @@ export class Incoming {
   }
 
   /**
-   * Consumes a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
+   * Consumes a complete head or trailer section, up to its final empty line (RFC 9112 §2.1).
    *
-   * @returns the empty line's position; "open" if the empty line has not arrived; "invalid" if a line ends in a lone CR
-   * or LF, which other recipients might accept (§2.2). Bytes are consumed only if a position is returned
+   * @returns the position of the empty line, or "open" if the empty line has not arrived, or "invalid" if a line ends
+   * in a lone CR or LF, which other recipients might accept (§2.2)
    */
   consumeSection(): number | "open" | "invalid" {
     const end = this.#findSectionEnd();

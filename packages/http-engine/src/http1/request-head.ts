@@ -44,7 +44,7 @@ export type Http1Version = "1.0" | "1.1";
 /** Reads the request heads on a connection, even if the socket splits heads anywhere. */
 export class HeadReader {
   readonly #limits: Limits;
-  /** The last field section, unless the section was long. Most clients repeat the field section with each request. */
+  /** The last field section that was short enough to cache. Most clients repeat the section in each request. */
   #previous: FieldSection | undefined;
   /** The bytes of `#previous` as sent, including the empty line. */
   #bytes: Buffer = noBytes;
@@ -65,7 +65,7 @@ export class HeadReader {
     return this.#readRepeatedHead(incoming) ?? this.#parseHead(incoming);
   }
 
-  // The field section must be identical. All its bytes are compared, because it contains the credential.
+  // Reuses the cached field section if all bytes are equal. A partial comparison could confuse credentials.
   #readRepeatedHead(incoming: Incoming): Http1RequestHead | undefined {
     const previous = this.#previous;
     if (previous === undefined) return undefined;
@@ -104,7 +104,7 @@ export class HeadReader {
     this.#bytes.set(bytes);
   }
 
-  /** Returns a problem if a complete or incomplete head is not HTTP or too large. */
+  /** Returns a problem if the head, which may be incomplete, is too large or not HTTP. */
   #problem(bytes: Buffer, start: number, lineEnd: number, end: number | "open" | "invalid"): HttpProblem | undefined {
     const { headerBytes, urlBytes } = this.#limits;
     if (end === "invalid" || cannotStartRequest(bytes[start])) return invalidHttpProblem();
@@ -159,7 +159,7 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * Returns a head with a problem, and with the received Origin field, so that a page can read the response under CORS.
+ * Returns a head with a problem. The head has the Origin field, so that CORS lets a page read the error response.
  *
  * @param incoming - begins with the received part of the head
  */
@@ -267,10 +267,10 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
-// Maximum number of bytes in a cached field section, which idle connections keep. Most sections from browsers or with
-// JWTs are shorter. Parsing a longer section again costs a few microseconds.
+// Maximum number of bytes in a cached field section, which stays in memory while the connection is idle. Most sections
+// from browsers or with JWTs are shorter. Parsing a longer section again costs a few microseconds.
 const cachedSectionBytesMax = 4 * 1024;
-// Maximum number of fields in a cached section. Small fields take ten times their size in memory. Some 30 are usual.
+// Maximum number of fields in a cached section. Small fields take ten times their size in memory. 30 fields are usual.
 const cachedFieldsMax = 64;
 /** Maximum number of empty lines before a request. Old clients send an empty line after a body. */
 const emptyLinesMax = 16;
@@ -291,7 +291,7 @@ const contentLengthPattern = /^[0-9]+$/;
 
 const originLine = /(?<=^|\r\n)origin:[\t ]*[\x21-\x7e]*[\t ]*\r\n/i;
 
-/** The request head before the first request and between two requests. */
+/** Placeholder for the request head while a connection has no request. */
 export const emptyHead: Http1RequestHead = {
   httpMethod: "",
   target: "/",

@@ -14,9 +14,9 @@ export type Stage = "head" | "body" | "response" | "closed";
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
-   * @param piece - a view into the received chunk; the receiver may only keep the result of `detachFromChunk`
-   * @param last - whether the body is known to end with the piece; if so, {@link onBodyEnd} is not called
-   * @returns whether the receiver keeps the piece; otherwise the piece's memory may be freed
+   * @param piece - a view into the received chunk, which must be kept only as the result of `detachFromChunk`
+   * @param last - whether the body is known to end with the piece, so that {@link onBodyEnd} is not called
+   * @returns whether the receiver keeps the piece, so that its memory must not be freed
    */
   onPiece(piece: Buffer, last: boolean): boolean;
   onBodyEnd(): void;
@@ -27,7 +27,7 @@ export interface RequestCallbacks {
 /** Reads a connection's requests one at a time. */
 export class RequestReader {
   stage: Stage = "head";
-  /** Whether `read` is running. A running `read` continues with a new stage without a further call. */
+  /** Whether `read` is running. A running `read` continues by itself after the stage changes. */
   isReading = false;
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;
@@ -84,7 +84,7 @@ export class RequestReader {
     this.incoming.clear();
   }
 
-  /** Reads the next part of a request. Returns whether the part had arrived. */
+  /** Reads a head or the next piece of a body. Returns whether reading can continue. */
   #readPart(): boolean {
     if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
     if (this.stage !== "head" || this.#output.congested) return false;

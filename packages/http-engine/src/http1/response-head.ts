@@ -59,7 +59,7 @@ export const connectionCloseLine = "connection: close\r\n";
  * Formats a response's head.
  *
  * @param httpStatus - an integer between 200 and 599
- * @param fields - arrays of fields, some of which may be prepared; connection and framing fields are omitted
+ * @param fields - arrays of fields, of which connection and framing fields are omitted
  * @param connectionLines - the result of {@link keepAliveLines}, or {@link connectionCloseLine}
  * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */
@@ -71,7 +71,7 @@ export function formatResponseHead(
 ): string {
   // Equivalent mutant: a cached line is the same as a new one.
   let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
-  // Equivalent mutant: an empty list has no lines, but checking whether it is prepared takes as long as a short head.
+  // Equivalent mutant: `fieldLines` returns no lines for an empty list, but takes as long as a short head.
   for (const list of fields) if (list.length > 0) head += fieldLines(list);
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";

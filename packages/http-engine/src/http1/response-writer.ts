@@ -15,7 +15,7 @@ export class ResponseWriter {
   #framing: Framing = "none";
   /** Number of body bytes that remain to be sent, if the length was announced. */
   #remainingBytes = 0;
-  /** Entries that were not written completely. Each counts in full, because a part keeps the whole entry in memory. */
+  /** Queued data. A partly written buffer counts with its full size, because all of it stays in memory. */
   readonly #queue: (string | Uint8Array)[] = [];
   /** Number of bytes from the queue's first entry that were written to the socket. */
   #firstAt = 0;
@@ -115,8 +115,8 @@ export class ResponseWriter {
     if (this.#isLast && this.#queue.length === 0) this.#socket.end();
   }
 
-  // Copies an entry's last slice, because a slice in the socket's buffer would keep the whole entry alive. Frees the
-  // entry immediately if no other code reads it.
+  // Writes a copy of an entry's last slice, so that the socket does not keep the whole entry in memory. Frees the entry
+  // if no other code reads the entry.
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
     // If the application has raised node's high-water mark, the socket may still hold earlier slices.
     const isSent = this.#socket.writableLength === 0;
@@ -153,7 +153,7 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
   return all;
 }
 
-// Maximum number of bytes in one write. A client must read 3.5 KB/s, because the timeout for a slice is 75 s. A
+// Maximum number of bytes in one write. To read a slice within the 75 s timeout, a client must read 3.5 KB/s. A
 // megabyte takes four system calls.
 const sliceBytes = 256 * 1024;
 

@@ -18,7 +18,7 @@ import { type ResponseReceiver, ClientStream, connectionLost, serverUnresponsive
 export interface ClientConnectionOptions extends ConnectionOptions {
   /**
    * Milliseconds without a frame after which a server with open streams gets a PING. After two PINGs without HEADERS or
-   * DATA in between, the minimum is 310 s.
+   * DATA from the server, the interval is at least 310 s.
    */
   readonly keepaliveMs: number;
   /** Maximum number of concurrent streams before the server has sent SETTINGS. */
@@ -43,7 +43,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
 export class ClientConnection extends FrameConnection<ClientStream, ClientFrameHandler, ClientDeadlines> {
   readonly #options: ClientConnectionOptions;
   readonly #encoder = new BlockEncoder();
-  /** Identifiers of `watch` streams, which stay open as long as the connection and are not calls. */
+  /** Identifiers of `watch` streams, which stay open permanently and do not count as calls. */
   readonly #watches = new Set<number>();
   #nextStreamId = 1;
   #settled = false;
@@ -56,7 +56,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
     super(socket, options, {
       peerPreface: Buffer.alloc(0),
       preface: connectionPreface,
-      // The encoder adds table size updates to the blocks.
+      // Empty, because the encoder adds table size updates to field blocks.
       tableUpdate: Buffer.alloc(0),
       settings: encodeClientSettings(options.limits),
       // Chunks cannot be freed, because sockets to servers reuse their read buffer.
@@ -82,7 +82,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
     return this.frameHandler.peer.headerListBytes;
   }
 
-  /** Number of streams that may be opened now. Negative if the server has lowered its limit below the open streams. */
+  /** Number of streams that may be opened now. Negative if more streams are open than the server's new limit allows. */
   get availableStreams(): number {
     return this.#retired ? 0 : this.streamsMax - this.streams.open.size;
   }

@@ -43,7 +43,7 @@ export class ClientFrameHandler extends FrameHandler<ClientStream, ResponseSecti
     const endStream = (flags & FrameFlag.endStream) !== 0;
     // Only the stream fails, because a section above our own limit is not a protocol error.
     if (decoded.listBytes > limits.headerListBytes) return stream.receiveTooLarge(endStream);
-    // A server that repeats a block gets the cached section, so that each block is parsed once.
+    // The parsed section is cached, because servers repeat field blocks.
     const section = (decoded.head ??= readResponseSection(decoded.fields));
     if (section === undefined || !isExpected(section, stream, endStream)) this.refuse(stream, ErrorCode.protocolError);
     else if (section.httpStatus === 0) stream.receiveEnd(section);
@@ -51,9 +51,9 @@ export class ClientFrameHandler extends FrameHandler<ClientStream, ResponseSecti
     else stream.receiveHead(section, endStream);
   }
 
-  // §5.1: a server may send frames before our RST_STREAM arrives. Even many late frames are not a flood, because a
-  // receive window may contain many small messages. Late frames on any closed stream are accepted, because more calls
-  // may be cancelled together than the list of recent resets holds.
+  // §5.1: a server may send frames before our RST_STREAM arrives. Late frames do not count as a flood, because a
+  // receive window may contain many small messages. Late frames are accepted on every closed stream, because the list
+  // of recent resets may be too short for all cancelled calls.
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
     this.onLateStreamFrame(streamId);
   }

@@ -50,7 +50,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     this.#connection.output.headerBlock(this.id, false, parts);
   }
 
-  /** Ends our side after the queued bytes and this last piece. */
+  /** Sends END_STREAM after the queued bytes and this last piece. */
   end(piece: Uint8Array | undefined): void {
     if (!this.closed) this.endLocalSide(piece, undefined);
   }
@@ -68,11 +68,11 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   /**
    * Handles a DATA frame of `length` bytes including padding.
    *
-   * @returns the error code for an invalid frame, which the receiver does not get; otherwise `undefined`
+   * @returns an error code if the frame is invalid and was not passed to the receiver
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
-    // Invalid DATA is also counted, because a reset stream returns its bytes to the connection's window.
+    // Counts invalid DATA too, so that resetting the stream returns the bytes to the connection's window.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
     if (bytes > 0) this.notify((receiver) => receiver.onData(piece));
@@ -80,7 +80,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     return undefined;
   }
 
-  /** Handles a header or trailer section above the limit. Only this stream fails. */
+  /** Handles a header or trailer section above the size limit. Only this stream fails. */
   receiveTooLarge(endStream: boolean): void {
     this.notify((receiver) => receiver.onReset(sectionTooLarge, false));
     this.receiver = undefined;

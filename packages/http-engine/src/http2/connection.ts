@@ -75,11 +75,11 @@ export abstract class FrameConnection<
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
-  /** Whether chunks are freed after reading. Sockets allocate a buffer for each chunk, but other streams may not. */
+  /** Whether chunks are freed after reading. Freeing requires a stream that allocates a buffer per chunk. */
   readonly #freesChunks: boolean;
   /** Whether a receiver has kept the current chunk. */
   #chunkKept = false;
-  /** Timer for the next closing step. */
+  /** Timer for the next step of closing the connection. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(socket: Duplex, options: ConnectionOptions, prefaceOptions: PrefaceOptions) {
@@ -170,8 +170,8 @@ export abstract class FrameConnection<
     try {
       this.#reader.read(chunk);
       if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-      // Stops reading if too much output is buffered, because further responses would have to wait. A peer that reads
-      // only after writing all requests is not affected, because the windows allow fewer bytes than this limit.
+      // Stops reading while too much output is buffered, because further responses would have to wait. A peer that
+      // reads only after writing is not affected, because the windows allow fewer bytes than `unreadBytes`.
       const { output } = this;
       if (output.congested && output.bufferedBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
@@ -179,7 +179,7 @@ export abstract class FrameConnection<
     }
   }
 
-  /** Continues to send, because the peer has read the bytes that the socket buffered. */
+  /** Resumes reading and sending after the peer has read the bytes that the socket buffered. */
   #drained(): void {
     this.#socket.resume();
     this.sendFlow.pump();
@@ -242,7 +242,7 @@ export abstract class FrameConnection<
     this.output.numbers(FrameType.goAway, 0, lastStreamId, code);
   }
 
-  /** Schedules the next closing step, and cancels the step that was scheduled before. */
+  /** Calls `then` after `ms` milliseconds, and cancels the previous timer. */
   protected startTimer(ms: number, then: () => void): void {
     clearTimeout(this.#timer);
     if (this.#socket.destroyed) return;

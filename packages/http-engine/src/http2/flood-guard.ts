@@ -6,7 +6,7 @@ import type { Output } from "./output.ts";
 /** Events that are cheap for a peer to cause and expensive for us to handle. */
 export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
-// Maximum credit in frames. 65,536 frames with the largest size are a gigabyte, more than is ever in flight.
+// Maximum credit in frames. 65,536 frames of the maximum size are 1 GiB, more than is ever in flight.
 const allowanceMax = 65_536;
 
 // Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built

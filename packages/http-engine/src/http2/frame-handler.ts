@@ -19,7 +19,7 @@ export interface HandledStream extends SendingStream, IdentifiedStream {
   /**
    * Handles a DATA frame of `length` bytes including padding.
    *
-   * @returns the error code for an invalid frame, which the receiver does not get; otherwise `undefined`
+   * @returns an error code if the frame is invalid and was not passed to the receiver
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined;
   /** Closes the stream, drops the stream's queue and notifies the receiver. */
@@ -80,7 +80,7 @@ export abstract class FrameHandler<Stream extends HandledStream, Head> implement
 
   /** Whether the peer has sent SETTINGS and acknowledged ours. */
   get settingsExchanged(): boolean {
-    // The peer must have sent SETTINGS, because an earlier acknowledgement is rejected.
+    // An acknowledgement before the peer's SETTINGS is rejected, so this flag covers both frames.
     return this.settingsAcknowledged;
   }
 

@@ -30,13 +30,13 @@ export class FrameReader {
   stopped = false;
   readonly #receiver: FrameReceiver;
   readonly #preface: Buffer;
-  /** An incomplete frame. `#partialBytes` is the number of received bytes that were not passed on. */
+  /** Buffer for an incomplete frame, of which `#partialBytes` bytes were received but not passed on. */
   #partial: Buffer = noBytes;
   #partialBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
-  /** @param preface - the bytes before the peer's first frame (RFC 9113 §3.4); empty if the peer is a server */
+  /** @param preface - the bytes before a client's first frame (RFC 9113 §3.4), or empty if the peer is a server */
   constructor(receiver: FrameReceiver, preface: Buffer) {
     this.#receiver = receiver;
     this.#preface = preface;
@@ -45,7 +45,7 @@ export class FrameReader {
   /**
    * Reads the next chunk.
    *
-   * @throws ConnectionError for an invalid preface or a frame that is too large; and any error from the receiver
+   * @throws ConnectionError for an invalid preface or a frame that is too large, and any error from the receiver
    */
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
@@ -145,7 +145,7 @@ const noBytes = Buffer.alloc(0);
 // Offsets of type and flags in a frame header (RFC 9113 §4.1).
 const typeAt = 3;
 const flagsAt = 4;
-// Minimum number of received bytes for passing on a part of an incomplete DATA frame. Copying fewer bytes is cheaper.
+// Minimum number of received bytes to pass on from an incomplete DATA frame. Fewer bytes are cheaper to copy.
 const partBytesMin = 4096;
 
 // Only DATA without padding can be split, because padding follows the data.
@@ -161,7 +161,7 @@ function payloadLength(bytes: Buffer, at: number): number {
   return length;
 }
 
-// The caller checks the bounds, because argument validation in node's methods costs more than reading.
+// The caller checks the bounds. `readUIntBE` would validate its arguments, which costs more than reading.
 function readUint24(bytes: Buffer, at: number): number {
   return ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
 }

@@ -21,7 +21,7 @@ export interface Http2ConnectionOptions extends ConnectionOptions {
 /**
  * An HTTP/2 server connection (RFC 9113) on a socket. The preface has not been read yet.
  *
- * This class opens, drains and closes the connection; {@link ServerFrameHandler} handles the frames.
+ * This class opens, drains and closes the connection, and {@link ServerFrameHandler} handles the frames.
  */
 export class Http2Connection
   extends FrameConnection<Http2Stream, ServerFrameHandler, ServerDeadlines>
@@ -56,7 +56,7 @@ export class Http2Connection
 
   /**
    * Closes the connection gracefully (RFC 9113 §6.8). A PING after the first GOAWAY ensures that requests in flight are
-   * not lost. After the second GOAWAY, with the last stream, the connection closes when all streams have closed.
+   * not lost. The second GOAWAY names the last stream. The connection closes when all streams have closed.
    */
   drain(): void {
     if (this.#drain !== "no" || this.isClosing) return;
@@ -109,7 +109,7 @@ export class Http2Connection
     const abort = (): void => {
       for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
     };
-    // This function may run in another connection's context: a response there may close this connection to free memory.
+    // Another connection may close this one to free memory, so this code may run in that connection's context.
     this.#context.runInAsyncScope(abort);
   }
 
@@ -132,8 +132,8 @@ export class Http2Connection
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
     this.streams.open.add(stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, listBytes);
-    // Each request has a separate resource. On Node 22, a store that a handler sets with `enterWith` stays in the
-    // resource in which the handler was called.
+    // Each request gets an AsyncResource, because on Node 22 a handler's `enterWith` sets the store of the current
+    // resource.
     this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));
   }
 

@@ -36,10 +36,10 @@ export class Http2Deadlines<Stream extends IdentifiedStream> {
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
   #pingedAtMs: number | undefined;
-  /** Numbers at the last check: bytes in the socket's buffer, and bytes that had left the buffer in total. */
+  /** At the last check: number of bytes in the socket's buffer, and total number of bytes that had left the buffer. */
   #bufferedBytes = 0;
   #sentBytes = 0;
-  /** Time when a check last found that the peer had read bytes from the previous check's buffer. */
+  /** Time of the last check at which the peer had read bytes that were buffered at the previous check. */
   #readAtMs = 0;
   #isStopped = false;
 
@@ -47,7 +47,7 @@ export class Http2Deadlines<Stream extends IdentifiedStream> {
     this.parts = parts;
     this.#handshake = handshake;
     this.#callbacks = callbacks;
-    // Checks only after all received bytes were read. Otherwise the peer would seem silent in a blocked process.
+    // Reads all received bytes before each check, so that no peer seems silent after the process was blocked.
     const check = (): void => runAfterTurn(() => this.#check(), undefined);
     this.#clock = setInterval(check, timeoutCheckIntervalMs(parts.limits)).unref();
   }
@@ -109,8 +109,8 @@ export class Http2Deadlines<Stream extends IdentifiedStream> {
     this.#lastStreamId = streams.lastStreamId;
     // A connection without streams is idle even if the peer sends frames such as PING.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#callbacks.drain();
-    // A peer that reads buffered bytes is alive, too, but must still acknowledge a PING. The first receive time is
-    // truncated and may precede the opening. Without the opening time, a PING would be sent just before the drain.
+    // A peer that reads buffered bytes is alive, but must still acknowledge a PING. The truncated receive time may be
+    // earlier than the opening time, and would cause a PING just before the drain.
     const aliveAtMs = Math.max(this.#openedAtMs, this.lastReceivedAtMs, this.#readAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
@@ -118,7 +118,7 @@ export class Http2Deadlines<Stream extends IdentifiedStream> {
       return;
     }
     const isSilent = nowMs - aliveAtMs >= this.silenceMs;
-    // The PING time is truncated to an integer, like the receive time.
+    // Truncated like the receive time, so that the two times can be compared.
     this.#pingedAtMs = isSilent ? Math.trunc(nowMs) : undefined;
     if (isSilent) this.ping();
   }

@@ -39,14 +39,14 @@ export const defaultHttp2Limits = {
   queuedBytes: 16_777_216,
   /**
    * Number of bytes in the socket's buffer above which we stop reading from the peer: 512 KiB, which fit the response
-   * headers of all streams. DATA alone never exceeds this, because streams queue DATA while the buffer is full.
+   * headers of all streams. DATA alone never exceeds the limit, because streams queue DATA while the buffer is full.
    */
   unreadBytes: 524_288,
   /** Milliseconds until a connection without streams is closed, or a silent peer with streams gets a PING: 75 s. */
   idleTimeoutMs: 75_000,
   /** Milliseconds in which a peer must exchange SETTINGS, complete a field block, or acknowledge a PING: 20 s. */
   stallTimeoutMs: 20_000,
-  /** Milliseconds in which a peer must read a part of each queued response and of the buffered output: 75 s. */
+  /** Milliseconds in which a peer must read some bytes of each queued response and of the buffered output: 75 s. */
   blockedTimeoutMs: 75_000,
   /** Milliseconds in which a client must complete a request body for which a call waits: 5 min. */
   requestTimeoutMs: 300_000,

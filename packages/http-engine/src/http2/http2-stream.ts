@@ -26,8 +26,8 @@ export interface ServerStreamConnection extends FlowConnection {
 /**
  * Serves a stream after its header has arrived.
  *
- * @param head - not kept by the stream, because a response may wait for a window long after the call
- * @param listBytes - the field list's size; above the limit, the head lacks regular fields that do not fit
+ * @param head - not kept by the stream, to save memory while a response waits for a window
+ * @param listBytes - the field list's size, including fields that the head omits because of the limit
  */
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listBytes: number) => void;
 
@@ -43,13 +43,13 @@ export interface StreamInit {
 }
 
 /**
- * A server stream: one request and its response. The code that serves the stream sets the receiver, which is dropped
- * when our side ends. Times are integer `performance.now()` milliseconds, because V8 allocates a heap number for each
- * fraction.
+ * A server stream: one request and its response. The code that serves the stream sets the receiver. The stream drops
+ * the receiver when the response ends. Times are integer `performance.now()` milliseconds, because V8 allocates a heap
+ * number for each fraction.
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
-  /** Time when we ended our side before the peer ended the request, otherwise 0. */
+  /** Time when the response ended before the request, otherwise 0. */
   respondedAtMs = 0;
   readonly #connection: ServerStreamConnection;
   readonly #contentLength: number | undefined;
@@ -86,7 +86,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#connection;
     // Nearly every response body fits into one frame that the windows allow.
-    // Equivalent mutant: the other way sends the same bytes.
+    // Equivalent mutant: `sendHeaders` and `end` would send the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
       return this.onEndStreamSent();
@@ -113,7 +113,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   /**
    * Handles a DATA frame of `length` bytes including padding, or the trailer section.
    *
-   * @returns the error code for an invalid frame, which the receiver does not get; otherwise `undefined`
+   * @returns an error code if the frame is invalid and was not passed to the receiver
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
@@ -154,7 +154,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
   }
 
-  /** Drops the receiver, which refers to the request, and the unused part of the body. */
+  /** Drops the receiver, which keeps the request in memory, and the unused rest of the body. */
   #endReceiving(): void {
     this.localEnded = true;
     this.receiver = undefined;

@@ -4,7 +4,7 @@ export interface IdentifiedStream {
   readonly id: number;
 }
 
-/** Slots of a new table. 32 slots are enough for 16 concurrent streams, and take 128 to 256 bytes per connection. */
+/** Minimum number of slots. 32 slots are enough for 16 streams, and take 128 to 256 bytes per connection. */
 const slotsMin = 32;
 
 /** 2^32 divided by the golden ratio. */
@@ -15,7 +15,7 @@ const goldenRatio = 0x9e37_79b1;
  * free, so that most lookups read one or two slots. If a client chooses colliding identifiers, a lookup reads at most
  * one slot more than there are open streams.
  *
- * A Map would also cost garbage collections. V8 allocates a new table after some additions and deletions, and links
+ * A Map would also slow down garbage collection. V8 allocates a new table after some additions and deletions, and links
  * each replaced table to its successor. If a full garbage collection has promoted one table, scavenges keep all its
  * successors and their streams alive, and promote them.
  */
@@ -39,7 +39,7 @@ export class OpenStreams<Stream extends IdentifiedStream> {
     let free = this.#find(id);
     if (this.#slots[free] === undefined) return;
     this.size--;
-    // Moves a later stream into the free slot if probing for the stream would stop at the free slot.
+    // Moves a stream into the free slot if a lookup of the stream would stop at the free slot.
     for (let at = this.#next(free); ; at = this.#next(at)) {
       const stream = this.#slots[at];
       if (stream === undefined) break;
@@ -65,11 +65,11 @@ export class OpenStreams<Stream extends IdentifiedStream> {
   }
 
   /**
-   * Returns the first slot for an identifier (Fibonacci hashing). With the lowest bits as the hash, new streams would
-   * be in the slots of older streams with consecutive identifiers, and the lookup would read all these slots.
+   * Returns the first slot for an identifier (Fibonacci hashing). If the hash were the lowest bits, new streams would
+   * collide with older streams that have consecutive identifiers, and a lookup would read all their slots.
    */
   #slotOf(id: number): number {
-    // The shift keeps the product's highest bits, as many as a slot index needs.
+    // The shift keeps as many of the product's highest bits as a slot index has.
     return Math.imul(id, goldenRatio) >>> Math.clz32(this.#slots.length - 1);
   }
 
@@ -77,7 +77,7 @@ export class OpenStreams<Stream extends IdentifiedStream> {
     return (slot + 1) & (this.#slots.length - 1);
   }
 
-  /** Returns how many slots after `from` the slot `to` is. */
+  /** Returns the number of slots from `from` to `to`, wrapping around at the table's end. */
   #distance(from: number, to: number): number {
     return (to - from) & (this.#slots.length - 1);
   }

@@ -13,8 +13,8 @@ const collectedBytesMax = 64 * 1024;
 /**
  * The output of a connection. All frames from one event-loop turn are sent in one write.
  *
- * A write takes as much CPU time as serving a dozen RPCs. So the responses to all requests in one chunk, or to a
- * message from a worker or a database that completes several RPCs, are sent together.
+ * A write takes as much CPU time as serving a dozen RPCs. So responses that become ready in the same event-loop turn,
+ * such as those to requests in one chunk, are sent together.
  */
 export class Output {
   /** Whether the socket's buffer is full. */
@@ -74,7 +74,7 @@ export class Output {
     else this.#scratch.set(payload, at + frameHeaderBytes);
   }
 
-  /** Called after all frames for a piece were added. Frees its buffer after sending if no other code uses it. */
+  /** Called after all frames for a piece were added. Frees the piece after sending if no other code uses the piece. */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
     (this.#freeablePieces ??= []).push(piece);

@@ -6,7 +6,7 @@ import type { Output } from "./output.ts";
 
 /**
  * The connection's receive window (RFC 9113 §5.2, §6.9). Invariant: bytes taken from the window are held by a stream,
- * pending to be credited, or credited. A closing stream returns its bytes, without which the window would shrink.
+ * pending to be credited, or credited. A stream that closes returns its bytes, so that the window does not shrink.
  */
 export class ReceiveFlow {
   readonly #output: Output;

@@ -14,7 +14,7 @@ export interface SendingStream {
   reset(code: ErrorCode): void;
 }
 
-/** Flow control for sending (RFC 9113 §5.2, §6.9): the peer's windows, and streams that wait for them or the socket. */
+/** Flow control for sending (RFC 9113 §5.2, §6.9): the peer's windows, and the streams that wait to send. */
 export class SendFlow {
   queuedBytes = 0;
   readonly #output: Output;
@@ -22,7 +22,7 @@ export class SendFlow {
   readonly #backlog: Backlog;
   /** Streams with queued bytes, and when each last sent bytes, in `performance.now()` milliseconds. */
   readonly #waiting = new Map<SendingStream, number>();
-  /** Waiting streams that may have an open stream window. Other waiting streams are not visited and cost no time. */
+  /** Waiting streams whose stream window may be open. Only the streams in this set are visited for sending. */
   readonly #candidates = new Set<SendingStream>();
   #window: number = windowBytesInitial;
   #final = false;
@@ -116,7 +116,7 @@ export class SendFlow {
       if (this.#window <= 0 || this.#output.congested) return;
       this.#candidates.delete(stream);
       if (stream.sendWindow <= 0) continue;
-      // Adds the stream at the end, where this loop visits the stream again.
+      // Moves the stream to the end of the set, where this loop visits the stream again.
       this.#candidates.add(stream);
       stream.sendNext();
     }

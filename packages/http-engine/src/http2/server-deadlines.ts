@@ -2,9 +2,9 @@ import { Http2Deadlines, checkIntervalFor } from "./http2-deadlines.ts";
 import { ErrorCode } from "@plantstore/http";
 import type { Http2Stream } from "./http2-stream.ts";
 
-/** Deadlines on a server connection, also for request bodies and for clients that send after a response. */
+/** Deadlines on a server connection, including deadlines for request bodies and for bytes after a response. */
 export class ServerDeadlines extends Http2Deadlines<Http2Stream> {
-  /** Timer that runs while a client may still send on a stream with a complete response. */
+  /** Timer that runs while a client may still send a request body after the complete response. */
   #lingerTimer: NodeJS.Timeout | undefined;
 
   /** Called when a response is complete and the client may still send for a while. */

@@ -58,7 +58,7 @@ export class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHe
     const { guard, limits, streams, sendFlow } = this.parts;
     streams.lastStreamId = streamId;
     guard.openedStreams++;
-    // A client that repeats a block gets the cached head, so that each block is parsed once.
+    // The parsed head is cached, because clients repeat field blocks.
     const head = (decoded.head ??= readRequestHead(decoded.fields));
     const endStream = (flags & FrameFlag.endStream) !== 0;
     // §8.1.1: Content-Length must match the body, and a request with END_STREAM has no body.

@@ -36,10 +36,10 @@ function encodeSettings(settings: readonly (readonly [id: number, value: number]
   return bytes;
 }
 
-/** The peer's settings for what we send. Ignores SETTINGS_MAX_FRAME_SIZE, because our frames are small enough. */
+/** The peer's SETTINGS, which limit our frames. SETTINGS_MAX_FRAME_SIZE is ignored, as our frames are small. */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
-  /** The size of the peer's dynamic table for our fields. Our server does not use the table. */
+  /** Size in bytes of the dynamic table in the peer's decoder. Our server does not use the table. */
   headerTableBytes: number = headerTableBytesInitial;
   /** Maximum number of bytes in a field list that the peer accepts (§6.5.2). */
   headerListBytes: number = Number.POSITIVE_INFINITY;
@@ -47,7 +47,7 @@ export class PeerSettings {
   concurrentStreams: number = Number.POSITIVE_INFINITY;
   readonly #pushMax: number;
 
-  /** @param pushMax - the highest ENABLE_PUSH value that this peer may send; 0 for a server (§6.5.2) */
+  /** @param pushMax - the highest ENABLE_PUSH value that this peer may send, which is 0 for a server (§6.5.2) */
   constructor(pushMax: 0 | 1) {
     this.#pushMax = pushMax;
   }

@@ -26,8 +26,8 @@ export interface FlowConnection {
  * Base class for client and server streams, with the state (RFC 9113 §5.1), the windows and the queue.
  *
  * A stream is a small object instead of a Duplex. Bodies are views into received chunks, and are sent without copying.
- * The fields are public because getters would be slower. Only this class and its subclasses write the fields, unless a
- * comment states otherwise.
+ * The fields are public because getters would be slower. Code outside this class and its subclasses writes a field only
+ * if the field's comment allows this.
  */
 export abstract class StreamFlow<Receiver extends FlowReceiver> implements SendingStream, BodySource {
   readonly id: number;
@@ -49,7 +49,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   #uncreditedBytes = 0;
   /** Queued pieces of the body. `undefined` for the many streams that send the body immediately. */
   #queue: Uint8Array[] | undefined;
-  /** How our side ends after the queue: with the last DATA frame, or this trailer block. `undefined` while open. */
+  /** The trailer block to send after the queue, or "data" to end with the last DATA frame. `undefined` while open. */
   #ending: "data" | Uint8Array | undefined;
 
   constructor(connection: FlowConnection, id: number, sendWindow: number, remoteEnded: boolean) {
@@ -131,7 +131,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
    * Ends our side after the queued bytes.
    *
    * @param piece - the last piece of the body
-   * @param trailer - the encoded trailer section; without a trailer, the last DATA frame ends the stream
+   * @param trailer - the encoded trailer section, or `undefined` to end the stream with a DATA frame
    */
   protected endLocalSide(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     this.localEnded = true;

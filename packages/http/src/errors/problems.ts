@@ -128,7 +128,7 @@ export type ProblemName = {
   [Name in GatewayErrorCode]: (typeof problems)[Name] extends { readonly code: string } ? Name : never;
 }[GatewayErrorCode];
 
-/** A gRPC code's name. Not Connect's number, so that HTTP does not depend on Connect. */
+/** A gRPC code's name. Connect's numeric codes would make this package depend on Connect. */
 export type CodeName = (typeof problems)[ProblemName]["code"];
 
 /** The options that errors name. docs/reference/gateway-options.md lists what each accepts. */

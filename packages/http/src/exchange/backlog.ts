@@ -16,7 +16,7 @@ export class BacklogBudget {
   /**
    * Opens a connection's backlog.
    *
-   * @param closeConnection - closes the connection, and releases its buffers; called at most once
+   * @param closeConnection - called at most once, to close the connection and release its buffers
    */
   open(socket: Sink, closeConnection: () => void): Backlog {
     return new Backlog(this, socket, closeConnection);
@@ -31,7 +31,7 @@ export class BacklogBudget {
 
   enforceLimit(backlog: Backlog): void {
     while (this.bytes > this.#limitBytes) {
-      // A connection that buffers more than its share is closed instead of another connection.
+      // A connection above its share is disconnected first, even if another connection has waited longer.
       const [first = backlog] = this.#waiting;
       const candidate = backlog.bytes > connectionShareBytes ? backlog : first;
       const { bytes } = candidate;
@@ -54,9 +54,9 @@ export class Backlog {
   readonly #closeConnection: () => void;
   /** Number of buffered bytes at the last count. */
   bytes = 0;
-  /** When the client last read, or the socket began to buffer, by `performance.now()`. 0 if it has never buffered. */
+  /** Time of the client's last read or the start of buffering, in `performance.now()` milliseconds. Initially 0. */
   progressedAtMs = 0;
-  /** Bytes that had left the socket's buffer at the last count. Bytes that were never buffered may be missing. */
+  /** Number of bytes that had left the socket's buffer at the last count. May omit bytes that were never buffered. */
   sentBytes = 0;
   /** Number of bytes in the socket's buffer at the last count. */
   #socketBytes = 0;
@@ -125,7 +125,7 @@ export class Backlog {
   }
 }
 
-/** Share of one connection, in bytes. Clients that read do not need more. */
+/** Number of buffered bytes above which a connection is disconnected first. Clients that read buffer fewer. */
 const connectionShareBytes = 16 * 1024 * 1024;
 
 /**

@@ -12,7 +12,7 @@ export interface ExchangeHead {
   readonly common: CommonHeaderFields;
 }
 
-/** Base class for exchanges. Handles the order of response parts, backpressure and disconnecting clients. */
+/** Base class for exchanges. Handles the order of method calls, backpressure and disconnected clients. */
 export abstract class BaseExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
   abstract readonly isMounted: boolean;
@@ -42,7 +42,7 @@ export abstract class BaseExchange implements Exchange {
     this.common = common;
   }
 
-  /** Sends a complete response. Throws for a field that HTTP does not allow, and sends nothing in this case. */
+  /** Sends a complete response. Throws before sending anything if HTTP does not allow a field. */
   protected abstract sendResponse(
     httpStatus: number,
     fields: HeaderFields,
@@ -117,7 +117,7 @@ export abstract class BaseExchange implements Exchange {
     this.abortReceiver?.clientAborted(problem);
   }
 
-  /** Drops the unread part of the request body, and later the bytes that still arrive. */
+  /** Drops the unread request body, including bytes that arrive later. */
   protected complete(): void {
     this.isComplete = true;
     this.body?.close();

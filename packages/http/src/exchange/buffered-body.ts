@@ -51,7 +51,7 @@ export class BufferedBody {
   #addBlock(bytes: number): Uint8Array {
     // The first piece gets no spare space, because a body often consists of one piece.
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
-    // A separate block, because a slice would keep node's pool alive. Only written bytes are read, so it is not zeroed.
+    // Allocated outside node's pool, which a slice would keep alive. Not zeroed, because only written bytes are read.
     const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), blockBytesMax));
     this.#blocks.push(block);
     this.#filledBytes = 0;
@@ -66,8 +66,8 @@ export type BodyMemory = "own" | "shared";
  * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. The reader keeps the piece
  * until the message is parsed, and a message with bytes fields keeps it longer.
  *
- * A piece before other data in the same chunk is also copied, because web streams transfer the piece's buffer, and a
- * transfer detaches all other data in the buffer.
+ * A piece is also copied if other data follows in its chunk, because web streams may transfer the piece's buffer, which
+ * detaches the other data.
  */
 export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
@@ -98,7 +98,7 @@ function shareBlock(byteLength: number): Uint8Array {
 export const blockBytesMax: number = 16 * 1024;
 // Minimum number of bytes in a block. Each block has about 200 bytes of overhead.
 const blockBytesMin = 512;
-/** Minimum bytes in a chunk whose small pieces are copied. Smaller chunks are kept, one per stream. */
+/** Minimum chunk size in bytes for copying small pieces. A piece of a smaller chunk is not copied. */
 const copiedChunkBytesMin = 16 * 1024;
 /** Number of bytes in a shared block. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;

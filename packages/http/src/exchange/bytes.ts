@@ -9,10 +9,10 @@ export const noBytes: Uint8Array = new Uint8Array(0);
 /** Returns an array with `length` arbitrary bytes. The caller must fill the whole array. */
 export const allocateBytes: (length: number) => Uint8Array = nodeBuffer?.allocUnsafe ?? newBytes;
 
-/** Returns `length` arbitrary bytes outside node's pool, for bytes that are kept. A slice would keep the pool alive. */
+/** Returns `length` arbitrary bytes outside node's pool. A slice of the pool would keep the whole pool alive. */
 export const allocateBuffer: (length: number) => Uint8Array = nodeBuffer?.allocUnsafeSlow ?? newBytes;
 
-/** Copies bytes that are a slice from node's pool. Returns other bytes unchanged. Call it before buffering bytes. */
+/** Copies a slice from node's pool, and returns other bytes unchanged. Call this function before buffering bytes. */
 export function copyIfPooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;

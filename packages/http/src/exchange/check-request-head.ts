@@ -6,7 +6,7 @@ import type { Limits } from "./limits.ts";
  * 9113 §8.3.1). The target `*` is valid only with OPTIONS. Each HTTP implementation must call this function for each
  * request.
  *
- * @param authority - Host or :authority; `null` if absent
+ * @param authority - the value of Host or :authority, or `null` if absent
  * @param listBytes - the size of the field list ({@link CommonHeaderFields.listBytes})
  * @returns the target in origin form, or the problem
  */

@@ -8,7 +8,7 @@ import { freeChunk, freedBytesMin, triggerEarlyScavenge } from "./free-memory.ts
 export class CollectedBytes {
   /** The length in bytes that the client has announced, or 0 if no length is known. The length may be set later. */
   announcedBytes: number;
-  /** Maximum number of bytes that the caller adds, which is not checked here. */
+  /** Maximum number of bytes. The caller enforces this limit. */
   readonly #limitBytes: number;
   #buffer: Uint8Array = noBytes;
   byteLength = 0;
@@ -43,11 +43,11 @@ export class CollectedBytes {
   }
 }
 
-/** Returns a buffer size in proportion to the received bytes, even if much more was announced. */
+/** Returns a buffer size in proportion to the received bytes, even if the announced length is much larger. */
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
   const sizeMax = growthAnnounced * arrivedBytes;
   if (announcedBytes <= sizeMax) return announcedBytes;
-  // This buffer is replaced by the final buffer when an eighth of the bytes has arrived, so an eighth is large enough.
+  // An eighth of the announced length is enough, because the final buffer is allocated when an eighth has arrived.
   return Math.min(sizeMax, Math.ceil(announcedBytes / growthAnnounced));
 }
 

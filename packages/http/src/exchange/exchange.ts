@@ -42,10 +42,10 @@ export interface Exchange extends HeaderReader {
    * Sends a complete response. The body length is added to the `fields`.
    *
    * @param httpStatus - an integer between 200 and 599
-   * @param body - absent if the status or the method does not allow a body; an empty array is an empty body
+   * @param body - absent if the status or the method does not allow a body, otherwise possibly empty
    * @param trailer - absent if the response has no trailer section
-   * @throws RangeError for an invalid status, TypeError for a field that HTTP does not allow. Another response can
-   * follow, because nothing was sent
+   * @throws RangeError for an invalid status, or TypeError for a field that HTTP does not allow, before sending
+   * anything
    */
   respond(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
 
@@ -54,7 +54,7 @@ export interface Exchange extends HeaderReader {
 
   /**
    * Sends a piece of the body. Returns a promise if the caller should wait until the client has read enough or has
-   * disconnected. A write before the promise settles buffers its piece, and returns the same promise.
+   * disconnected. Until the promise settles, further writes buffer their pieces and return the same promise.
    */
   write(piece: Uint8Array): void | Promise<void>;
 
@@ -65,7 +65,7 @@ export interface Exchange extends HeaderReader {
   reset(): void;
 }
 
-/** Receives the event that the client has disconnected. An object, because one closure per call would stay alive. */
+/** Notified when the client disconnects. An object, because a callback would keep a closure per call in memory. */
 export interface AbortReceiver {
   clientAborted(problem: HttpProblem): void;
 }

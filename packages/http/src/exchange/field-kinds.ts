@@ -1,6 +1,6 @@
 /**
  * The kind of each header field, by name in lower case. The rules for fields that a program must not set, add or
- * forward use this table. So a new name is added in one place.
+ * forward select fields by kind.
  *
  * - `connection`: the connection in HTTP/1.1; not allowed in HTTP/2 (RFC 9113 §8.2.2)
  * - `hop`: hop-by-hop negotiation (RFC 9110 §7.6.1), which HTTP/2 also has
@@ -90,7 +90,7 @@ export const fieldsSetByFetch: ReadonlySet<string> = fieldNames({
   except: ["proxy-connection"],
 });
 
-/** The fields that a proxy neither forwards nor lets a program set: the forwarded message gets new values. */
+/** The fields that a proxy neither forwards nor lets a program set, because the forwarded message gets new values. */
 export const fieldsNotForwarded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content"],
   names: ["host"],
@@ -99,7 +99,7 @@ export const fieldsNotForwarded: ReadonlySet<string> = fieldNames({
 /** The fields that `Grpc-Metadata-Name` must not set: fields that describe the connection or the request. */
 export const fieldsNotSetByGrpcMetadata: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
 
-/** The fields that a mounted gateway does not copy from the framework's response. They describe another body. */
+/** The fields that a mounted gateway does not copy from the framework, because they describe the framework's body. */
 export const fieldsNotCopiedFromFramework: ReadonlySet<string> = fieldNames({
   kinds: ["length", "content", "representation"],
   names: ["trailer", "transfer-encoding"],

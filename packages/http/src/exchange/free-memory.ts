@@ -17,7 +17,7 @@ export function freeChunk(chunk: Uint8Array): void {
 
 const singleUse = new WeakSet<ArrayBufferLike>();
 
-/** Marks and returns bytes of a single response. Only its connection reads them, so it may free the buffer. */
+/** Marks and returns bytes that only one response uses, so that the connection may free their buffer after sending. */
 export function markSingleUse(bytes: Uint8Array): Uint8Array {
   if (bytes.byteLength >= freedBytesMin && fillsBuffer(bytes)) singleUse.add(bytes.buffer);
   return bytes;
@@ -37,15 +37,15 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
  * Makes V8 run its next scavenge (the young object collection) earlier. Called for a new buffer that only the garbage
  * collector can free.
  *
- * A scavenge frees new buffers in a millisecond. V8 starts one only after 64 MiB in buffers, but marks the whole heap
- * after 32 MiB. So this function allocates half the buffer's size among young objects. 1 MiB in each direction over
- * HTTP/1.1 then takes 950 µs instead of 1,430 µs, and 9,000 calls cause 31 whole-heap collections instead of 203.
+ * A scavenge frees new buffers in a millisecond. V8 starts a scavenge only after 64 MiB in buffers, but marks the whole
+ * heap after 32 MiB. So this function allocates half the buffer's size among young objects. 1 MiB in each direction
+ * over HTTP/1.1 then takes 950 µs instead of 1,430 µs, and 9,000 calls cause 31 whole-heap collections instead of 203.
  */
 export function triggerEarlyScavenge(bufferBytes: number): void {
   Array<undefined>(Math.min(bufferBytes >>> 4, scavengeElementsMax));
 }
 
-/** Maximum number of 8-byte elements that are allocated for one buffer: 2 MiB, because the heap may be small. */
+/** Maximum number of 8-byte elements to allocate per buffer. 2 MiB also fit in a small heap. */
 const scavengeElementsMax = 256 * 1024;
 
 /** Returns whether bytes fill their whole buffer. Bytes from node's pool do not fill the pool. */

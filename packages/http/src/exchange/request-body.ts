@@ -19,16 +19,16 @@ export interface BodyPlan {
   /** Maximum number of bytes that the body may have. */
   readonly limitBytes: number;
   readonly memory: BodyMemory;
-  /** Returns the length that a body announces in its first piece, or 0. Memory grows with the received bytes. */
+  /** Returns the length that the first piece announces, or 0. Memory grows only with the received bytes. */
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
 }
 
-/** Returns the plan for a body that is passed to the program and announces no length in its content. */
+/** Returns the plan for a body that has no length prefix and may be passed to the program. */
 export function planBody(limitBytes: number): BodyPlan {
   return { limitBytes, memory: "own", announcedBytes: noAnnouncedLength };
 }
 
-/** Returns 0, as `announcedBytes` in a {@link BodyPlan} for bodies that announce no length. */
+/** The `announcedBytes` of a {@link BodyPlan} for bodies without a length prefix. */
 export function noAnnouncedLength(): number {
   return 0;
 }
@@ -42,7 +42,7 @@ export interface BodyReceiver {
    * call. If the receiver returns `true`, it reads the rest itself, and `received` is not called.
    */
   receivedStart?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean;
-  /** Called instead of `received`. `problem` is why the client is gone, or absent after a complete response. */
+  /** Called instead of `received`. `problem` is the reason for the abort, or absent after a complete response. */
   dropped?(problem: HttpProblem | undefined): void;
 }
 
@@ -139,9 +139,9 @@ export class RequestBody {
   }
 
   /**
-   * Called with each piece. Returns whether the receiver keeps the piece; otherwise the piece's memory may be freed.
+   * Called with each piece. Returns whether the receiver keeps the piece, so that its memory must not be freed.
    *
-   * @param last - whether the body is known to end with this piece; if so, {@link onEnd} is not called
+   * @param last - whether the body is known to end with this piece, so that {@link onEnd} is not called
    */
   onData(piece: Uint8Array, last: boolean): boolean {
     const bytes = piece.byteLength;
@@ -172,7 +172,7 @@ export class RequestBody {
     whole?.receiver.received(whole.body?.bytes ?? noBytes);
   }
 
-  /** Drops unread and later data. `problem` is why the client is gone, or absent after a complete response. */
+  /** Drops unread and later data. `problem` is the reason for the abort, or absent after a complete response. */
   close(problem?: HttpProblem): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -217,5 +217,5 @@ export class RequestBody {
   }
 }
 
-/** Number of buffered body bytes at which reading is paused. One read from a socket also returns up to 64 KiB. */
+/** Number of buffered body bytes at which reading is paused. One read from a socket may return 64 KiB. */
 const bufferedBytesMax = 64 * 1024;

@@ -26,7 +26,7 @@ export interface Interval {
 /** Calls `run` whenever `everyMs` milliseconds have passed without a restart. Does not keep the process alive. */
 export function startInterval(everyMs: number, run: () => void): Interval {
   let timer = setInterval(run, everyMs);
-  // Only node's timers are objects.
+  // Timers are objects in Node, and numbers in browsers.
   if (typeof timer === "object") {
     timer.unref();
     return { restart: () => void timer.refresh(), stop: () => clearInterval(timer) };
@@ -50,7 +50,7 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   }
 }
 
-/** Milliseconds of work per turn in {@link runInTurns}. A few dozen concurrent calls delay each other by as much. */
+/** Milliseconds of work per turn in {@link runInTurns}. A few dozen concurrent calls cause the same delay. */
 const turnMs = 10;
 
 /**

@@ -141,11 +141,11 @@ export class FetchExchange extends BaseExchange implements BodySource {
     }
   }
 
-  /** Reads one piece. In a loop, the piece would be kept alive during the wait for the next piece. */
+  /** Reads one piece. A loop in one function would keep the piece in memory while waiting for the next piece. */
   async #readPiece(reader: ReadableStreamDefaultReader<unknown>): Promise<boolean> {
     const { done, value } = await reader.read();
     if (done) this.body?.onEnd();
-    // Ignores other chunks, because a program may create a body with chunks that are not bytes.
+    // Ignores chunks that are not bytes, which a body that was created by the program may contain.
     else if (value instanceof Uint8Array) this.body?.onData(value, false);
     else this.#onAbort();
     return value instanceof Uint8Array;
@@ -184,7 +184,7 @@ function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined)
   body?.error(new TypeError("the response is incomplete"));
 }
 
-/** Buffered response bytes at which the handler has to wait. An event-loop turn also collects 64 KiB. */
+/** Number of buffered response bytes at which the handler has to wait. */
 const bufferedBytesMax = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };

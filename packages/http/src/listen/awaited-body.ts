@@ -10,7 +10,7 @@ export class AwaitedBody extends RequestBody {
 
 class ReceiverInContext extends AsyncResource implements BodyReceiver {
   readonly #receiver: BodyReceiver;
-  /** Defined only if the receiver has this method, because the body calls `receivedStart` for each piece. */
+  /** Undefined if the receiver has no `receivedStart`, so that the body does not call this method for each piece. */
   readonly receivedStart?: NonNullable<BodyReceiver["receivedStart"]>;
 
   constructor(receiver: BodyReceiver) {

@@ -90,8 +90,8 @@ async function isStaleSocket(path: string, stats: BigIntStats): Promise<boolean>
 }
 
 /**
- * Removes a stale socket. Returns `false` if another process has replaced the socket since the check. The socket is
- * first renamed to a random name, because no other process replaces a file with that name.
+ * Removes a stale socket. Returns `false` if another process has replaced the socket since the check. Renames the
+ * socket to a random name first, so that no other process can replace the file before its removal.
  */
 export function removeStaleSocket(path: string, stats: BigIntStats): boolean {
   const temporaryPath = join(dirname(path), `.${randomUUID()}`);
@@ -102,7 +102,7 @@ export function removeStaleSocket(path: string, stats: BigIntStats): boolean {
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
-  // The mtime is compared too, because inode numbers are reused. Renaming has changed the ctime.
+  // Compares the mtime too, because inode numbers are reused. Renaming changes the ctime, but not the mtime.
   const { ino, mtimeNs } = lstatSync(temporaryPath, { bigint: true });
   const isSame = ino === stats.ino && mtimeNs === stats.mtimeNs;
   if (isSame) rmSync(temporaryPath);

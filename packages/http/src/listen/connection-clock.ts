@@ -34,6 +34,6 @@ export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }
 
-// Every second, the engine probes each client that has closed its side, also over HTTP/2.
+// Maximum 1 s, because clients that have closed their side are probed every second.
 const intervalMsMax = 1000;
 const checksPerTimeout = 4;

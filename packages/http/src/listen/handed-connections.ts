@@ -26,7 +26,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     if (message?.gateway === "connection") worker.receive(message.connection, socket);
     else if (message?.gateway === "bound")
       resolve({ address: message.address, start: (take) => worker.start(take), leave: () => worker.leave() });
-    // Removed only after the last connection, because connections that arrive without a listener are never served.
+    // The listener stays until the last connection, because connections without a listener are never served.
     else if (message?.gateway === "left") process.off("message", receive);
   };
   process.on("message", receive);
@@ -50,7 +50,7 @@ class SharedPortWorker {
     sendToParent({ gateway: "leaving" });
   }
 
-  /** Accepts a connection before any bytes were read. Sockets are read in a later event-loop turn. */
+  /** Accepts a connection before reading from the socket, which starts in a later event-loop turn. */
   receive(connection: number, socket: Socket | undefined): void {
     const take = this.#take;
     // The connection is not confirmed, so the parent passes the connection to another process. A connection that has

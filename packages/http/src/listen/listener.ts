@@ -255,7 +255,7 @@ export class Listener {
 
   /** Resolves when all connections have closed or been idle for {@link idleMs}, or at the deadline. */
   async #waitUntilIdle(): Promise<void> {
-    // Idle HTTP/1.1 connections stay open, because a request may be in transit. Its response closes the connection.
+    // Idle HTTP/1.1 connections stay open, because a request may be in transit, whose response closes the connection.
     let idleSinceMs = performance.now();
     while (this.#sockets.size > 0 && performance.now() < this.#deadlineMs) {
       if (this.#isBusy()) idleSinceMs = performance.now();

@@ -5,10 +5,10 @@ import type { ServedConnection } from "./http-server.ts";
 const spareMax = 64;
 
 /**
- * The open connections on a port. Connections up to the limit are never closed for new connections. {@link spareMax}
- * more are served, because a new connection may be a probe: if it failed, the orchestrator would restart a server that
- * is merely full. Each further connection closes the oldest one beyond the limit that has no request. A connection
- * with a request stays open, because its client could not know whether the handler has run.
+ * The open connections on a port. Connections up to the limit are never closed in favour of new connections.
+ * {@link spareMax} more are served, because an orchestrator would restart a full server if its probes failed. Each
+ * further connection closes the oldest one beyond the limit that has no request. A connection with a request stays
+ * open, because its client could not know whether the handler has run.
  */
 export class OpenConnections {
   readonly #limit: number;

@@ -58,7 +58,7 @@ function causeOf(rstCode: number | undefined, sender: ResetSender): Cause {
   const knownCauses: Readonly<Record<number, Causes>> = causes;
   const { received, sent } = knownCauses[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
   if (sender === "client") return received;
-  // If the sender is unknown, framing error codes count as sent, because node sends these codes for invalid client
-  // frames. INTERNAL_ERROR counts as received from a proxy.
+  // If the sender is unknown, INTERNAL_ERROR counts as received from a proxy. Other codes count as sent, because node
+  // sends error codes for invalid client frames.
   return sender === "unknown" && rstCode === ErrorCode.internalError ? received : sent;
 }

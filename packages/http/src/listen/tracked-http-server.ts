@@ -8,7 +8,7 @@ export class TrackedHttpServer implements HttpServer {
   readonly close: () => void;
   #isDraining = false;
 
-  /** `connect` keeps its connection in `open` until it closes. `close` closes the server, but not the connections. */
+  /** `connect` keeps a connection in `open` until the connection closes. `close` closes only the server. */
   constructor(open: ReadonlySet<HttpConnection>, connect: (socket: Socket) => HttpConnection, close: () => void) {
     this.#open = open;
     this.#connect = connect;

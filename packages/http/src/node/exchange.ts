@@ -10,7 +10,7 @@ import { AwaitedBody } from "../listen/index.ts";
 
 /** The connection to which an exchange on node:http or node:http2 belongs. */
 export interface ExchangeOwner {
-  /** Whether the connection closes after the response that begins. */
+  /** Whether the connection closes after the current response. */
   readonly isLast: boolean;
   /** Milliseconds for which the client may continue sending after the last response. */
   readonly lingerMs: number;
@@ -54,7 +54,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     return this.owner === undefined;
   }
 
-  /** Returns whether a piece is known to be the whole body, because node's streams report the end later. */
+  /** Returns whether a piece is known to be the whole body before node's stream reports the end. */
   isWholeBody(_piece: Uint8Array): boolean {
     return false;
   }
@@ -67,7 +67,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   /** Returns why the response stream has closed before the response was complete. */
   protected abstract closeProblem(): HttpProblem;
 
-  /** Also checks the stream. A closed stream may not have emitted "close" yet, or the program may have responded. */
+  /** Also false if the stream is closed but has not emitted "close" yet, or if the program has responded. */
   protected override get isOpen(): boolean {
     const { destroyed, headersSent } = this.#response;
     return super.isOpen && !destroyed && (this.httpStatus !== 0 || !headersSent);

@@ -44,7 +44,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   /** Whether the first request is RTSP or ICE, which node's parser reads as HTTP/1.0. */
   #isOtherProtocol = false;
   #isDraining = false;
-  /** Whether the connection has reached its maximum age, after which a short idle time closes the connection. */
+  /** Whether the connection has reached its maximum age, so that it closes when idle for a second. */
   #isRetired = false;
   /** Time when the current wait for the client began, in `performance.now()` milliseconds. */
   #idleSinceMs = performance.now();
@@ -105,7 +105,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   onClosed(exchange: NodeHttp1Exchange): void {
-    // Checks the exchange, because the next exchange may have begun already.
+    // The next exchange may already have replaced the closed exchange.
     if (this.#current === exchange) this.#current = undefined;
     this.#wait();
     // Begins the wait at the end of the body, because later bytes belong to the next request.
@@ -183,7 +183,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // Reports a bug in the gateway, because no call can report the error.
+      // Errors in the gateway's own code belong to no call, so they are reported here.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" });
     }
   }

@@ -25,8 +25,8 @@ import { continueWhenRead } from "./http1-exchange.ts";
 import { checkNodeRequestHead } from "./check-node-request-head.ts";
 
 /**
- * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. The server also responds to bytes that are not HTTP, with an
- * error record. A graceful shutdown closes each connection after its next response.
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. Bytes that are not HTTP get an error response. A graceful
+ * shutdown closes each connection after its next response.
  */
 export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = options.limits;
@@ -43,7 +43,7 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     connections.add(connection);
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
-    // node's parser does not report the protocol. Later requests are not checked, so that node reads from the handle.
+    // Only the first bytes are checked for RTSP and ICE, so that node later reads directly from the handle.
     const firstBytes: Buffer | null = socket.read();
     if (firstBytes !== null) {
       connection.onFirstBytes(firstBytes);

@@ -115,7 +115,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // Reports a bug in the gateway, because no call can report the error.
+      // Errors in the gateway's own code belong to no call, so they are reported here.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" });
     }
   }
@@ -128,12 +128,12 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
 }
 
 function sessionOptions(limits: Limits): ServerOptions {
-  // Node resets requests above four times the limit. Requests above the limit get status 431.
+  // Requests above `headerBytes` get status 431, and node resets requests above four times `headerBytes`.
   const maxHeaderListSize = limits.headerBytes * 4;
   return {
     // Allows as many fields as fit, because node's default of 128 would reset requests within the byte limit.
     maxHeaderListPairs: Math.ceil(maxHeaderListSize / fieldBytesMin),
-    // Node refuses new streams if a session uses more memory. The budget limits the bytes on all connections.
+    // Node refuses new streams above this memory. `backlogBytes` already limits the buffered bytes of all connections.
     maxSessionMemory: Math.max(sessionMegabytesMin, Math.ceil(limits.backlogBytes / 1e6)),
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
@@ -150,7 +150,7 @@ function ignore(): void {}
 const lingerMs = 1000;
 /** Size in bytes of the smallest header field (RFC 9113 §6.5.2). */
 const fieldBytesMin = 33;
-/** Node's default for `maxSessionMemory`, in megabytes (1,000,000 bytes). The memory for headers also counts. */
+/** Node's default for `maxSessionMemory`, in megabytes (1,000,000 bytes). The memory for headers counts too. */
 const sessionMegabytesMin = 10;
 /** Receive window per stream, in bytes: 256 KiB. A message with this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;

@@ -32,7 +32,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   #droppedBytes = 0;
 
   /**
-   * @param frameworkResponse - the response from node's compatibility API, or {@link noFrameworkResponse}; only the
+   * @param frameworkResponse - the response from node's compatibility API, or {@link noFrameworkResponse}. Only its
    * header fields are read
    */
   constructor(
@@ -131,7 +131,7 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
     const header = withFrameworkFields(this.#frameworkResponse, [...fields, ...this.addedFields]);
-    // Refuses fields that HTTP forbids. Node would send some of these fields, which clients reject, and drop others.
+    // Refuses fields that HTTP forbids, because node would send some that clients reject, and drop others.
     for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
     this.#stream.respond([":status", String(httpStatus), ...header], options);
   }
@@ -147,7 +147,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     const { writableFinished, sentTrailers, [trailerKey]: trailer } = this.#stream;
     // Node reports DATA as finished before the client's window allows the last bytes and the trailer section.
     if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
-    // Node's reset overtakes a trailer section that was sent in the same event-loop turn.
+    // In the same event-loop turn, node would send the reset before the trailer section.
     runAfterTurn(stopReceiving, this.#stream);
   }
 
@@ -157,7 +157,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   protected closeProblem(): HttpProblem {
-    // When a connection fails, node closes the streams with an error code from node.
+    // When a connection fails, node closes the streams with an error code that the client has not sent.
     const isGone = this.#isReset || this.#session?.destroyed === true;
     return isGone ? clientGoneProblem() : resetProblem(this.#stream.rstCode, "unknown");
   }

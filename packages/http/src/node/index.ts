@@ -1,6 +1,6 @@
 /**
- * Exchanges on node:http and node:http2. They belong to the program's server, such as Express, if the gateway is
- * mounted there, and otherwise to the servers of `nodeEngine`. This module is independent of RPC.
+ * Exchanges on node:http and node:http2. The server belongs to the program if the gateway is mounted, for example in
+ * Express, and otherwise to `nodeEngine`. This module is independent of RPC.
  */
 export { continueWhenRead, NodeHttp1Exchange } from "./http1-exchange.ts";
 export { NodeHttp2Exchange } from "./http2-exchange.ts";

@@ -17,7 +17,7 @@ class OptionCheck {
   }
 }
 
-/** Marks an option that is an array. With `names`, the elements are objects with these options. */
+/** Marks an option that is an array. With `names`, the elements are objects with the named options. */
 export function arrayOf(names?: object, kind?: typeof required): OptionCheck {
   const problemsOfArray: CheckValue = (value, owner, path) => {
     if (!Array.isArray(value)) return [wrongType("an array", value, owner, path)];
@@ -38,7 +38,7 @@ export function arrayOfStrings(kind?: typeof required): OptionCheck {
   return new OptionCheck(problemsOfArray, kind);
 }
 
-/** Marks an option that is a string, or an object with these options. */
+/** Marks an option that is a string, or an object with the options in `names`. */
 export function stringOr(names: object): OptionCheck {
   return new OptionCheck((value, owner, path) =>
     typeof value === "string" ? [] : problemsOfObject(value, names, owner, path),
@@ -94,7 +94,7 @@ export function requireName(table: object, name: unknown, option: string): void 
   throw withCode(new TypeError(`${option} must be one of ${known}, got ${JSON.stringify(name)}`), "ERR_OPTIONS");
 }
 
-/** Refuses an argument that is not an object. `of` names its content: "options". @throws TypeError with ERR_OPTIONS */
+/** Refuses an argument that is not an object. @throws TypeError with ERR_OPTIONS: "… requires an object of ${of}" */
 export function requireObject(value: unknown, owner: string, of: string): void {
   if (isObject(value)) return;
   throw withCode(new TypeError(`${owner} requires an object of ${of}, got ${typeOf(value)}`), "ERR_OPTIONS");

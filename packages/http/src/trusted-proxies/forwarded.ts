@@ -10,8 +10,8 @@ export type ForwardedElement = ReadonlyMap<string, string>;
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
  *     forwarded-pair    = token "=" ( token / quoted-string )
  *
- * The field is read from the right, because a client can send an opening quotation mark. Read from the left, the
- * quotation mark would hide the proxies' elements.
+ * A parser that starts at the left could be deceived: an opening quotation mark from a client would hide the proxies'
+ * elements.
  */
 export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
   for (let end = field.length, remaining = elementsMax; end >= 0 && remaining > 0; remaining--) {
@@ -27,7 +27,7 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
 /** Maximum number of characters in an element: enough for four parameters, of which the host has up to 261. */
 const elementLengthMax = 1024;
 
-/** Maximum characters that are read: about 200 per proxy. Clients may send a field as long as the header limit. */
+/** Maximum number of characters that are read, about 200 per proxy. Clients may send much longer fields. */
 const readLengthMax = 4 * 1024;
 
 /** Maximum parameters in an element: four from RFC 7239 §5, and extensions. Each costs as much as 100 characters. */

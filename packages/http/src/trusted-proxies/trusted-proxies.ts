@@ -11,8 +11,7 @@ export interface TrustedProxiesOptions {
   /**
    * The header fields that the proxies write. "x-forwarded" means `X-Forwarded-For`, `-Proto` and `-Host`. "forwarded"
    * means `Forwarded` (RFC 7239). "none" is for proxies that use the PROXY protocol. Default "x-forwarded". Only one
-   * kind of field can be set. A proxy passes on fields that the proxy does not write, and a client may have forged such
-   * a field.
+   * kind of field can be set. Proxies also forward fields that they do not write, which a client may have forged.
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }
@@ -45,7 +44,7 @@ interface Hop {
   readonly host: string | undefined;
 }
 
-/** Maximum proxies through which a request is traced: twice as many as usual. Clients may send many items. */
+/** Maximum number of proxies through which a request is traced, because clients may send many items. */
 const hopsMax = 20;
 
 /** Creates the set of trusted proxies. @throws TypeError with the code ERR_OPTIONS that quotes an invalid entry */
@@ -56,7 +55,7 @@ export function createTrustedProxies({ addresses, fields = "x-forwarded" }: Trus
     has: (address) => addressSet.has(address),
     clientOf: (peer, header) => {
       let client: Client = { ...peer, scheme: undefined, host: undefined };
-      // The peer's address is certain. Values that the peer reports are only used if the peer is a trusted proxy.
+      // The peer's address cannot be forged. Values that the peer reports are only used if the peer is a trusted proxy.
       if (!addressSet.has(peer.address)) return client;
       for (const hop of hopsOf(header)) {
         const scheme = schemeOf(hop.proto) ?? client.scheme;
@@ -86,8 +85,8 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
 
 /**
  * Reads the values that the proxies report. Each proxy adds an address to `X-Forwarded-For`. Some proxies also add to
- * `X-Forwarded-Proto` and `X-Forwarded-Host`. Most proxies overwrite these two fields, which then have only the nearest
- * proxy's value.
+ * `X-Forwarded-Proto` and `X-Forwarded-Host`. Most proxies overwrite `-Proto` and `-Host`, which then have only the
+ * nearest proxy's value.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
   const addresses = itemsOf(header.get("x-forwarded-for"));

@@ -24,8 +24,8 @@ export interface Instruments {
 }
 
 /**
- * The histogram bounds for durations, in seconds. Three bounds are lower than the semantic conventions' bounds, because
- * most calls take less than 5 ms.
+ * The histogram bounds for durations, in seconds. The bounds below 5 ms are not in the semantic conventions. Most calls
+ * take less than 5 ms.
  */
 export const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,

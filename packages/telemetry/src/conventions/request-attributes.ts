@@ -78,7 +78,7 @@ export function httpSeriesKey(request: CompletedRequest): number {
   // The index is -1 for an unknown method.
   const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
-  // Equivalent mutant: other factors result in other numbers, which are equal in the same cases.
+  // Equivalent mutant: other factors change the keys, but not which keys are equal.
   const outcome = (serverErrorCode(request) ?? 0) * 1_000 + httpStatus;
   const methods = knownMethods.length + 1;
   return ((outcome * methods + method) * httpVersions.length + version) * 2 + (scheme === "https" ? 1 : 0);

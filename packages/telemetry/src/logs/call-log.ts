@@ -8,11 +8,11 @@ import { requestIdOf } from "./request-id.ts";
 /** Options for {@link createCallLog}. */
 export interface CallLogOptions {
   readonly log: Log;
-  /** The audit trail's log, with its own level. The default is `log`. */
+  /** The log for the audit trail, which may have another level. The default is `log`. */
   readonly auditLog?: Log | undefined;
   /** The log for the audit trail's deletions. The default is `auditLog`. */
   readonly deletionLog?: Log | undefined;
-  /** Returns a call's audit trail and additional fields. */
+  /** Returns the audit trail that records a call, and additional fields for the log line. */
   readonly auditOf: (request: AuditedCall) => CallAudit;
   /** Returns whether a request is not logged. By default, all requests are logged. */
   readonly isSilent?: ((request: CompletedRequest) => boolean) | undefined;
@@ -29,9 +29,9 @@ const callLogOptionNames: OptionNames<CallLogOptions> = {
 /** The request properties that `auditOf` gets. */
 export type AuditedCall = Pick<CompletedRequest, "procedure" | "contextValues" | "error">;
 
-/** A call's audit trail and additional fields. */
+/** The audit trail that records a call, and additional fields for the log line. */
 export interface CallAudit {
-  /** The audit trail that logs the call, or `undefined` if no audit trail does. */
+  /** The audit trail that records the call, if any. */
   readonly trail: "refusals" | "deletions" | undefined;
   /** Fields such as the caller, the reason why its credential was refused, and the call's resource. */
   readonly fields: object;

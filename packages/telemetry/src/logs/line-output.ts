@@ -3,8 +3,8 @@ import type { Writable } from "node:stream";
 /**
  * Maximum number of bytes that are buffered for the log's reader. Further lines are dropped and counted.
  *
- * 4 MiB hold about ten thousand lines, which a busy server writes in a second. Another 4 MiB are reserved for lines
- * that other lines must not displace.
+ * 4 MiB hold about ten thousand lines, which a busy server writes in a second. Another 4 MiB are reserved for the lines
+ * of {@link LineOutput.reserve}.
  */
 const bufferedBytesMax = 4 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ interface LineWriter {
  * again, a line reports how many lines were dropped.
  */
 export class LineOutput implements LineWriter {
-  /** A writer whose lines are still accepted when other lines are dropped. */
+  /** A writer that may also use the reserved buffer space, so that its lines are dropped last. */
   readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * bufferedBytesMax) };
   readonly #stream: Writable;
   readonly #formatDropped: (lines: number) => string;

@@ -63,7 +63,7 @@ function loadPino(): typeof import("pino") {
   }
 }
 
-/** Opens a log like {@link openLog}. The log's lines are still written when other log lines are dropped. */
+/** Opens a log like {@link openLog}, whose lines are dropped last when the output is congested. */
 export function openReserveLog(
   level: LogLevel,
   destination: DestinationStream = standardError.destinations.reserve,
@@ -74,7 +74,7 @@ export function openReserveLog(
 /** The two writers to a log's output. */
 interface LogDestinations {
   readonly lines: DestinationStream;
-  /** The writer for lines that are still written when other lines are dropped. */
+  /** The writer for lines that are dropped last. */
   readonly reserve: DestinationStream;
 }
 

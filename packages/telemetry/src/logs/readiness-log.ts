@@ -2,12 +2,12 @@ import type { Readiness } from "@plantstore/gateway/health";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 
-/** Milliseconds between two checks. No store problem is missed, because each lasts at least a second. */
+/** Milliseconds between two checks. Every store problem lasts at least 1 s, so no problem is missed. */
 const checkIntervalMs = 750;
 
 /**
- * Logs every readiness change. When a part of the server becomes unready, a line has the cause. When the part is ready
- * again, a line has the duration. The two lines are warnings, so that no log level shows only one of them.
+ * Logs the cause when a component of the server becomes unready, and the duration when the component is ready again.
+ * Both lines are warnings, so that every log level shows both or neither.
  *
  * @returns a function that stops logging
  */

@@ -12,7 +12,7 @@ export interface SafeErrorsOptions {
   readonly log: Log;
 }
 
-/** A failed call, as the context of its handler, or as an object with these properties in an interceptor. */
+/** The properties of a failed call. A handler's context also has the properties. */
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**

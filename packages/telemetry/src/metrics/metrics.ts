@@ -39,7 +39,7 @@ export class Metrics implements Instruments {
   }
 }
 
-/** Returns a single point without attributes. */
+/** Returns an array with one point that has no attributes. */
 export function singlePoint(value: number): readonly NumberPoint[] {
   return [{ attributes: {}, value }];
 }

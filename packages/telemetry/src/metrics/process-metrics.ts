@@ -2,7 +2,7 @@ import { constants, type Histogram, monitorEventLoopDelay, performance, Performa
 import { getHeapSpaceStatistics } from "node:v8";
 import { type Metrics, singlePoint } from "./metrics.ts";
 
-/** Milliseconds in the window for event loop delays. A garbage collection is shorter than the window. */
+/** Length of the window for event loop delays in milliseconds, longer than a garbage collection. */
 const delayWindowMs = 10_000;
 
 /** The event loop delay's sampling interval, in milliseconds: node's default, whose cost is negligible. */
@@ -58,7 +58,7 @@ function measureHeap(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/** The histogram bounds for garbage collections, in seconds. The semantic conventions' first bound is higher. */
+/** The histogram bounds for garbage collections, in seconds. The semantic conventions have a higher first bound. */
 const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
 
 /** The `v8js.gc.type` for each garbage collection kind in node. */
@@ -89,7 +89,7 @@ type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
 /** Returns the event loop's delays. @param histogram - records the nanoseconds between two samples */
 export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
-  // The resolution is subtracted, because it is the time between two samples without any delay.
+  // Without delay, the time between two samples is the resolution, which is therefore subtracted.
   const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
   return { p50: delayS(histogram.percentile(50)), p99: delayS(histogram.percentile(99)), max: delayS(histogram.max) };
 }

@@ -20,7 +20,7 @@ export class SeriesTable<One extends Series<Point>, Point> {
     this.#create = create;
   }
 
-  /** Returns the series with these attributes. Above {@link seriesMax}, new attributes share one overflow series. */
+  /** Returns the series for the attributes. Above {@link seriesMax}, new attributes share one overflow series. */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
     const existing = this.#seriesByAttributes.get(key);

@@ -92,7 +92,7 @@ function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): 
 interface MeasuredDescriptors extends MeasuredReload {
   readonly successes: number;
   readonly failures: number;
-  /** The services, routes and tools that the upstream offers, but that another upstream serves. */
+  /** The services, routes and tools of this upstream that another upstream serves instead. */
   readonly conflicts: readonly string[];
 }
 

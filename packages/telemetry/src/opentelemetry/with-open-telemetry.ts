@@ -100,7 +100,7 @@ function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tr
   };
 }
 
-/** Returns a hook that calls all given hooks, even if one hook fails, and passes all failures to the gateway. */
+/** Returns a hook that calls all given hooks, even if one hook fails. */
 function combineHooks<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
   const definedHooks = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
@@ -124,7 +124,7 @@ function withRequestContext(endpoint: Endpoint): Endpoint {
   };
 }
 
-/** Creates a function that records a request duration with the meter provider that is registered when it is called. */
+/** Creates a function that records a request duration with the meter provider registered at the time of the call. */
 function createDurations(): (request: CompletedRequest) => void {
   const durations = perMeter(createRequestDurations);
   return (request) => {

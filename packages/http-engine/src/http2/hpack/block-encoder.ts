@@ -37,14 +37,14 @@ export function listBytesOf(fields: readonly string[]): number {
 }
 
 /**
- * Encodes the first part of each request header section with the peer's dynamic table (RFC 7541 §2.3.2).
+ * Encodes the fields that many requests share, with the peer's dynamic table (RFC 7541 §2.3.2).
  *
  * A field is inserted into the table once, and only if the field fits. Entries are never evicted, so an index is stable
- * until another field is inserted. A repeated head needs only a few bytes, which are cached. Before the peer's SETTINGS
+ * until another field is inserted. Repeated fields need only a few bytes, which are cached. Before the peer's SETTINGS
  * arrive, all fields are literals, because the peer's table may be smaller than HTTP/2's initial value.
  */
 export class BlockEncoder {
-  /** For each field in the table, the number of fields inserted before. */
+  /** Maps each field in the table to the number of earlier insertions. */
   readonly #entries = new Map<string, number>();
   /** Cached blocks that do not change the table. The cache is replaced after each insertion. */
   #blocks = new WeakMap<StableFields, Buffer>();
@@ -67,7 +67,7 @@ export class BlockEncoder {
     this.#sizeBytes = 0;
   }
 
-  /** Encodes the first part of the next block. The block must be sent before the next call. */
+  /** Encodes the shared fields at the start of the next block, which must be sent before the next call. */
   encode(stable: StableFields): Uint8Array {
     if (!this.#settled) return stable.literal;
     const cached = this.#blocks.get(stable);

@@ -1,7 +1,7 @@
-/** Number of bytes that an entry takes in addition to its bytes and value, for the key and a few objects. */
+/** Number of bytes per entry for the key and a few objects. */
 const entryBytes = 256;
 
-// Number of consecutive misses after which most lookups are skipped. Clients alternate between fewer than 64 blocks.
+// Number of consecutive misses after which most lookups are skipped. Clients that repeat blocks use fewer than 64.
 const missesMax = 64;
 
 /**
@@ -15,7 +15,7 @@ export class DecodedCache<Value> {
   readonly #sizeBytesMax: number;
   readonly #entries = new Map<string, Entry<Value>>();
   #sizeBytes = 0;
-  /** The entry of the last hit, and the one before, because responses alternate between header and trailer sections. */
+  /** The entries of the last two hits, because responses alternate between header and trailer sections. */
   #last: Entry<Value> | undefined;
   #secondLast: Entry<Value> | undefined;
   /** Number of consecutive misses. */
@@ -46,7 +46,7 @@ export class DecodedCache<Value> {
   }
 
   /**
-   * Caches the value decoded from bytes, unless bytes and value are too large.
+   * Caches the value decoded from bytes, unless the entry is larger than the cache.
    *
    * @param valueBytes - the size of the decoded value, without the encoded bytes
    */

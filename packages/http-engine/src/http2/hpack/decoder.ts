@@ -14,7 +14,7 @@ export interface DecodedBlock<Head> {
   readonly fields: CachedFields;
   /** The field list's size (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
   readonly listBytes: number;
-  /** The parsed fields. The first code that parses the fields sets this cache. */
+  /** The parsed fields, cached by the first code that parses them. */
   head?: Head | undefined;
 }
 
@@ -23,8 +23,8 @@ export interface DecodedBlock<Head> {
 // never index credentials (RFC 7541 §7.1.3), and repeat the token in each block.
 const blocksBytesMax = 32 * 1024;
 
-// Maximum size in bytes of the long string cache per connection, for a few tokens. Strings are found even if other
-// fields differ from call to call, such as a deadline or a trace context.
+// Maximum size in bytes of the long string cache per connection, for a few tokens. Long strings are found even if other
+// fields change with each call, such as a deadline.
 const stringsBytesMax = 8 * 1024;
 
 /** Minimum number of bytes in a cached string. Decoding a shorter string is faster than a lookup. */
@@ -47,7 +47,7 @@ export class HpackDecoder<Head = unknown> {
   #end = 0;
   #changed = false;
 
-  /** @param listBytesMax - maximum size of a returned field list; further fields are counted, but not returned */
+  /** @param listBytesMax - size of the field list above which further fields are counted, but not returned */
   constructor(listBytesMax: number) {
     this.#listBytesMax = listBytesMax;
   }
@@ -131,7 +131,7 @@ export class HpackDecoder<Head = unknown> {
     const mask = (1 << prefixBits) - 1;
     let value = this.#nextByte() & mask;
     if (value < mask) return value;
-    // Reads up to four octets with 28 bits, because valid values in a field block are smaller.
+    // Reads at most four octets, which hold 28 bits, because all valid values in a field block are smaller.
     for (let shift = 0; shift < 28; shift += 7) {
       const byte = this.#nextByte();
       value += (byte & 0x7f) << shift;
