@@ -14,13 +14,13 @@ const defaultTimeoutMs = 5_000;
 
 /** Options for {@link createPlantClient}. */
 export interface PlantClientOptions extends PlantStubOptions {
-  /** Timeout for a call with all its attempts, in milliseconds. Default 5,000. */
+  /** Timeout for a call including retries, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number;
 }
 
 /** Options for one call by {@link PlantClient}. */
 export interface CallOptions {
-  /** Timeout for this call with all its attempts, in milliseconds. */
+  /** Timeout for this call including retries, in milliseconds. */
   readonly timeoutMs?: number;
   /** Cancels the call. The server may still delete the plant. */
   readonly signal?: AbortSignal;

@@ -18,7 +18,7 @@ import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.t
 export interface PlantStubOptions {
   /** The server's host and port as a gRPC target, such as "127.0.0.1:8080" or "dns:///plants.example:443". */
   readonly address: string;
-  /** The bearer token, or a function that returns a token for each call. Tokens that expire need a function. */
+  /** The bearer token, or a function that returns a token for each call. Pass a function if tokens expire. */
   readonly token: string | (() => string | Promise<string>);
   /**
    * The connection's security. Default TLS with the system's certificates.
@@ -36,14 +36,14 @@ export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
 };
 
 // The gRFC A6 retry policy. UNAVAILABLE is temporary. This server sends RESOURCE_EXHAUSTED for too many calls per
-// second and for a full queue, which are also temporary. AIP-194 recommends retrying RESOURCE_EXHAUSTED only for a
-// short shortage. The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. Too large messages
-// also get RESOURCE_EXHAUSTED, but a message with an id is never too large. All attempts for a deletion have the same
-// idempotency key. If the first response was lost, the second attempt gets the same response.
+// second and for a full queue, which are also temporary. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if the
+// shortage is brief. The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. The server also
+// sends RESOURCE_EXHAUSTED for a message over the size limit, but a deletion is always smaller. All attempts for a
+// deletion have the same idempotency key. If the first response was lost, the second attempt gets the same response.
 //
-// A server or proxy can send HTTP/2's ENHANCE_YOUR_CALM, which has no delay. grpc-js converts ENHANCE_YOUR_CALM to
-// RESOURCE_EXHAUSTED. A retry policy depends only on the code, so grpc-js also retries these calls after the backoff,
-// at most three times.
+// A server or proxy can send HTTP/2's ENHANCE_YOUR_CALM, which contains no retry delay. grpc-js converts
+// ENHANCE_YOUR_CALM to RESOURCE_EXHAUSTED. A retry policy is based on the status code, so grpc-js retries the call
+// after the backoff, at most three times.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
@@ -89,8 +89,8 @@ const serviceConfig = JSON.stringify({
 export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   refuseUnknownOptions(options, plantStubOptionNames, "createPlantStub");
   const { address, credentials: security = credentials.createSsl() } = options;
-  // In grpc-js, retries are a channel option. The channel without retries also ignores a retry policy from DNS (gRFC
-  // A2). The channel still sends a call again if the server has certainly not processed the call (RFC 9113 §8.7).
+  // In grpc-js, retries are a channel option. Without retries, the channel also ignores a retry policy from DNS (gRFC
+  // A2), but still resends a call that the server has certainly not processed (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
     isDeletion(call.methodDefinition.path) && lacksIdempotencyKey(call.metadata)
@@ -111,7 +111,7 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
 /** The metadata name for the idempotency key. */
 export const idempotencyKeyName = "idempotency-key";
 
-// An empty value requests no key. A valid key is never empty, because it includes two quotes.
+// An empty value means no key. A valid key is never empty, because it includes two quotes.
 function lacksIdempotencyKey(metadata: Metadata): boolean {
   return metadata.get(idempotencyKeyName)[0] === "";
 }

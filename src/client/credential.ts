@@ -2,10 +2,10 @@
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Returns the `authorization` field for a token. For a function that returns tokens, returns a function that resolves
- * to the field for the next token.
+ * Returns the `authorization` field for a token. If `token` is a function, returns a function that resolves to the
+ * field for a new token, or rejects if the new token is invalid.
  *
- * @throws Error if the token is invalid. The error does not contain the token. The returned function rejects instead
+ * @throws Error if the token is invalid. The error message does not contain the token
  */
 export function credentialsOf(token: string | (() => string | Promise<string>)): string | (() => Promise<string>) {
   return typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());

@@ -13,7 +13,7 @@ export interface Terminal {
   /** Writes text to standard output unchanged. Resolves when standard output accepts more text. */
   readonly write: (text: string) => Promise<void>;
   readonly err: (line: string) => void;
-  /** Shows a progress line, which replaces the last one. Undefined if standard error is not a terminal. */
+  /** Shows a progress line, which replaces the previous line. Undefined if standard error is not a terminal. */
   readonly progress: ((line: string) => void) | undefined;
 }
 

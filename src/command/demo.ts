@@ -96,7 +96,7 @@ const tokenFile = join(folder, "token");
 
 function readToken(): string | undefined {
   if (!existsSync(tokenFile)) return undefined;
-  // The token is plain text, and a copied folder may have other permissions.
+  // Restricts access to the token file, because a copied folder may have other permissions.
   chmodSync(tokenFile, 0o600);
   const token = readFileSync(tokenFile, "utf8").trim();
   if (token === "") throw new Error(`${tokenFile} is empty; delete it to create a new token`);
@@ -120,7 +120,7 @@ export async function firstPlants(environment: Demo["environment"]): Promise<rea
 /**
  * Returns the lines that the demo prints when it listens. The lines contain the credential and commands for a shell.
  *
- * @param plants - existing plants for the commands to delete. With too few plants, commands share a plant
+ * @param plants - existing plants for the commands to delete. With fewer than three plants, commands share a plant
  */
 export function demoLines(
   demo: Demo,

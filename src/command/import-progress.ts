@@ -43,7 +43,7 @@ export interface ImportState {
 export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
   const rate = `${formatInteger(ids)} ids, ${formatInteger((ids / elapsedMs) * 1_000)}/s`;
   if (bytesTotal === undefined || bytes === 0) return rate;
-  // The share is at most 1, even if the file grows during the import.
+  // Limits the share to 1, because the file may grow during the import.
   const share = Math.min(bytes / bytesTotal, 1);
   const remainingS = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
   return `${rate}, ${Math.floor(share * 100)} %, ${formatInteger(remainingS)} s left`;

@@ -3,7 +3,7 @@ import { queueHangups } from "@plantstore/command-line/queue-hangups";
 import { isSupportedNode } from "./is-supported-node.ts";
 
 const words = process.argv.slice(2);
-// Only `serve` without `--demo` queues SIGHUP. Other commands end with their terminal.
+// Only `serve` without `--demo` queues SIGHUP. Other commands exit on SIGHUP, such as when their terminal closes.
 const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
 
 // Imports all other modules after this check, because an older Node cannot parse the modules.

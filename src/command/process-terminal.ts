@@ -6,7 +6,7 @@ import { exitCode, type Terminal } from "./command.ts";
 /** Returns the terminal for this process. */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const { stdin, stdout, stderr } = process;
-  // EPIPE counts as success, as for `plantstore export | head`. Other errors mean missing output.
+  // EPIPE counts as success, as for `plantstore export | head`. Any other error loses output, so the command fails.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
     process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
   });

@@ -20,7 +20,7 @@ import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { listedSettings, sourcesOf } from "./setting-flags.ts";
 
-/** Delay before the process exits after everything is closed, in milliseconds. */
+/** Maximum time until the process exits after everything is closed, in milliseconds. */
 const exitTimeoutMs = 1_000;
 
 /** The flags that are allowed with `--demo`. */

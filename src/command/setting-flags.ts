@@ -18,7 +18,7 @@ export const listedSettings: SettingFlags = {
   ],
 };
 
-/** The server's settings, for other commands that accept server settings. */
+/** The server's settings, for commands other than `serve`. Their help refers to the help for `serve`. */
 export const acceptedSettings: SettingFlags = {
   flags,
   help: ['The settings are those of serve; run "plantstore help serve" to list them.'],

@@ -57,7 +57,7 @@ export const importCommand: Command = {
       show((ids += batch), opened?.bytesRead ?? 0);
     };
     try {
-      // Creates no stream for an aborted signal, because the stream would fail without a reader.
+      // Throws before creating the stream, because a stream with an aborted signal would fail before it has a reader.
       signal.throwIfAborted();
       if (file !== "-") opened = createReadStream(file, { signal });
       await importPlants(database, opened ?? terminal.input(signal), { restore: flags["restore"] === true, onBatch });

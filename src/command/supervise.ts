@@ -45,7 +45,7 @@ const replaceAfterMs = 500;
  */
 export async function superviseWorkers(options: WorkersOptions): Promise<number> {
   const { count, bindOptions, adminAddress, httpEngine, onHangup, log } = options;
-  // Opens the addresses before the workers start. Workers would keep running after a failure to listen.
+  // Opens the addresses before the workers start. If listening failed later, the workers would keep running.
   await using opened = new AsyncDisposableStack();
   const current = new Map<number, ChildProcess>();
   if (adminAddress !== undefined) {
@@ -86,7 +86,7 @@ class Workers {
     this.#log = log;
   }
 
-  /** Starts the first worker. Resolves to `undefined` once the worker listens, or to a worker that exits first. */
+  /** Starts the first worker. Resolves to `undefined` once the worker listens, or to a worker that has exited. */
   async startFirst(): Promise<ChildProcess | undefined> {
     const first = this.start(1);
     this.#isReplacing = await startsListening(first);

@@ -40,12 +40,12 @@ export const tokenCreateCommand: Command = {
     const file = configuredFile(flags, terminal);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
     const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
-    // Checks the request first without the file, because only invalid arguments are usage errors.
+    // Checks the arguments before using the file, because problems with the file are not usage errors.
     const dryRun = await issuePlantToken({ ...request, file: undefined });
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
     const issued = file === undefined ? dryRun : await issuePlantToken(request);
     if (issued.kind === "problems") throw new Error(`${file}: ${issued.problems.join("; ")}`);
-    // equivalent mutant: the order does not matter, because these are two streams.
+    // equivalent mutant: the order of the two lines does not matter, because each line goes to another stream.
     terminal.out(issued.value.token);
     terminal.err(
       file === undefined

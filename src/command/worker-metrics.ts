@@ -2,12 +2,12 @@ import type { ChildProcess } from "node:child_process";
 import type { MetricFamily, ServerProblems } from "../server/index.ts";
 import type { WorkerOrder, WorkerReport } from "./worker.ts";
 
-/** Timeout for a worker's response, in milliseconds. Event loop delays are shorter, and scrape timeouts are longer. */
+/** Timeout for a worker's response, in milliseconds. Longer than event loop delays, shorter than scrape timeouts. */
 const responseTimeoutMs = 2_000;
 
 /**
- * Collects the metrics of all workers. Every series has the worker's slot as the attribute `worker`. Series are not
- * added up, because a counter's sum would decrease when a worker is replaced. An average would hide a stuck worker. A
+ * Collects the metrics of all workers. Every series has the worker's slot as the attribute `worker`. Values are not
+ * summed, because a counter's sum would decrease when a worker is replaced. An average would hide a stuck worker. A
  * worker that does not respond in time is omitted. `plantstore.workers` is the number of workers that responded.
  */
 export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<MetricFamily[]> {

@@ -17,7 +17,7 @@ export const workerVariable = "PLANTSTORE_WORKER";
 export interface SupervisorChannel {
   /** Sends a report to the supervisor. */
   readonly report: (report: WorkerReport) => void;
-  /** Registers a handler for orders from the supervisor. "drain" has no handler, see {@link stop}. */
+  /** Registers a handler for orders from the supervisor. "drain" resolves {@link stop} instead. */
   readonly onOrder: (order: Exclude<WorkerOrder, "drain">, handler: () => void) => void;
   /** Resolves when this worker must shut down. The supervisor has sent "drain", or has exited. */
   readonly stop: Promise<"drain">;

@@ -4,7 +4,7 @@ import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
-/** The problems of the server's parts, by the part's name. The texts are for operators. */
+/** The server's current problems, by the component's name. The texts are for operators. */
 export type ServerProblems = Readonly<Record<string, string>>;
 
 /** The sources for the admin address. */
@@ -21,7 +21,7 @@ export const problemsPath = "/problems";
 /**
  * Serves metrics and problems on a separate address without a credential, and logs the address.
  *
- * @param httpEngine - the HTTP implementation. Pass the same implementation as for calls
+ * @param httpEngine - the HTTP implementation that also serves calls
  * @throws Error that names the setting if listening fails
  */
 export async function serveAdmin(

@@ -7,7 +7,7 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Checks that a server could listen on its addresses, without using them, because a server may be running.
+ * Checks that a server could listen on its hosts and socket paths. Ignores ports, which a running server may use.
  *
  * @throws ConfigurationError that names each setting whose address does not belong to this machine, or whose socket
  * cannot be created
@@ -38,7 +38,7 @@ async function problemOfHost(variable: string, host: string): Promise<string | u
   return await promise;
 }
 
-/** Checks a socket path. The path may be a stale or used socket, but no other kind of file. */
+/** Checks a socket path. A file at the path must be a socket, which a running server may be using. */
 function problemOfSocket(variable: string, path: string): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK);

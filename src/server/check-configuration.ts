@@ -12,7 +12,7 @@ import type { Configuration } from "./settings.ts";
 
 /** Configuration problems that do not prevent a server from starting. */
 export interface CheckedConfiguration {
-  /** Why tokens cannot be verified now, such as an issuer that does not respond. Undefined without a problem. */
+  /** Why tokens cannot be verified now, such as an unresponsive issuer. Undefined if tokens can be verified. */
   readonly tokensProblem: string | undefined;
   /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */
   readonly telemetryProblems: readonly string[];
@@ -25,8 +25,8 @@ export interface CheckedConfiguration {
  * certificate, the store and the OpenTelemetry SDK. The check changes nothing, and a server may use the store during
  * the check.
  *
- * @throws ConfigurationError if listening would fail, a file is invalid, the certificate is not valid now, or the
- * required SDK is not installed; StoreOpenError if the store cannot be used
+ * @throws ConfigurationError if an address, file or certificate is unusable, or a required SDK is not installed
+ * @throws StoreOpenError if the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
   const warnings: string[] = [];

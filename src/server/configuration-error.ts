@@ -15,7 +15,7 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Returns a result's value.
+ * Returns the value of a parse result.
  *
  * @param prefix - the start of each message, such as "PORT must "
  * @throws ConfigurationError if the result has problems

@@ -25,7 +25,7 @@ export interface ConfigurationSources {
 export function readConfiguration(sources: ConfigurationSources): Configuration {
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
-  // The table `settings` determines keys and types. The configuration is complete only without problems.
+  // The configuration has the type `Configuration` only if no setting has a problem.
   const read: Configuration = Object.fromEntries(entries);
   // If `DATABASE_URL` is not set, the URL in `DATABASE_URL_FILE` is used.
   const configuration: Configuration = { ...read, database: read.database ?? read.databaseUrlFile };

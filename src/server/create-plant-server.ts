@@ -40,8 +40,8 @@ export interface PlantServer {
   /**
    * Starts listening and resolves to the address. The default is a free port on 127.0.0.1.
    *
-   * @throws Error if the host is not a loopback address and there is no verifier; a system error such as `EADDRINUSE`
-   * if listening fails
+   * @throws Error if there is no verifier and the host is not a loopback address
+   * @throws a system error, such as `EADDRINUSE`, if listening fails
    */
   listen(at: ListenOptions): Promise<BoundAddress>;
   /** The current numbers of connections and requests. All numbers are 0 before {@link listen}. */
@@ -124,7 +124,7 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
   };
 }
 
-// The parts of readiness for a store. The check after a crash is separate, because it is not a problem.
+// Returns a store's two readiness components. The check after a crash is separate, because a check is not a problem.
 function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
   return {
     store: {

@@ -22,7 +22,7 @@ import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 /** The store that a `DATABASE_URL` selects. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
 
-/** The handling of a `DATABASE_URL` for one store kind. */
+/** The functions that process a `DATABASE_URL` for one kind of store. */
 interface UrlForm<Location> {
   /** The URL's syntax, for an operator. */
   readonly form: string;
@@ -138,7 +138,7 @@ async function watchPostgres(location: PostgresLocation, log: Log): Promise<Watc
   };
 }
 
-// Watches the file with the database URL, if any. A change of more than user and password is logged and ignored.
+// Watches the file with the database URL, if any. Refuses a new URL that changes more than user and password.
 async function watchDatabaseUrl(
   location: PostgresLocation,
   log: Log,
@@ -160,7 +160,7 @@ async function watchDatabaseUrl(
     log,
     apply: (text) => acceptUrl(withoutLineEnd(text)),
   });
-  // Reads the file for each connection, because the watch is late, and a refused password is not retried.
+  // Reads the file for each connection, because the watch has a delay, and the server would refuse an old password.
   const currentUrl = (): string => {
     const read = readDatabaseUrlFile(urlFile);
     if (read.kind === "value") acceptUrl(read.value.url);

@@ -2,7 +2,7 @@
  * Combines the other modules into a server.
  *
  * Reads the settings into a configuration, opens the configured store, verifier and log, and passes all three to
- * {@link createPlantServer}. No other module depends on all other modules.
+ * {@link createPlantServer}. Only this module depends on all others.
  */
 export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 export { openLog } from "@plantstore/telemetry/logs";

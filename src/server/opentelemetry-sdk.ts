@@ -102,7 +102,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   };
 }
 
-/** Loads a dependency of the SDK. The SDK's location determines which package is loaded. */
+/** Loads a dependency of the SDK. The package is resolved from the SDK's location. */
 type Load = NodeJS.Require;
 
 /** The parameters to start traces or metrics. */
@@ -202,7 +202,7 @@ function otlpPackage(signal: Signal, prefix: string, report: SdkStart["report"])
   return prefix + (packageSuffix ?? "proto");
 }
 
-// Variables that only the SDK supports, each with the values that match the program's fixed behavior.
+// OpenTelemetry variables that the server does not support, each with the values that match the server's behavior.
 const unsupportedVariables: readonly (readonly [name: string, ...supported: string[]])[] = [
   ["OTEL_CONFIG_FILE"],
   ["OTEL_LOGS_EXPORTER", "none"],
@@ -229,7 +229,7 @@ function reportUnsupported(load: Load, report: SdkStart["report"]): void {
   }
 }
 
-// Reports the file itself, because the SDK's error does not name the variable, and for gRPC comes at the first export.
+// Checks the file, because the SDK's error does not name the variable, and with gRPC appears only at the first export.
 function reportUnreadable(variable: string, report: SdkStart["report"]): void {
   const path = process.env[variable];
   if (!path) return;

@@ -40,7 +40,7 @@ export class PlantMetrics implements Disposable {
     this.#process = measureProcess(this.#metrics);
   }
 
-  /** Adds metrics with values that are read from the server's parts at each collection. */
+  /** Adds metrics whose values are read from the server, the store and the files at each collection. */
   watch(
     server: PlantServer,
     store: PlantStore,
@@ -180,9 +180,8 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
 
 const protectedCode: PlantErrorCode = "ERR_PLANT_PROTECTED";
 
-// Returns why a request was refused: the kind of refusal for a credential, `unmatched` for an unknown path,
-// `plant_protected` for a deletion that the database does not allow, and `resource_exhausted` for a too large message,
-// too many calls or a full queue.
+// Returns why a request was refused. `plant_protected` means that the database does not allow the deletion.
+// `resource_exhausted` means that the message is too large, the rate of calls is too high, or the queue is full.
 function refusalOf({ error, procedure, httpRoute }: CompletedRequest): string | undefined {
   const credential = credentialRefusalOf(error);
   if (credential !== undefined) return credential.kind;

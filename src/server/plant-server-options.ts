@@ -42,8 +42,8 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
    */
   readonly auditLog?: Log | undefined;
   /**
-   * The log for deletions. Any client can fill a log with refused credentials. A separate log contains only deletions.
-   * Default `auditLog`.
+   * The log for deletions. Set if deletions need a separate log, because any client can fill a log with refused
+   * credentials. Default `auditLog`.
    */
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors that run between the credential check and the service, for example for traces. */

@@ -4,7 +4,7 @@ import { StorageThread } from "../stores/sqlite/storage-thread.ts";
  * Starts the storage thread if the command line and environment select an SQLite store. The thread starts while other
  * modules are loaded. The thread opens no file before the configuration is read.
  *
- * @param words - the command line. With a flag that may select another store, no thread is started
+ * @param words - the command line. No thread is started if a flag may select another store
  */
 export function preloadStorage(
   [command, ...flags]: readonly string[],

@@ -1,8 +1,8 @@
 import { parseProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
 
 /**
- * Returns a text, or a problem ("PORT must …") if it begins with a byte order mark, begins or ends with white space, or
- * is in quotes. For example, `plants.db` with a trailing space would create an empty store.
+ * Returns the text, or a problem ("PORT must …") if the text has a byte order mark, surrounding white space or quotes.
+ * For example, `plants.db` with a trailing space would create an empty store.
  */
 export function refuseQuotesAndSpaces(text: string): ParseResult<string> {
   // Checks the byte order mark first, because `trim` also removes a byte order mark.

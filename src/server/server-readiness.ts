@@ -48,7 +48,7 @@ export async function fetchServerReadiness(at: AdminAddress | undefined): Promis
 
 /** Requests a URL. Returns the body if the status is 200. Uses node:http, because fetch refuses some ports. */
 async function getText(url: URL, options: RequestOptions & { readonly signal: AbortSignal }): Promise<string> {
-  // On demand: without node:http, `serve` starts a hundredth sooner.
+  // Imports node:http on demand, because loading node:http would slow down the start of `serve` by 1 %.
   const [{ get }, { text }] = await Promise.all([import("node:http"), import("node:stream/consumers")]);
   const [response]: IncomingMessage[] = await once(get(url, options), "response", { signal: options.signal });
   if (response?.statusCode !== 200) {

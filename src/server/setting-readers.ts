@@ -13,9 +13,9 @@ export interface Setting<T> {
   readonly help: string;
   /** The default value, if neither the variable nor the flag is set. */
   readonly fallback?: string;
-  /** Set if messages must not contain the value. A function returns the part to show. "hidden" shows none. */
+  /** Set if messages must not contain the value. A function returns the public part. "hidden" hides the whole value. */
   readonly secret?: ((text: string) => string) | "hidden";
-  /** Parses the text. A problem has the form "be a port", and follows the setting's name and "must". */
+  /** Parses the text. A problem follows "must" in the message, such as "be a port". */
   readonly read: (text: string) => ParseResult<T>;
 }
 
@@ -28,8 +28,8 @@ export function withoutPrefix(variable: string): string {
 }
 
 /**
- * A setting's flag: the variable's name without prefix, in lower case. Hidden settings have none, because process lists
- * show flags.
+ * A setting's flag: the variable's name without prefix, in lower case. Hidden settings have no flag, because process
+ * lists show flags.
  */
 export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
   return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");

@@ -29,7 +29,7 @@ export interface StartedServer extends BoundAddress {
   readonly admin: BoundAddress | undefined;
   /** Returns the current metrics. Returns an empty array if metrics are not collected. */
   collectMetrics(): readonly MetricFamily[];
-  /** Returns the problems of the server's parts. Returns an empty object while the server is ready. */
+  /** Returns the server's current problems by component. Returns an empty object while the server is ready. */
   problems(): ServerProblems;
   /** Immediately reloads the files with credentials, keys and certificates. */
   reload(): Promise<void>;
@@ -37,7 +37,7 @@ export interface StartedServer extends BoundAddress {
 
 /** Options for {@link startServer}. */
 export interface StartOptions {
-  /** The plants for a store that this start creates. An existing store gets none, even if it is empty. */
+  /** The plants for a store that the server creates. An existing store gets no plants, even if the store is empty. */
   readonly plantsWhenCreated?: IdRange;
   /** Whether another process listens and hands connections over to this process. */
   readonly handedOver?: boolean;
@@ -52,8 +52,9 @@ export interface StartOptions {
 /**
  * Opens everything in the configuration, and starts a server.
  *
- * @throws ConfigurationError if a configured file is invalid; StoreOpenError if the store cannot be opened; Error if
- * listening fails, with the system error as `cause`. Each message names the setting
+ * @throws ConfigurationError that names the setting if a configured file is invalid
+ * @throws StoreOpenError that names the setting if the store cannot be opened
+ * @throws Error that names the setting, with the system error as `cause`, if listening fails
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
   const log = openLog(configuration.logLevel, options.logDestination);

@@ -13,7 +13,7 @@ export type PlantErrorCode =
   | "ERR_QUEUE_FULL"
   | "ERR_STORE_UNAVAILABLE"
   | "ERR_OUTCOME_UNKNOWN"
-  // Errors at the start. `code` is the identifier.
+  // Errors when the server starts. `code` is the identifier.
   | "ERR_CONFIGURATION"
   | "ERR_STORE_OPEN"
   // Problems that are only logged. `errorCode` in the log line is the identifier.

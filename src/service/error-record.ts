@@ -1,6 +1,6 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
-// Errors for requests that match no operation or fail earlier keep their HTTP status, because proxies depend on it.
+// Errors that occur before a request matches an operation. Their HTTP status is kept, because proxies depend on it.
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
   "ERR_NO_ROUTE",
   "ERR_METHOD_NOT_ALLOWED",

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { PlantErrorCode } from "./error-code.ts";
 
-// The delay is in seconds. Queues drain and databases restart within a few seconds. Earlier retries would add load.
+// The `Retry-After` delay, in seconds. Queues drain and databases restart within seconds. Earlier retries add load.
 const retrySoon: Readonly<Record<string, string>> = { "retry-after": "1" };
 
 /** Returns `NotFound`, for a plant that does not exist or has already been deleted. */
@@ -14,13 +14,13 @@ export function idMissing(): ConnectError {
   return errorOf("ERR_PLANT_ID_MISSING", "id is missing", Code.InvalidArgument);
 }
 
-/** `InvalidArgument`: `Idempotency-Key` is not a structured-field string with 1 to `charsMax` characters. */
+/** Returns `InvalidArgument`, for an `Idempotency-Key` that is not an sf-string of 1 to `charsMax` characters. */
 export function idempotencyKeyMalformed(charsMax: number): ConnectError {
   const message = `the Idempotency-Key header must be a string of 1 to ${charsMax} characters in double quotes`;
   return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);
 }
 
-/** `AlreadyExists`: the key was used for another plant or by another subject, which the message does not reveal. */
+/** Returns `AlreadyExists`, for a key with another plant or subject. The message does not reveal which one differs. */
 export function idempotencyKeyReused(): ConnectError {
   return errorOf("ERR_IDEMPOTENCY_KEY_REUSED", "the idempotency key belongs to another deletion", Code.AlreadyExists);
 }
@@ -66,7 +66,7 @@ export function outcomeUnknown(cause?: unknown): ConnectError {
 export function storeProblemOf(error: unknown): string | undefined {
   if (!(error instanceof ConnectError) || !("errorCode" in error) || !storeErrorCodes.has(error.errorCode))
     return undefined;
-  // The cause may be the error of a later attempt, which has its own cause.
+  // The cause may be another store error, which has its own cause.
   const problem = storeProblemOf(error.cause) ?? (error.cause instanceof Error ? error.cause.message : error.cause);
   return typeof problem === "string" ? problem.slice(0, problemCharsMax) : undefined;
 }

@@ -11,7 +11,7 @@ import { createPlantService } from "./plant-service.ts";
 import type { PlantStore } from "./plant-store.ts";
 import { policyOf } from "./rpc-policy.ts";
 
-/** The parts that {@link createPlantGatewayOptions} combines. */
+/** The arguments of {@link createPlantGatewayOptions}. */
 export interface PlantGatewayParts {
   readonly store: PlantStore;
   /** Verifies bearer tokens. */
@@ -82,7 +82,7 @@ export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewa
     interceptors: [createErrorInterceptor(toError), auth.interceptor],
     admit: auth.admit,
     toError,
-    // No plant store setting changes these options.
+    // Errors do not name gateway options, because no plant store setting changes the options.
     nameOptions: false,
     rest: restOptions,
     readMaxBytes: messageBytesMax,

@@ -30,7 +30,7 @@ export interface WaitingDeletions {
   readonly forLock: number;
 }
 
-/** Numbers of connections to the database server. A closed connection counts until its next use. */
+/** Numbers of connections to the database server. A lost connection still counts, and reconnects at its next use. */
 export interface StoreConnections {
   /** Number of connections that a batch or a health check uses. */
   readonly used: number;
@@ -39,7 +39,7 @@ export interface StoreConnections {
 
 /** The state of a store's file at the last check. */
 export interface StoreFile {
-  /** Whether the file has a second name, such as a hard link. A server refuses to start with a second name. */
+  /** Whether the file has a second name, such as a hard link. A server does not start if its file has a second name. */
   readonly hasSecondName: boolean;
   /** Whether the write-ahead log has not been copied into the file for a minute. The log then keeps growing. */
   readonly areCheckpointsStalled: boolean;
@@ -73,7 +73,7 @@ export interface PlantStore {
 
   /**
    * Whether only a restart of the process can fix the problem. For example, cached data is not trustworthy after a
-   * failed fsync. Meaningless after the store is closed.
+   * failed fsync. The value has no meaning after the store is closed.
    */
   readonly needsRestart?: boolean;
 

@@ -1,6 +1,6 @@
 /**
- * Plant stores in memory, SQLite or PostgreSQL. Concurrent deletions share a commit, which is invisible to callers. The
- * stores do not depend on protocols, credentials or the process.
+ * Plant stores in memory, SQLite or PostgreSQL. Concurrent deletions share a commit. The stores do not depend on
+ * protocols, credentials or the process.
  */
 import { type OptionNames, refuseUnknownOptions, required, requireName, requireObject } from "@plantstore/http";
 import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
@@ -118,7 +118,7 @@ export async function openLockedStore(location: PlantLocation, options: LockOpti
   return await openLockedPostgres(url, options);
 }
 
-/** A location of a third kind does not compile here, so each function that opens a store must handle the kind. */
+/** Narrows a location to PostgreSQL. A function that does not handle a new kind of location does not compile. */
 function toPostgres(location: PostgresLocation): PostgresLocation {
   requireName(locationNames, location.kind, "kind of a location");
   return location;

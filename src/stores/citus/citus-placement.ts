@@ -11,7 +11,7 @@ import type { Session } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import type { Shards } from "./shards.ts";
 
-// Minimum time for the check of a worker, in milliseconds, unless the deadline is earlier.
+// Minimum timeout for checking a worker, in milliseconds. The session's deadline may be earlier.
 const workerMsMin = 1_000;
 
 // Citus runs this function on the first plant's worker.
@@ -20,7 +20,7 @@ const deleteOnWorkerSql = ({ quoted }: StoreSchema): string => `
     $1::bigint, $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[], $5::pg_catalog.uuid,
     $6::pg_catalog.text[], $7::boolean)`;
 
-// The outcomes for the plants in the columns of the statement.
+// The outcome for each column of `deleteOnWorkerSql`.
 const outcomes: readonly PlantOutcome[] = ["deleted", "deferred", "protected"];
 
 const existingPlantsSql = ({ plants }: StoreSchema): string => `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[])`;
@@ -39,7 +39,7 @@ const dropSql = ({ deletions }: StoreSchema): string =>
   `DELETE FROM ${deletions} WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
 // The default for `seq` would involve the coordinator and its standbys. A random `seq` keeps concurrent checks from
-// blocking each other. A negative `seq` belongs to no real record.
+// blocking each other. Real records have a positive `seq`.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
@@ -50,7 +50,7 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  * - A statement that deletes and records would be a two-phase commit over all workers. So a batch contains only plants
  *   of one worker, and calls a function there, which is a local transaction.
  * - A statement for workers cannot call functions that change settings. So other statements that depend on pinned
- *   settings run in a transaction that pins them first.
+ *   settings run in a transaction that first pins the settings.
  * - An index cannot be unique across workers. So an idempotency key applies to one plant, whose id prefixes the stored
  *   key.
  */
@@ -125,7 +125,7 @@ function valuesOf({ firstDeletions, values }: PreparedBatch, skips: boolean): re
 }
 
 // Runs the check once for each worker, with an id on that worker. Each check gets a share of the remaining time.
-// Rejects if all workers are unavailable. Also rejects if a worker refuses the check, because an operator must fix it.
+// Rejects if all workers are unavailable. Also rejects if a worker refuses the check, which only an operator can fix.
 async function checkEachWorker(
   session: Session,
   oneOfEach: readonly bigint[],

@@ -13,11 +13,11 @@ const mayDropRecords = `EXISTS (
       )`;
 
 /**
- * The body of `plantstore_delete`. `migrate` compares it with the body in the database.
+ * The body of `plantstore_delete`. `migrate` replaces a different body in the database.
  *
- * The function is one transaction on one worker. Without a token, it only checks the worker's settings. With `skips`,
- * it does not wait for locks. SKIP LOCKED works only on one shard at a time. "Not found" is returned only after a wait
- * for the standbys. In a batch for the wrong worker (a two-phase commit), every worker waits for its standbys.
+ * The function is one transaction on one worker. If `token` is NULL, only checks the worker's settings. If `skips` is
+ * true, skips locked plants. SKIP LOCKED works only on one shard at a time. Reports missing plants only after a wait
+ * for the standbys. On the wrong worker, the batch is a two-phase commit, and every worker waits for its standbys.
  *
  * The function resets settings that another client of a pooler may have changed on the coordinator.
  * `client_min_messages` forwards the workers' warnings, and is set last, because it slows down later statements. Loops
@@ -30,7 +30,7 @@ const mayDropRecords = `EXISTS (
  * After nodes change, such as in a failover, Citus runs the function on the coordinator until all nodes know the
  * change. The deletions are then committed on the plants' workers. If no plant is deleted, the function writes records
  * for the missing plants on the workers, and rolls them back to a savepoint. The commit still waits for the workers'
- * standbys. If a trigger prevents these records, the deletion is retried until a worker runs the function.
+ * standbys. If a trigger prevents the records, the deletion is retried until a worker runs the function.
  */
 export const functionBody: string = `
   DECLARE

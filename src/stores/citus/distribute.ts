@@ -24,7 +24,7 @@ export async function isCitus(session: Session): Promise<boolean> {
   return (await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length > 0;
 }
 
-/** The error for tables that an operator distributed. Only `migrate` also creates the function `plantstore_delete`. */
+/** The error if an operator distributed the tables without `migrate`, which also creates `plantstore_delete`. */
 export const incompleteDistribution: string =
   'its tables were not distributed by "plantstore migrate": run "plantstore migrate" to complete them';
 const distributedDifferently =
@@ -78,7 +78,7 @@ const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
 const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
 
-// Each statement is sent separately. Citus forwards some statements to workers with the rest of their message.
+// Each statement is sent separately, because Citus may forward the other statements in a message to the workers.
 const keysSql = [
   "DROP INDEX IF EXISTS deletions_by_plant",
   "DROP INDEX IF EXISTS deletions_by_key",

@@ -1,5 +1,5 @@
-// Maximum number of ids that are tried to find an id for each worker. This finds a worker with one shard in thousands.
-// The search would take hours for a shard with a single hash in 2^32, such as the shard of an isolated tenant.
+// Maximum number of ids that are tried to find an id for each worker. The maximum is enough for thousands of shards. An
+// isolated tenant's shard has only one of 2^32 hashes, and finding an id for it would take hours.
 const searchedIdsMax = 100_000;
 
 /** The shards of the tables, and the worker of each shard. */
@@ -20,7 +20,7 @@ export class Shards {
     return this.worker[this.hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
-  /** Finds an id for each worker. A plant with the id need not exist. A worker with very few ids may be missing. */
+  /** Finds an id for each worker. A plant with the id need not exist. May omit a worker with very few ids. */
   findOneOfEach(): readonly bigint[] {
     const remaining = new Set(this.worker);
     const found: bigint[] = [];

@@ -7,8 +7,8 @@ import { deleteFunction } from "./delete-function.ts";
 import { incompleteDistribution, isCitus, refuseDistributedSchema } from "./distribute.ts";
 import { Shards } from "./shards.ts";
 
-// An untranslated substring of a warning. After a C library upgrade, each new connection to a worker starts with a
-// collation warning. The warning does not put deletions in doubt. Otherwise every retry would also stay in doubt.
+// An untranslated substring of the collation warning that each new connection to a worker gets after a C library
+// upgrade. The warning is ignored, because it would put every deletion and every retry in doubt.
 const collationHint = "REFRESH COLLATION VERSION";
 
 // Maximum number of stored process ids, about as many as a server has connections. The oldest ids are removed first.
@@ -16,7 +16,7 @@ const stuckMax = 100;
 
 /** The Citus workers, if the tables are distributed. All sessions of a store share this object. */
 export class CitusWorkers implements Workers {
-  // In some transactions, Citus forwards a worker's warning as a debug message. Other servers ignore the setting.
+  // In some transactions, Citus forwards a worker's warning as a debug message. Without Citus, the setting is unused.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   areUsed = false;
   /** The server process ids that may still wait for a worker. */
@@ -69,7 +69,7 @@ export class CitusWorkers implements Workers {
     this.#stuckProcesses = [];
     try {
       const remaining = await session.query(cancelWaitsSql, [`{${stuckProcesses.join()}}`]);
-      // The blocking processes may wait again later.
+      // Keeps the processes that still exist, because the processes may wait again.
       this.#stuckProcesses = [...remaining.map(([process]) => Number(process)), ...this.#stuckProcesses];
     } catch (fault) {
       // The worker has run the statement, and sent a warning. The wait may already have ended.

@@ -9,20 +9,20 @@ export interface Backend {
   readonly problem: StoreProblem | undefined;
   /**
    * Ends each deletion ({@link Deletion.decide}) once its outcome is durable, or defers it to a later batch. If the
-   * batch fails, returns the ending for its open and deferred deletions. Rejects only if their outcome is unknown.
+   * batch fails, returns the ending for its open and deferred deletions. Rejects if the batch's outcome is unknown.
    */
   commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
   /** Closes files and connections. Called when no batch is being committed and no deletion is deferred. */
   close(): Promise<void>;
   /** Minimum time for a batch attempt, in milliseconds. Default 0. */
   readonly attemptMsMin?: number;
-  /** Why deletions wait before the first batch, for operators. Undefined once deletions do not wait. */
+  /** Why deletions wait before the first batch, for operators. Undefined if deletions do not wait. */
   readonly pending?: string | undefined;
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
   /**
-   * The lanes for deletions. By default, a backend has only lane 0, with one batch at a time. Read the lanes again for
-   * each use, because they may change, and only while the backend has no problem, or after its first batch.
+   * The lanes for deletions. By default, a backend has only lane 0, with one batch at a time. Read the lanes for each
+   * use, because lanes may change. Do not read the lanes before the first batch while the backend has a problem.
    */
   readonly lanes?: Lanes;
 }
@@ -30,7 +30,7 @@ export interface Backend {
 /** A batch's timeout including retries, in milliseconds. Longer than a restart or failover takes. */
 export const batchTimeoutMs = 10_000;
 
-/** How a batch is attempted. */
+/** Parameters for one attempt to commit a batch. */
 export interface Attempt {
   /** The batch's deadline, on the `performance.now()` clock. Backends without retries ignore the deadline. */
   readonly deadlineMs: number;
@@ -38,13 +38,13 @@ export interface Attempt {
   readonly isCareful: boolean;
 }
 
-/** Only deletions in the same lane share a batch. */
+/** Divides deletions into lanes. Only deletions in the same lane share a batch. */
 export interface Lanes {
   of(id: bigint): number;
   /** Maximum number of concurrent batches per lane. */
   readonly inFlightMax: number;
   isUsed(lane: number): boolean;
-  /** Returns a call whose idempotency key has the format of the backend's records. */
+  /** Returns the call with its idempotency key in the format of the backend's records. */
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
 }
 
@@ -53,7 +53,7 @@ export function problemOf({ name, problem }: Pick<Backend, "name" | "problem">):
   return problem && `${name}: ${problem.text}`;
 }
 
-/** Returns the ending for batches that are not sent because of a backend's problem, if any. */
+/** Returns the ending for deletions while a backend has a problem, otherwise `undefined`. */
 export function refusalOf(backend: Pick<Backend, "name" | "problem">): FailedEnding | undefined {
   const problem = problemOf(backend);
   return problem === undefined ? undefined : endings.unavailable(problem);

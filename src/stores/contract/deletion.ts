@@ -21,7 +21,7 @@ export type EndingKind =
   | "outcome-unknown"
   | "cancelled";
 
-/** An ending. Has the error for the caller, unless the ending is a result. */
+/** A deletion's ending, with the error for the caller, if any. */
 export type Ending = { readonly kind: "deleted" | "absent" } | ErrorEnding;
 
 /** An ending that is an error. */
@@ -30,7 +30,7 @@ export interface ErrorEnding {
   readonly error: unknown;
 }
 
-/** The endings. All deletions in a batch may share an ending with an error. */
+/** The endings. Several deletions may share an ending object. */
 export const endings = {
   deleted: { kind: "deleted" },
   absent: { kind: "absent" },
@@ -57,13 +57,13 @@ export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "defer
 interface Transitions {
   readonly next: readonly DeletionState[];
   readonly endings: readonly EndingKind[];
-  /** Endings that become `outcome-unknown`, because an earlier attempt may have deleted the plant. */
+  /** Endings that are replaced with `outcome-unknown`, because an earlier attempt may have deleted the plant. */
   readonly becomeUnknown?: readonly EndingKind[];
 }
 
 /**
  * The states and endings that may follow each state, as in docs/explanation/storage.md. A deletion in doubt stays in
- * doubt, even if deferred, because a later attempt without effect does not show the outcome of an earlier attempt.
+ * doubt, even if deferred, because a failed later attempt does not show the outcome of an earlier attempt.
  */
 export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   queued: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable"] },
@@ -140,7 +140,7 @@ export class Deletion {
   /**
    * Marks the deletion as in doubt until it ends. An attempt with this token may have been or may still be committed.
    *
-   * @throws TransitionError if the deletion has another token, whose records would no longer be looked up
+   * @throws TransitionError if the deletion already has another token, because only one token's records are looked up
    */
   doubt(token: string): void {
     if (this.#token === token && this.isOpen) return;
@@ -149,7 +149,7 @@ export class Deletion {
     this.#token = token;
   }
 
-  /** Ends the deletion. {@link answer} sends the ending. @throws TransitionError if the state does not allow it */
+  /** Ends the deletion. {@link answer} sends the ending. @throws TransitionError if the state forbids it */
   decide(ending: Ending): void {
     const { endings: allowed, becomeUnknown } = transitions[this.#state];
     const becomesUnknown = "error" in ending && becomeUnknown?.includes(ending.kind) === true;

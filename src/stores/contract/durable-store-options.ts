@@ -4,7 +4,7 @@ import type { OnUpkeep } from "./upkeep.ts";
 /**
  * Called when a batch is sent, for metrics and traces. Must not throw.
  *
- * @returns a function to call once the batch's outcome is known. The error is undefined for a durable batch
+ * @returns a function to call once the batch's outcome is known, without an error if the batch is durable
  */
 export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
 

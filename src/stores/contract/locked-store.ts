@@ -43,10 +43,10 @@ export interface LockedStore extends AsyncDisposable {
 
 /** Options to lock a store. */
 export interface LockOptions {
-  /** Whether the caller only reads the store. Readers may use a server without durable commits. */
+  /** Whether the caller only reads the store. Reading does not require durable commits. */
   readonly isReadOnly: boolean;
   /** The identity of a store that must not be opened. */
   readonly refused?: string | undefined;
-  /** How long to watch PostgreSQL for writing servers, in milliseconds. The default is long enough for any server. */
+  /** How long to watch PostgreSQL for servers that write, in milliseconds. The default detects every server. */
   readonly watchMs?: number | undefined;
 }

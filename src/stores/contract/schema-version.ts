@@ -24,18 +24,18 @@ export interface Versions {
 /** The version of an empty database, which has no schema. */
 export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
 
-/** Returns the schema version after these migration steps, starting from version 1. */
+/** Returns the schema version after the migration `steps`, which start from version 1. */
 export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
   const version = steps.length + 1;
   const isBreaking = steps.at(-1)?.breaking === true;
   return { version, oldestServer: isBreaking ? version : Math.max(1, version - 1) };
 }
 
-/** The advice if a store is missing. A new store would hide the loss of a store that a server still has open. */
+/** The advice if a store is missing. Creating a new store would hide the loss of the old store. */
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
-/** The error for a store from before release 0.1.0. The schema of an old store does not record the oldest server. */
+/** The error for a store from before release 0.1.0, whose schema does not contain the oldest usable release. */
 export function preReleaseStore(): StoreOpenError {
   return new StoreOpenError(
     "it was created by a plantstore before release 0.1.0, which no release can migrate: " +
@@ -45,8 +45,8 @@ export function preReleaseStore(): StoreOpenError {
 }
 
 /**
- * Checks that a release can use a store's schema. A release supports its own version, and the next version unless its
- * step is marked as breaking. So servers can delete and restart during and after the next release's `migrate`.
+ * Checks that a release can use a store's schema. A release supports its own version, and the next version if the
+ * migration step is not breaking. So servers can delete and restart during and after the next release's `migrate`.
  *
  * @param supported - the release's schema version
  * @throws StoreOpenError with the reason and advice for the operator

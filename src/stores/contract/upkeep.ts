@@ -33,7 +33,7 @@ interface DroppedRecords {
   readonly begunMs: number;
 }
 
-/** Reports the number of dropped records and any error. Records dropped before an error count. */
+/** Reports the number of dropped records and any error. The number includes records dropped before the error. */
 export function reportDropped(onUpkeep: OnUpkeep | undefined, { count, problem, begunMs }: DroppedRecords): void {
   const lastedMs = elapsedMsSince(begunMs);
   if (count > 0) onUpkeep?.({ kind: "records-dropped", count, lastedMs });

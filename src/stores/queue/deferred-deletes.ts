@@ -20,8 +20,8 @@ interface Limits {
 }
 
 /**
- * Deletions that wait for a locked plant or for a call with the same idempotency key. They are retried every 50 ms,
- * separately from the queue, so that other deletions are not delayed, and get `Unavailable` after two seconds.
+ * Deletions that wait for a locked plant or for a call with the same idempotency key. Each deletion is retried every 50
+ * ms, and fails with `Unavailable` after two seconds. Retries bypass the queue, to not delay other deletions.
  */
 export class DeferredDeletes {
   readonly #backend: Backend;
@@ -51,7 +51,7 @@ export class DeferredDeletes {
 
   /**
    * Adds a deletion that must end by `deadlineMs`, on the `performance.now()` clock. A deletion that is deferred again
-   * keeps its deadline. The two seconds start again only if the last attempt left the deletion in doubt.
+   * keeps its deadline. The two-second limit restarts only if the last attempt left the deletion in doubt.
    */
   add(one: Deletion, deadlineMs: number): void {
     if (this.#waiting.length >= this.#waitingMax) return one.end(endings.queueFull());

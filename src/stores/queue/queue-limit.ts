@@ -4,10 +4,10 @@ const intervalMs = 1_000;
 /** The target delay, in milliseconds. RFC 8289 recommends a twentieth of the interval. */
 const targetMs = intervalMs / 20;
 
-/** Minimum ratio of a batch's planned duration to a commit's duration. The commit's share is then below 10 %. */
+/** Minimum ratio of a batch's planned duration to a commit's duration. A commit then takes under 10 % of a batch. */
 const commitsPerBatch = 12;
 
-// Minimum number of deletions that stay queued before an overload is certain. Small batches may be late by chance.
+// Lower bound of `kept` until an overload is certain, in deletions. Small batches may be late by chance.
 const keptMin = 256;
 
 interface Committed {
@@ -29,21 +29,21 @@ interface Committed {
  *
  * A long batch does not show whether the deletions or the commit took long. So the store then commits a probe, which is
  * a batch with a single deletion. Several slow probes in succession show that commits are slow, as on a newly promoted
- * standby. Batches are then planned to take longer, and are not late.
+ * standby. Batches then have a longer planned duration, and do not count as late.
  *
- * A single batch at most halves the rate and doubles the commit duration, so a pause has little effect.
+ * A single batch can only halve the measured rate or double the measured commit duration, so a pause has little effect.
  */
 export class QueueLimit {
   readonly #max: number;
   /**
-   * Duration of the shortest commit. Doubled by a batch with a single deletion that takes more than twice as long.
+   * Duration of the shortest commit. Doubled if a batch with a single deletion takes more than twice as long.
    * Concurrent batches slow a commit, so a smaller difference has no effect.
    */
   #commitMs = Number.POSITIVE_INFINITY;
   #isProbeDue = false;
   #probes = 0;
   #probedAtMs = -Infinity;
-  /** Maximum size of the last batches. Each batch halves the old maximum. */
+  /** Maximum size of recent batches. Each batch halves the previous maximum. */
   #sizeMax = 1;
   #ratePerMs = 0;
   /** When the first in a series of long batches ended. */

@@ -14,8 +14,8 @@ export type QueueOptions = Partial<DeleteQueueOptions>;
 const batchMaxDefault = 1_024;
 
 /**
- * Default maximum number of waiting deletions. A store takes a tenth to a third of a second to delete as many plants.
- * Callers that would have to wait longer get an error and should retry later.
+ * Default maximum number of waiting deletions. A store deletes this number of plants in 0.1 to 0.3 s. Callers that
+ * would have to wait longer get an error and should retry later.
  */
 export const waitingMaxDefault = 16_384;
 

@@ -6,7 +6,7 @@ export type OnProgress = (what: "deletion records" | "plants", rows: number) => 
 
 /**
  * Copies plants, deletion records and idempotency keys into an empty store, in one transaction of the target. Returns
- * the number of copied rows. After an error or a crash, the target is still empty. Memory use does not depend on size.
+ * the number of copied rows. After an error or a crash, the target is still empty. Memory use is constant.
  *
  * The target must be empty, because a used store may have deleted a plant and dropped the plant's record.
  *

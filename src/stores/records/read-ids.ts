@@ -12,7 +12,7 @@ const int64Max = 2n ** 63n - 1n;
 // Each id has exactly one spelling: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
-// U+FEFF in UTF-8, decoded as Latin-1. A mark in UTF-16 needs no check, because no line of UTF-16 text is an id.
+// U+FEFF in UTF-8, decoded as Latin-1. UTF-16 text needs no check, because none of its lines is an id.
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**

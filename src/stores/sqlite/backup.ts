@@ -38,7 +38,7 @@ export function copyInto(db: DatabaseSync, copy: string): void {
   syncPath(copy);
 }
 
-/** Makes the names in a file's folder durable. Does nothing on Windows, where folders cannot be opened. */
+/** Syncs a file's folder, which makes new names durable. Does nothing on Windows, where folders cannot be opened. */
 export function syncFolderOf(path: string): void {
   if (process.platform !== "win32") syncPath(dirname(resolve(path)));
 }

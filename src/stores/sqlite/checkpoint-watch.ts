@@ -37,8 +37,8 @@ export class CheckpointWatch {
   }
 
   /**
-   * Checks the progress at a time on the `performance.now()` clock. Without progress for {@link stalledMs}, runs a
-   * checkpoint, and returns the checkpoint's error, if any. If a reader blocks checkpoints, only calls `onUpkeep`.
+   * Checks the progress of checkpoints at `nowMs`, a `performance.now()` time. Without progress for {@link stalledMs},
+   * runs a checkpoint, and returns the checkpoint's error, if any. Only reports a blocking reader.
    */
   findProblem(nowMs: number): StoreProblem | undefined {
     if (!this.#hasStalled(nowMs)) {

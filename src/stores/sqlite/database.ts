@@ -90,7 +90,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
   }
 }
 
-/** @throws StoreOpenError if a server could not open the file, or a page of it or its log is damaged. Only reads */
+/** @throws StoreOpenError if a server could not open the file, or if the file or its log is damaged. Only reads */
 export function checkDatabaseFile(file: string): void {
   readDatabaseFile(file, (db, path) => {
     assertSingleName(path);
@@ -99,7 +99,7 @@ export function checkDatabaseFile(file: string): void {
   });
 }
 
-/** Returns the result of reading a file, without writing to it or its folder. @throws StoreOpenError naming the file */
+/** Runs `read` on a file, without writing to the file or its folder. @throws StoreOpenError naming the file */
 export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, path: string) => Result): Result {
   return withUsablePath(file, (path) => {
     assertFileExists(path);

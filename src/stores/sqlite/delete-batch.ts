@@ -15,7 +15,7 @@ export interface DeleteBatch {
   readonly keys?: readonly (string | undefined)[];
 }
 
-/** A deletion's ending that the storage thread decides. */
+/** The endings that the storage thread can set. */
 export type FileEnding = Extract<EndingKind, "deleted" | "absent" | "protected" | "key-reused">;
 
 /** The ending for a failed batch's open deletions, and the reason. */
@@ -44,7 +44,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   const commit = db.prepare("COMMIT");
   let batchNumber = readLastBatch(db);
 
-  // Deletes from the first deletion without an ending up to `to`. Adds their endings, unless the range fails.
+  // Runs the deletions from index `endings.length` up to `to`. Adds their endings, unless the range fails.
   const deleteRange = (batch: DeleteBatch, endings: FileEnding[], to: number): BatchFailure | undefined => {
     const from = endings.length;
     try {
@@ -69,7 +69,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
         return { kind: isCertain ? "unavailable" : "outcome-unknown", problem: fileProblemOf(fault) };
       }
       if (to - from > 1) {
-        // A refused statement's plant starts the second range. A refused commit does not show the plant.
+        // The second range starts with the refused deletion. A refused commit does not show which deletion is refused.
         const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
         return deleteRange(batch, endings, splitAt) ?? deleteRange(batch, endings, to);
       }

@@ -11,7 +11,7 @@ function forOperator(text: string): StoreProblem {
   return { text, isTemporary: false, needsOperator: true };
 }
 
-// A restarted server would use the file that has the name now, or an empty store.
+// A restarted server would use another file that now has the file's name, or an empty store.
 const fileGone = forOperator("the file was moved, replaced or deleted");
 
 const logMissing = "its write-ahead log was moved, replaced or deleted";
@@ -33,8 +33,8 @@ const logDamaged = forOperator(
 
 /**
  * Checks whether an open file, its write-ahead log and its -shm file still have their names, and whether the log is
- * complete. Otherwise, the next start loses commits in the file, or commits that are only in the log. Writes by another
- * program into the file are not detected, because checkpoints of other processes also write into the file.
+ * complete. Otherwise, commits in the file or the log are lost at the next start. Writes by another program into the
+ * file are not detected, because checkpoints of other processes also write into the file.
  */
 export class FileIdentity {
   /** Returns the index of the write-ahead log. */

@@ -25,7 +25,7 @@ const partBytes = 4 * 2 ** 20;
  * @throws if the log cannot be made durable or the check fails. The file and the log are then unchanged
  */
 export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?: () => void): void {
-  // Closes the descriptors after the connections, because closing one releases the locks of the connections (POSIX).
+  // Closes the descriptors after the connections, because closing a descriptor releases the connections' locks (POSIX).
   using files = new DisposableStack();
   const log = openLog(file);
   if (log === undefined) return;

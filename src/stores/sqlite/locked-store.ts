@@ -21,7 +21,7 @@ export function openLockedSqlite(file: string, refused: string | undefined): Loc
   const db = openDatabase({ file });
   try {
     // Fails while another connection is open, because only the last connection can change the journal mode from WAL.
-    // The next server changes the mode back. In mode DELETE, the journal contains only pages that existed before the
+    // The next server turns WAL mode on again. In mode DELETE, the journal contains only pages that existed before the
     // transaction. With EXTRA, a commit also syncs the journal's removal.
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE");
     return lockedStore(db, file, realpathSync(file));

@@ -31,7 +31,7 @@ export class LogIntegrity {
     return this.#isDamaged;
   }
 
-  /** Returns whether any check so far, with an index read before the log's size, found the log cut or overwritten. */
+  /** Returns whether this or an earlier check found damage. Read `index` before reading the log's size. */
   check(index: WalIndex | undefined, logBytes: number): boolean {
     if (index === undefined || this.#isComplete(index, logBytes)) return this.#isDamaged;
     // The salts have changed if SQLite has restarted the log since the index was read.

@@ -14,7 +14,7 @@ export interface Migration extends SchemaStep {
  *   milliseconds since 1970-01-01 UTC. batch is a number that counts commits.
  * - `plantstore_schema` contains the oldest release that can use the schema. `user_version` is the schema version.
  * - Idempotency keys are in a separate table, and are dropped later, a page at a time. Keys are random, so an index on
- *   the records would cost a page write per dropped record. `swept_keys` has the end of the last slice of keys.
+ *   the records would cost a page write per dropped record. `swept_keys` contains the last checked key.
  */
 export const tablesSql = `
   CREATE TABLE plants (id INTEGER PRIMARY KEY) STRICT;

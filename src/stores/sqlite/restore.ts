@@ -44,7 +44,7 @@ function copyBackup(backup: string, copy: string): void {
 }
 
 function replace(path: string, copy: string): void {
-  // Throws if another process has removed the copy, before any file is removed.
+  // Checks that the copy still exists, before other files are removed.
   statSync(copy);
   using lock = existsSync(path) ? lockExclusively(path) : undefined;
   // With the lock, the file contains all commits in its log. Without the lock, the file may lack commits, so the file

@@ -7,8 +7,8 @@ import { runInTransaction } from "./transaction.ts";
 /** Maximum number of records per transaction. A transaction takes 2 ms, and deletions wait for the transaction. */
 const sliceMax = 1_000;
 
-// Number of idempotency keys that are checked per dropped record. A quarter of the keys are expired when the scan
-// reaches them, and a page is written once for all its expired keys. On average, an eighth of all keys are expired.
+// Number of idempotency keys that are checked per dropped record. When the scan reaches a page, 25 % of the page's keys
+// are expired, so one page write drops several keys. On average, 12.5 % of all keys are expired.
 const keysPerRecord = 4;
 
 // SQLite sorts a blob after all text.
@@ -42,7 +42,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
-      // The error is only reported. If the file has a problem, the next batch also fails.
+      // Only reports the error, because a problem with the file also fails the next batch.
       problem = fileProblemOf(fault).text;
     }
     reportDropped(onUpkeep, { count, problem, begunMs });
@@ -51,8 +51,8 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
   };
 }
 
-// Prepares the function that drops idempotency keys without a record. Call it with the number of dropped records, in
-// the transaction that drops them. The function scans all keys in order, one slice per call, and then starts again, so
+// Prepares the function that drops idempotency keys without a record. Call the function with the number of dropped
+// records, in the same transaction. The function scans all keys in order, one slice per call, and then starts again, so
 // keys may be dropped late. A key older than the oldest record has no record, even if the clock jumps.
 function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const lastEnd = db.prepare("SELECT up_to FROM swept_keys");

@@ -95,7 +95,7 @@ export class StorageThread {
     return this.#opened;
   }
 
-  /** The state at the last {@link checkWrite}. */
+  /** The file's state at the last {@link checkWrite}. */
   get file(): StoreFile {
     return this.#file;
   }

@@ -14,7 +14,7 @@ const soonMs = 0.2;
 
 /**
  * Returns how long to spin after a request, in milliseconds. A fast caller then does not wait for the thread to wake
- * up. For slower callers, spinning would cost as much as the deletion without any gain.
+ * up. For slower callers, spinning would double the cost of a deletion without a benefit.
  *
  * @param isSingle - whether the request was a single deletion
  * @param sinceReplyMs - the time between the previous reply and the request, in milliseconds
@@ -39,7 +39,7 @@ export class ThreadWakeUp {
   }
 
   announce(): void {
-    // equivalent mutant: their order matters only if the other thread runs between them.
+    // equivalent mutant: the order of the calls matters only if the other thread runs between the two calls.
     Atomics.add(this.#announced, 0, 1);
     Atomics.notify(this.#announced, 0);
   }

@@ -5,15 +5,15 @@ import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl } from "../server/server-url.ts";
 import { withSession } from "./plant-database.ts";
 
-// How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds locks for a
-// tenth of a second. A server is not ready if other transactions hold locks for ten seconds.
+// How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds locks for 0.1 s.
+// A server is not ready if other transactions hold locks for ten seconds.
 const busyTimeoutMs = 2_000;
 
 const isBusy = (fault: unknown): boolean => consequences[verdictOn(fault)].server === "busy";
 
 /**
- * Checks whether a server could use a database: its schema, settings, privileges and a write. Changes no data: the
- * write rolls a deletion back to a savepoint and commits, which waits for the disk and for synchronous standbys.
+ * Checks whether a server could use a database: its schema, settings, privileges and a write. Changes no data, because
+ * the write rolls back to a savepoint. The final commit waits for the disk and for synchronous standbys.
  *
  * @returns warnings for the operator
  * @throws StoreOpenError that names the server and the problem

@@ -17,8 +17,8 @@ const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
-// Used for ids that are close together, as in an export. About ninety partitions have separate indexes. The statement
-// reads one range in each index, instead of searching each index for each id.
+// Used for ids that are close together, as in an export. Reads one range in the index of each partition, of which there
+// are about ninety, instead of searching each index for each id.
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 
@@ -107,7 +107,7 @@ async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): 
     // Reads the deletion records after the COPY, because the COPY waits for concurrent deletions.
     if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
   } catch (fault) {
-    // Other errors mean: an id exists (an internal error on Citus), a trigger refuses an id, or the server lacks COPY.
+    // Other errors mean that an id exists (an internal error on Citus), a trigger refuses an id, or COPY is missing.
     if (unrelatedToIds.test(sqlStateOf(fault) ?? "08")) throw fault;
   }
   await session.rollBack();

@@ -24,7 +24,7 @@ const servedWatchMs = 2 * watchIntervalMs + 1_000;
 // Interval between searches for waiting sessions, in milliseconds. A server's lock timeout is several times as long.
 const watchPollMs = 20;
 
-// Timeout for the table locks, in seconds. Deletions queue behind this wait for running transactions.
+// Timeout for the table locks, in seconds. While waiting for running transactions, the lock blocks deletions.
 const lockTimeoutS = 5;
 
 /**

@@ -22,7 +22,7 @@ export interface RetentionOptions {
   readonly keptMs: number;
   /** Returns the placement of the records. Determines an unknown placement first. */
   readonly placementOn: (session: Session) => Promise<Placement>;
-  /** Whether plants were deleted since a `performance.now()` time, so that retention pauses. Default never. */
+  /** Returns whether plants were deleted since a `performance.now()` time. If so, retention pauses. Default never. */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
 }
@@ -60,7 +60,7 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     let fromUs: number | undefined;
-    // The tasks are separate. If a dump blocks dropping days, records can still be dropped row by row.
+    // The tasks run separately, so that records can still be dropped row by row while a dump blocks dropping days.
     const tasks: readonly ((placement: Placement) => Promise<Dropped>)[] = [
       async ({ days }) => {
         await days?.make(session);
@@ -84,12 +84,12 @@ export class Retention {
           await this.#pauseForDeletions(sliceBegunMs, dropped);
         }
       } catch (fault) {
-        // The error is only reported. If the server has a problem, the next batch also fails.
+        // Only reports the error, because a problem with the server also fails the next batch.
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }
     reportDropped(onUpkeep, { count, problem, begunMs });
-    // Closes the connection, because records expire slowly.
+    // Closes the connection until the next interval.
     this.#session.discard();
   }
 

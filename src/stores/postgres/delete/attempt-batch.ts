@@ -33,9 +33,9 @@ export interface Failed {
 
 interface Succeeded {
   readonly batch: PreparedBatch;
-  /** The outcomes for plants in the statement. A plant without an outcome did not exist, unless it is `remaining`. */
+  /** The outcomes for the statement's plants. A plant without an outcome did not exist or is in {@link remaining}. */
   readonly outcomes: ReadonlyMap<bigint, PlantOutcome>;
-  /** The existing plants among the plants of postponed deletions. */
+  /** The plants that still exist, among plants without an outcome and plants of postponed deletions. */
   readonly existing: ReadonlySet<bigint>;
   /** The plants that still exist after the statement. Each remaining plant needs a careful attempt. */
   readonly remaining: ReadonlySet<bigint>;
@@ -46,7 +46,7 @@ interface Succeeded {
  * needs a careful attempt. Before a deletion with a key is reported as not found, the key is looked up.
  *
  * A batch in doubt is run again before its records are read. If an earlier attempt is still running, the plants that
- * the attempt has locked are `deferred`, in doubt. The records of all other plants are complete.
+ * the attempt has locked are `deferred`, in doubt. The records of all other plants are final.
  */
 export async function attemptBatch(
   session: Session,
@@ -66,7 +66,7 @@ export async function attemptBatch(
     if (isCareful) await endByKey(session, placement, open.filter(hasKey));
     const batch = prepareBatch(token, isCareful ? openOf(open) : open);
     if (batch.firstDeletions.size === 0) return undefined;
-    // Called after the lookup. If a plant's first call was cancelled during the lookup, the next call needs the token.
+    // Called after the lookup, because a call that is cancelled meanwhile is no longer its plant's first deletion.
     if (isInDoubt) for (const one of batch.firstDeletions.values()) one.doubt(token);
     hasBegun = true;
     const outcomes: ReadonlyMap<bigint, PlantOutcome> = isCareful
@@ -156,7 +156,7 @@ export function hasKey({ call }: Deletion): boolean {
   return call.idempotencyKey !== undefined;
 }
 
-// A plant without an outcome does not exist, even after a failover. A plant of an earlier attempt is `deleted`.
+// Plants that an earlier attempt deleted are `deleted`. Plants without an outcome do not exist, even after a failover.
 async function deleteUnlocked(
   session: Session,
   batch: PreparedBatch,
@@ -173,7 +173,7 @@ async function deleteUnlocked(
 
 /**
  * Finds the outcome for a batch's only plant, which the server refuses to delete: `deleted` by an earlier attempt,
- * `protected` if it still exists, or `undefined` if it does not. Waits for an attempt's lock.
+ * `protected` if it still exists, or `undefined` if it does not. Waits for locks on the plant.
  */
 export async function findOutcomeOfRefused(
   session: Session,
@@ -203,8 +203,8 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
   FROM ${deletions} LEFT JOIN looked USING (seq)
   WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;
 
-// Returns the plants that any attempt at a batch has deleted, unless the record has the key of a cancelled call. For a
-// locked plant, the result is not final, because an attempt may still commit.
+// Returns the plants that the batch's attempts have deleted. Ignores a record with another key, which a cancelled call
+// has used. For a locked plant, the result is not final, because an attempt may still commit.
 async function findRecorded(
   session: Session,
   placement: Placement,

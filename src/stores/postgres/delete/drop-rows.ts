@@ -21,7 +21,7 @@ const dropUnlockedRowsSql = (deletions: string, condition: string, row: "seq" | 
   dropped AS (DELETE FROM ${deletions} WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
   SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${toMicrosecondsSql("pg_catalog.max(deleted_at)")} FROM old)`;
 
-// Finds the time at which the next slice starts. Converts the time outside the subquery, so that one row is converted.
+// Finds the time at which the next slice starts. Converts only one row's time, outside the subquery.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${toMicrosecondsSql("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}

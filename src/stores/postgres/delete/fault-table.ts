@@ -30,7 +30,7 @@ export type Step = "retry" | "split" | "fail";
 
 /**
  * The consequences of each verdict: the next step (see {@link nextStep}), whether it uses another connection, and the
- * server's state if the batch fails. Doubt does not change the consequences, because no later statement resolves it.
+ * server's state if the batch fails. Doubt does not change the consequences, because no statement resolves the doubt.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>
@@ -112,8 +112,8 @@ export const faultTable: readonly FaultRow[] = [
   },
 ];
 
-// Matches the context of an error by the store's own statement on Citus, which starts with a worker or with
-// `plantstore_delete`. If a trigger raised the error, the trigger's function comes first.
+// Matches an error context of the store's own statement on Citus, which starts with a worker or with
+// `plantstore_delete`. The context of a trigger's error starts with the trigger's function.
 const ownContext: RegExp =
   /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
 
@@ -131,7 +131,7 @@ const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row
  * A conflict in the idempotency key index does not mean that a plant is refused. Another transaction has used the key
  * at the same time, and a retry finds the other transaction's record.
  *
- * A trigger may raise any SQLSTATE. A class that PostgreSQL does not use was chosen to protect a plant.
+ * A trigger may raise any SQLSTATE. A class that PostgreSQL does not use means that the trigger protects a plant.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);

@@ -11,11 +11,11 @@ export type PlantOutcome = Extract<EndingKind, "deleted" | "protected"> | "defer
 export interface Placement {
   /** A lane for each server with plants. */
   readonly lanes: Lanes;
-  /** Whether other servers can delete while one server is unavailable. Readiness then needs only some servers. */
+  /** Whether other servers can delete while one server is unavailable. If so, the store is ready if any server is. */
   readonly mayFailPartly: boolean;
   /** Why the store cannot be moved, for an operator. Undefined if the store can be moved. */
   readonly moveProblem?: string;
-  /** Returns whether a statement may have been committed despite an error that usually excludes a commit. */
+  /** Returns whether a statement may have been committed, although its error usually means a rollback. */
   mayBeCommitted(fault: unknown): boolean;
   /**
    * Deletes a batch's plants and inserts their records, in one statement and one commit. Waits for locks on the plants.
@@ -26,8 +26,8 @@ export interface Placement {
   /** Like {@link deletePlants}, but does not wait for locks. Returns the outcome for each existing plant. */
   deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantOutcome>>;
   /**
-   * Returns the existing plants among `ids`. Call this after a statement that deletes plants in the same batch. The
-   * other plants are deleted permanently, even after a failover.
+   * Returns the existing plants among `ids`. Call this after a statement that deletes plants in the same batch. Plants
+   * that are not returned are deleted durably, even after a failover.
    *
    * If a server restarts, or terminates a backend that waits for standbys, a deletion may be visible but not yet on the
    * standbys. So this method waits for another commit. A standby with the other commit also has all earlier commits.
@@ -49,7 +49,7 @@ export interface Placement {
   findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;
   /**
    * The pause after dropping a slice of expired records during deletions, as a multiple of the slice's duration. The
-   * factor is 0 if, with pauses, deletions could add records faster than retention drops records.
+   * factor is 0 if pauses could make retention slower than deletions.
    */
   readonly dropPause: number;
   /** The day partitions for deletion records. Undefined if all records are in one table. */

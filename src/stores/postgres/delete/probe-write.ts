@@ -3,8 +3,8 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { verdictOn } from "./fault-table.ts";
 
-// Changes no data, but needs what a deletion needs: locks on both tables, disk space for a record, and a commit that
-// waits for the disk and for synchronous standbys, even though the record is rolled back. The DELETE matches no row and
+// Requires what a deletion requires: locks on both tables, disk space for a record, and a commit that waits for the
+// disk and for synchronous standbys. Changes no data, because the record is rolled back. The DELETE matches no row and
 // locks the table. LOCK TABLE is not used, because some engines lack it, and Citus would run it on every worker.
 const probeSql = ({ plants }: StoreSchema, id: bigint, recordSql: string): string => `
   DELETE FROM ${plants} WHERE id = ${id} AND id <> ${id};

@@ -30,7 +30,7 @@ function textOf(fault: unknown): string {
 
 const replicationRole = "session_replication_role";
 
-// The store itself enables triggers if the user has the privilege.
+// Advice for a user without the privilege to enable triggers. Otherwise, the store itself enables triggers.
 const triggersOff =
   `; with its current value, triggers and foreign keys do not protect plants: run ALTER ROLE … RESET ${replicationRole}, ` +
   `or GRANT SET ON PARAMETER ${replicationRole}`;

@@ -34,11 +34,11 @@ export class BatchFailure extends Error {
 /** Options for {@link runBatch}. */
 export interface RunBatchOptions {
   readonly placement: Placement;
-  /** Whether the first attempt is careful, see `AttemptMode.isCareful`. Later attempts and attempts in doubt are. */
+  /** Whether the first attempt is careful (`AttemptMode.isCareful`), like later attempts and attempts in doubt. */
   readonly isCareful?: boolean;
 }
 
-/** How to start the attempts for deletions. `token` is set if earlier attempts may have deleted the plants. */
+/** Parameters for the first of several attempts. `token` is set if earlier attempts may have deleted the plants. */
 interface Start {
   readonly token?: string | undefined;
   readonly isCareful?: boolean | undefined;
@@ -88,7 +88,7 @@ class BatchRun {
     let hasTimedOut = start.isCareful === true;
     let lastFailure: BatchFailure | undefined;
     for (let attempts = 0; ; attempts++) {
-      // The queue has just checked the first attempt for cancelled calls. Reading a signal would create the signal.
+      // The queue has just checked for cancelled calls. A second check would create a signal for each call.
       const open = isCareful ? openOf(part) : part;
       if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
       if (open.length === 0) return;
@@ -132,7 +132,7 @@ class BatchRun {
     }
   }
 
-  // Splits deletions to find the one that the server refuses. `token` is set only if the deletions are in doubt.
+  // Splits deletions to find the deletion that the server refuses. `token` is set only if the deletions are in doubt.
   async #split(part: readonly Deletion[], fault: unknown, token: string | undefined): Promise<void> {
     let included = part;
     if (token !== undefined) {
@@ -147,7 +147,7 @@ class BatchRun {
     const middle = Math.floor(included.length / 2);
     for (const half of [included.slice(0, middle), included.slice(middle)]) {
       if (this.#session.hasTime) await this.#attemptSeparately(half, { token, isCareful: true });
-      // No time remains for this half, and other batches are queued.
+      // The half fails if no time remains, because other batches are queued.
       else endOpen(half, endingOf(fault, token !== undefined));
     }
   }

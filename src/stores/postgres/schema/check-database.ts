@@ -39,7 +39,7 @@ const effectsSql = `
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
 
-// The missing privileges. The functions exist only with day partitions.
+// Finds the missing privileges. Only databases with day partitions have the functions.
 const lackingSql = `
   SELECT pg_catalog.string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
@@ -82,7 +82,7 @@ export async function checkSettings(session: Session, { name }: StoreSchema): Pr
   const [[readOnly, encoding, fsync, unlogged] = []] = await session.queryInTransaction(settingsSql, [name]);
   // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.
   if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
-  // With another encoding, the server would refuse deletions if the encoding lacks a character of the subject.
+  // With another encoding, the server would refuse subjects with characters that the encoding lacks.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
@@ -92,7 +92,7 @@ const readOnlySourceSql = `
   SELECT pg_catalog.pg_is_in_recovery(), source
   FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only'`;
 
-// What has set a setting, by pg_settings.source (postgresql.org/docs/current/view-pg-settings.html).
+// Where a setting's value was set, by pg_settings.source (postgresql.org/docs/current/view-pg-settings.html).
 const readOnlySources: ReadonlyMap<string | null | undefined, string> = new Map([
   ["user", "ALTER ROLE"],
   ["database user", "ALTER ROLE … IN DATABASE"],

@@ -1,4 +1,4 @@
-// Number of days for which partitions are created in advance. Dumps and outages of all servers should be shorter.
+// Number of days for which partitions are created in advance. Usually, dumps and outages of all servers are shorter.
 const daysAhead = 3;
 
 // Maximum size of a partition whose rows are counted before a drop, in bytes. Larger counts are estimated.

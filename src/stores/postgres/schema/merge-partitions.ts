@@ -2,7 +2,7 @@ const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempote
 
 /**
  * Merges records that are partitioned by day into one table, so that Citus can distribute it. Keeps triggers and
- * privileges. Detaching a partition first blocks deletions, which could otherwise make the new table reuse a `seq`.
+ * privileges. The first DETACH blocks deletions, so that the new table does not reuse the `seq` of a deletion.
  */
 export const mergePartitionsSql: string = `
   DO $gather$ DECLARE

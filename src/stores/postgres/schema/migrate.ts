@@ -9,8 +9,8 @@ import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
 
-// Timeout for a migration step's table lock, in milliseconds. Deletions queue behind the step's wait. At worst,
-// deletions are retried, because deletions have the same lock timeout.
+// Timeout for a migration step's table lock, in milliseconds. While a step waits for the lock, deletions wait for the
+// step. Deletions have the same lock timeout, after which they are retried.
 const tableLockMs = 100;
 
 // Interval between attempts to lock a table, in milliseconds. Deletions continue between attempts.
@@ -82,7 +82,7 @@ const primaryKeySql =
   "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
 
 // Deletions continue while the step waits for other transactions that use its table. Does nothing if another process
-// has run the step.
+// has already run the step.
 async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
   const { session, schema, steps } = migrating;
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};

@@ -29,7 +29,7 @@ export class CertificateFiles {
     return [...this.#paths.values()];
   }
 
-  /** The files' current contents. If the current contents are unusable, the previous contents. */
+  /** The files' current contents, or the previous contents if the current contents are unusable. */
   get current(): PemFiles {
     try {
       this.renew(this.paths.map(readPem));

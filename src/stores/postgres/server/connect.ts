@@ -47,11 +47,11 @@ export interface ConnectOptions {
   readonly onNotice: (notice: Notice) => void;
 }
 
-/** Timeout for closing a connection or cancelling a statement, in milliseconds. A running server needs a few. */
+/** Timeout for closing a connection or cancelling a statement, in milliseconds. A running server responds sooner. */
 export const closeTimeoutMs = 500;
 
 /**
- * Connects to a host, with the options of each attempt in order. Rejects with the error of the last attempt.
+ * Connects to a host, with one attempt per set of options. Rejects with the error of the last attempt.
  *
  * Poolers may refuse settings in the start-up parameters, or all unknown start-up parameters. After a refusal, tries
  * the host again without the session's settings. The role's settings then apply.
@@ -154,15 +154,15 @@ export function sessionSettings(
     ...Object.fromEntries(further),
     // With this setting, a statement fails (42501) if a policy would hide rows.
     row_security: "off",
-    // Timeout 0 overrides the role's timeout. As a client option, node-postgres would not send timeout 0.
+    // Timeout 0 overrides the role's timeout. If passed as a client option, node-postgres would not send timeout 0.
     ...(timeouts && { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs }),
     ...(cachesPlans && cachedPlanSettings),
   };
 }
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {
-  // Reads the setting in a transaction, because the transaction starts with the connection's initial settings. With a
-  // timeout, other hosts are tried if this host hangs.
+  // Reads the setting in a transaction, because the transaction starts with the connection's initial settings. The
+  // timeout lets the client try other hosts if this host hangs.
   const query = { text: `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`, query_timeout: limitMs };
   const results = [await client.query(query)].flat();
   const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");

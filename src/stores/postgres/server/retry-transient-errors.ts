@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Session } from "./session.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-// Bounds of the backoff, in milliseconds. A deadlock's victim is retried soon, and a starting server is not flooded.
+// Bounds of the backoff, in milliseconds. The lower bound suits a deadlock's victim, the upper bound a starting server.
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
@@ -15,8 +15,8 @@ export function backoffMs(attempts: number): number {
 export const retryForMs = 10_000;
 
 /**
- * Runs the work of an operator's command, and retries it after transient errors, until a time after the first error. By
- * default, retries for {@link retryForMs} if the server rolled a transaction back or reports an unknown outcome, which
+ * Runs `work` for an operator's command, and retries `work` after transient errors, for `forMs` after the first error.
+ * By default, an error is transient if the server rolled a transaction back or reports an unknown outcome, which
  * distributed engines may do for any statement.
  *
  * @param work - must leave no transaction open, and must be idempotent

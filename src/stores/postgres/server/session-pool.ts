@@ -5,7 +5,7 @@ import type { Session } from "./session.ts";
 export class SessionPool {
   readonly #open: () => Session;
   readonly #max: number;
-  /** All open sessions. The pool has as many sessions as were ever in use at the same time. */
+  /** All open sessions, whether idle or in use. */
   readonly #sessions: Session[] = [];
   readonly #idle: Session[] = [];
   readonly #waiting: ((session: Session) => void)[] = [];

@@ -53,7 +53,7 @@ export type Row = readonly (string | null)[];
 
 /** A connection to the server, opened on demand. Runs one statement at a time, each in one round trip. */
 export class Session {
-  /** The deadline for all work, on the `performance.now()` clock. Statements that would exceed it are cancelled. */
+  /** The deadline for all work, on the `performance.now()` clock. Cancels statements that exceed the deadline. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
   settingsRefusal: string | undefined;
@@ -125,7 +125,7 @@ export class Session {
     };
     let fault: unknown = closedError();
     for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
-      // Stops if no time remains. Otherwise the error would name a host without a real attempt.
+      // Stops if no time remains, so that the error names a host that was really tried.
       if (attempts > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
