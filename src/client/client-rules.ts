@@ -6,7 +6,7 @@ export interface ClientRule {
   readonly path: string;
   /** The scope that a token must have. The error for PERMISSION_DENIED names the scope. */
   readonly scope: string;
-  /** Whether the RPC deletes a plant. Retries of a deletion require an idempotency key. */
+  /** Whether the RPC deletes. Retries then need an idempotency key, because the failed call may have deleted. */
   readonly deletes: boolean;
 }
 

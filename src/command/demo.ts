@@ -96,7 +96,7 @@ const tokenFile = join(folder, "token");
 
 function readToken(): string | undefined {
   if (!existsSync(tokenFile)) return undefined;
-  // Restricts access to the token file, because a copied folder may have other permissions.
+  // Restricts access to the plain-text token, because a copied folder may have other permissions.
   chmodSync(tokenFile, 0o600);
   const token = readFileSync(tokenFile, "utf8").trim();
   if (token === "") throw new Error(`${tokenFile} is empty; delete it to create a new token`);

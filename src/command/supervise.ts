@@ -86,7 +86,7 @@ class Workers {
     this.#log = log;
   }
 
-  /** Starts the first worker. Resolves to `undefined` once the worker listens, or to a worker that has exited. */
+  /** Starts the first worker. Resolves to `undefined` once the worker listens, or to the worker if it exits first. */
   async startFirst(): Promise<ChildProcess | undefined> {
     const first = this.start(1);
     this.#isReplacing = await startsListening(first);

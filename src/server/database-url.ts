@@ -160,7 +160,7 @@ async function watchDatabaseUrl(
     log,
     apply: (text) => acceptUrl(withoutLineEnd(text)),
   });
-  // Reads the file for each connection, because the watch has a delay, and the server would refuse an old password.
+  // Reads the file for each connection, because the watch has a delay, and a refused password is not retried.
   const currentUrl = (): string => {
     const read = readDatabaseUrlFile(urlFile);
     if (read.kind === "value") acceptUrl(read.value.url);

@@ -14,7 +14,7 @@ export function idMissing(): ConnectError {
   return errorOf("ERR_PLANT_ID_MISSING", "id is missing", Code.InvalidArgument);
 }
 
-/** Returns `InvalidArgument`, for an `Idempotency-Key` that is not an sf-string of 1 to `charsMax` characters. */
+/** Returns `InvalidArgument`, for a key that is not a structured-field string of 1 to `charsMax` characters. */
 export function idempotencyKeyMalformed(charsMax: number): ConnectError {
   const message = `the Idempotency-Key header must be a string of 1 to ${charsMax} characters in double quotes`;
   return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);

@@ -118,7 +118,7 @@ export async function openLockedStore(location: PlantLocation, options: LockOpti
   return await openLockedPostgres(url, options);
 }
 
-/** Narrows a location to PostgreSQL. A function that does not handle a new kind of location does not compile. */
+/** Checks a location's kind. A function that does not handle a new kind of location does not compile. */
 function toPostgres(location: PostgresLocation): PostgresLocation {
   requireName(locationNames, location.kind, "kind of a location");
   return location;

@@ -20,7 +20,7 @@ export interface RateLimit {
   take(key: string): void;
 }
 
-/** Maximum keys in memory (10 MiB). The least recently used key is evicted; its bucket is usually full again. */
+/** Maximum keys in memory (10 MiB). Evicting the least recently used key has no effect if its bucket is full again. */
 const rateLimitKeysMax = 100_000;
 
 const secondMs = 1000;

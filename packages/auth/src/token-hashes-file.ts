@@ -8,7 +8,7 @@ import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.t
 /** Maximum size of a file of token hashes, in bytes. 4 MiB hold 35,000 tokens and block the event loop for 0.2 s. */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
-/** Only the owner gets access, because anyone who can write the file can create tokens. */
+/** Only the owner gets access. Hashes reveal nothing, but anyone who can write the file can create tokens. */
 const tokenHashesFileMode = 0o600;
 
 /**

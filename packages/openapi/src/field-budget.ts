@@ -12,7 +12,7 @@ export const exampleFieldsMax = 200;
 /** The maximum number of fields in a component, or values in an enum. Google's largest message has 300 fields. */
 export const componentFieldsMax = 5_000;
 
-/** Maximum fields in a document's parameters and examples (30 MB). All Google APIs together need 150,000. */
+/** Maximum fields in a document's parameters, inline bodies and examples (30 MB). All Google APIs need 150,000. */
 export const documentFieldsMax = 300_000;
 
 /** The note in a document where fields are omitted. */

@@ -125,8 +125,8 @@ const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6
 
 /**
  * Returns whether a keyword is omitted. Links are omitted, because their length is not limited. Number formats are
- * omitted, because most validators do not know them. For output, `google.api.field_info` formats are omitted, because
- * handlers can return other text.
+ * omitted, because most validators do not know them. For output, `google.api.field_info` formats, including an `anyOf`
+ * of two formats, are omitted, because handlers can return other text.
  */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {
   if (keyword === "format") return direction === "input" ? !inputFormats.has(value) : value !== "date-time";

@@ -12,7 +12,7 @@ type Operations = Map<string, OpenApiOperation>;
 
 /**
  * Describes bindings in their order, grouped by path. A binding for all HTTP methods becomes an operation for each
- * method that has no other binding for the path.
+ * method that a path item can have and that no other binding for the path has.
  *
  * Omits and reports bindings that OpenAPI cannot describe. OpenAPI 3.1 cannot describe custom HTTP methods. No version
  * can describe two paths with the same method that differ only in parameter names. Yields once per binding.
@@ -37,7 +37,7 @@ export function* describePaths(
       continue;
     }
     const openApiPath = toOpenApiPath(binding.template);
-    // Paths that differ only in parameter names all get the first path's names.
+    // Paths that differ only in parameter names get the first path's names, which requests do not contain.
     const shape = shapeOf(openApiPath.path);
     const { path, parameters: named } = byShape.get(shape) ?? openApiPath;
     byShape.set(shape, { path, parameters: named });

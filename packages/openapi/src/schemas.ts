@@ -47,9 +47,9 @@ export class Schemas {
   readonly #options: SchemaOptions;
   readonly #names = new Map<DescMessage | DescEnum, string>();
   readonly #components = new Map<string, OpenApiSchema>();
-  /** The components to describe, because a schema refers to them. */
+  /** The queue of components to describe, because a schema refers to each. */
   readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
-  /** The document's budget for the fields in parameters and examples. */
+  /** The document's budget for the fields in parameters, inline bodies and examples. */
   readonly budget: FieldBudget = new FieldBudget(documentFieldsMax);
 
   constructor(options: SchemaOptions) {
@@ -128,7 +128,7 @@ export class Schemas {
     if (example === undefined) return {};
     if (rules === undefined || boundByPath !== undefined || rules.accepts(desc, example))
       return { examples: [example] };
-    // If the rules reject the example, an example with only the required fields is tried.
+    // Tries an example with only the required fields, because a rule may exclude another field's value.
     const required = desc.fields
       .filter((field) => this.isRequired(field))
       .map((field) => [nameOf(field), example[nameOf(field)]]);
@@ -188,8 +188,8 @@ export class Schemas {
 
   /** Returns the keyword that allows only one member in each oneof. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
-    // `dependentSchemas` is used because generators would create further types for `oneOf` and `not`. With a schema
-    // `false`, validators would treat all properties as unevaluated.
+    // `dependentSchemas` is used because generators would create further types for `oneOf` and `not`. If the schemas of
+    // excluded properties were `false`, validators would treat all properties as unevaluated.
     const shownFields = new Set(fields);
     const exclusions = desc.oneofs.flatMap((oneof) => {
       const members = oneof.fields.filter((field) => shownFields.has(field)).slice(0, excludedMembersMax);
@@ -296,7 +296,7 @@ function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema
   return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
 }
 
-/** Options for a body's schema, from which the fields in the path are omitted. */
+/** Options for a body's schema: the fields that the path sets, and the budget for the other fields. */
 export interface BoundObject {
   readonly byPath: BoundFields;
   readonly budget: FieldBudget;

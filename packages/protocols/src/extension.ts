@@ -12,7 +12,7 @@ export interface ProtocolExtension {
 /** Called each time routes are compiled. A proxy compiles routes each time it reads descriptors. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
-// The creators are not members of `ProtocolExtension`, because the type of protocols is not public.
+// The creators are not members of `ProtocolExtension`, because the type `Protocol` is not public.
 const creators = new WeakMap<ProtocolExtension, CreateProtocol>();
 
 /** Returns an extension for a gateway's options. */

@@ -197,7 +197,7 @@ function registerRpcs(
 /**
  * Returns the options for a router or for a router's RPC, with Connect's defaults.
  *
- * @throws ConnectError for an invalid limit or without any protocol, or TypeError for {@link ignoredJsonOptions}
+ * @throws ConnectError for an invalid limit, or if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const mergedOptions = { ...base, ...override };

@@ -261,7 +261,7 @@ function requireFunction(routes: unknown): void {
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
-/** Returns the paths that no HTTP rule may have. @throws TypeError if `mcp` is not a result of `createMcp` */
+/** Returns the paths below the prefix that no rule may have. @throws TypeError if `mcp` is not from `createMcp` */
 function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | undefined): readonly string[] {
   const paths = endpoints.filter((one) => one.atRoot !== true && one.yieldsToRules !== true).map(({ path }) => path);
   if (mcp === undefined) return paths;

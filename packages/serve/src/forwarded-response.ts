@@ -7,7 +7,7 @@ import type { ViewedCall } from "./call-view.ts";
 export interface InterceptedCall extends ViewedCall {
   /** Forwards the request that the last interceptor passes on. */
   forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
-  /** Returns a response for interceptors. A caller in the binary format gets its message decoded on first access. */
+  /** Returns a response for interceptors. For a binary caller, the message is decoded when an interceptor reads it. */
   toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse;
   /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
   decodeResponse(envelope: Envelope): Message;

@@ -279,7 +279,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
     // `onResponse` is called after writing, so that the response status is known.
     if (!(written instanceof Promise)) return this.#onSettled(error);
-    // A timer is needed, because the application's compression may never finish and the deadline no longer applies.
+    // The application's compression may never finish, and neither the deadline nor a disconnect now ends the call.
     const timeout = Promise.withResolvers<void>();
     const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {

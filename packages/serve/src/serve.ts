@@ -1,7 +1,7 @@
 /**
  * A request's lifecycle, from the header to the response:
  *
- * find its target → announce → admit → open → begin → read → decode → run → write
+ *     find its target → announce → admit → open → begin → read → decode → run → write
  *
  * If the path names the procedure, the step `admit` calls the function that `admit` returns. If the body names the
  * procedure, the function from `admit` is called between the steps `read` and `decode`.

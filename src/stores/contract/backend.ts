@@ -9,7 +9,7 @@ export interface Backend {
   readonly problem: StoreProblem | undefined;
   /**
    * Ends each deletion ({@link Deletion.decide}) once its outcome is durable, or defers it to a later batch. If the
-   * batch fails, returns the ending for its open and deferred deletions. Rejects if the batch's outcome is unknown.
+   * batch fails, returns the ending for its open and deferred deletions. Rejects only if their outcome is unknown.
    */
   commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
   /** Closes files and connections. Called when no batch is being committed and no deletion is deferred. */

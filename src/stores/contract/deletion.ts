@@ -63,7 +63,7 @@ interface Transitions {
 
 /**
  * The states and endings that may follow each state, as in docs/explanation/storage.md. A deletion in doubt stays in
- * doubt, even if deferred, because a failed later attempt does not show the outcome of an earlier attempt.
+ * doubt, even if deferred, because a later attempt without effect does not show the outcome of an earlier attempt.
  */
 export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   queued: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable"] },

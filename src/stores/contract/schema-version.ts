@@ -31,7 +31,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
   return { version, oldestServer: isBreaking ? version : Math.max(1, version - 1) };
 }
 
-/** The advice if a store is missing. Creating a new store would hide the loss of the old store. */
+/** The advice if a store is missing. A new store would hide the loss of a store that a server still has open. */
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 

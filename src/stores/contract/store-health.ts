@@ -10,8 +10,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether the problem may end within seconds, like a restart or a failover. If so, the problem is reported only if it
-   * lasts longer than {@link StoreHealthOptions.graceMs}. Until then, callers wait.
+   * Whether the problem may end within seconds, like a restart or a failover. The problem is reported once it has
+   * lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found it. Until then, callers wait.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -102,7 +102,7 @@ export class StoreHealth {
 
   #scheduleCheck(): void {
     clearTimeout(this.#nextCheck);
-    // Adds 2 ms, because timers may fire 1 ms early, and a check within the grace period would not be the final check.
+    // Adds 2 ms, because timers may fire 1 ms early, and a check that is too early would not be the final check.
     const remainingMs = (this.#graceEndMs ?? Number.POSITIVE_INFINITY) - finalCheckMs - performance.now() + 2;
     this.#nextCheck = setTimeout(() => void this.#checkAndReport(), Math.min(retryIntervalMs, remainingMs)).unref();
   }

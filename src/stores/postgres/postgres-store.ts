@@ -38,7 +38,7 @@ export const watchIntervalMs = 5_000;
  * `problem` and refuses deletions until a check succeeds. If the server is unavailable at the start, the store opens
  * with a `problem`. If one of several workers is unavailable, only its deletions fail, without a `problem`.
  *
- * @throws StoreOpenError with the server's name, for a problem that an operator must fix
+ * @throws StoreOpenError with the server's name, for a problem that cannot end within seconds
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);

@@ -20,8 +20,8 @@ interface Limits {
 }
 
 /**
- * Deletions that wait for a locked plant or for a call with the same idempotency key. Each deletion is retried every 50
- * ms, and fails with `Unavailable` after two seconds. Retries bypass the queue, to not delay other deletions.
+ * Deletions that wait for a locked plant or for a call with the same idempotency key. Each deletion is retried every
+ * 50 ms, and fails with `Unavailable` after two seconds. Retries bypass the queue, so that other calls are not delayed.
  */
 export class DeferredDeletes {
   readonly #backend: Backend;

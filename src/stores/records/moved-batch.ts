@@ -16,7 +16,7 @@ export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
 
 /**
  * Returns the batch number of a record that is moved to SQLite. A UUID is hashed into a number below 2^62. The numbers
- * of later batches count up from this number, and fit in 64 bits.
+ * of new batches count up from the last record's number, and fit in 64 bits.
  */
 export function batchNumberOf(batch: string): bigint {
   return uuidForm.test(batch) ? digestOf(batch).readBigUInt64BE() >> 2n : BigInt(batch);

@@ -38,7 +38,7 @@ export function assertSingleName(path: string): void {
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
-/** Returns a function that checks whether an open file has a second name. Reports when the name appears or goes. */
+/** Returns a function that checks whether an open file has a second name. Reports when the name appears or is gone. */
 export function prepareNameCheck(file: string, onUpkeep: OnUpkeep): () => boolean {
   const path = resolve(file);
   let foundMs: number | undefined;

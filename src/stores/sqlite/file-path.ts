@@ -6,7 +6,7 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 /** The mode of a new file. Only the owner has access, because the file contains subjects and idempotency keys. */
 const ownerOnly = 0o600;
 
-/** @throws StoreOpenError if a store's file cannot be at an absolute path. SQLite's error would lack the reason */
+/** @throws StoreOpenError if an absolute path cannot be used for a store. SQLite's error would lack the reason */
 export function assertUsablePath(path: string): void {
   const folder = dirname(path);
   const folderStat = statSync(folder, { throwIfNoEntry: false });

@@ -36,7 +36,7 @@ export class ReloadRecord {
     this.last = { path: file.path, succeeded: true, lastSuccessMs: Date.now() };
   }
 
-  /** Whether a rejected, unchanged file should be tried again. A future certificate may be valid now. */
+  /** Whether a rejected, unchanged file should be tried again. A certificate may have become valid since. */
   get isRetryDue(): boolean {
     return performance.now() - this.#rejectedAtMs >= this.#file.retryRejectedMs;
   }

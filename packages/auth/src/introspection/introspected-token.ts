@@ -5,7 +5,7 @@ import type { TokenOutcome } from "../token-verifier.ts";
 
 /** The requirements on an active token. */
 export interface IntrospectionRequirements {
-  /** `aud` must contain one of these audiences. `undefined` skips the check, for endpoints that serve one audience. */
+  /** `aud` must contain one of the items. `undefined` skips the check. Safe if all tokens are for this service. */
   readonly audiences: readonly string[] | undefined;
   /** The member that identifies the caller if the response has no `sub`. `undefined` rejects tokens without `sub`. */
   readonly subjectClaim: string | undefined;

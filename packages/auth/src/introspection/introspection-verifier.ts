@@ -25,7 +25,7 @@ interface Failure {
 /** Maximum concurrent requests to the endpoint. A provider that hangs delays at most this many tokens. */
 export const inFlightMax = 64;
 
-/** Number of different tokens in a row for which requests must fail before the endpoint counts as down. */
+/** Different tokens in a row that must fail before the endpoint counts as down. A client may repeat one bad token. */
 export const failuresMax = 5;
 
 /** Milliseconds until requests are sent again after the endpoint went down or failed for a token. */

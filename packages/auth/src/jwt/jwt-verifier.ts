@@ -61,7 +61,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   };
 }
 
-// JWS compact serialisation (RFC 7515 §7.1). The pattern excludes encrypted and unsigned tokens.
+// JWS compact serialisation (RFC 7515 §7.1). Excludes encrypted tokens (five parts) and unsigned tokens (empty third).
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
 /** Returns a signed JWT's `iss`. The claim is not verified, so use it only to select the keys. */

@@ -23,8 +23,8 @@ export class ChunkedReader {
   /**
    * Consumes the next piece of a chunked body, or the framing before the next piece.
    *
-   * @returns "more" after framing, "open" if more bytes must arrive first, or "end" after the trailer section. After a
-   * problem, no bytes can be read
+   * @returns the piece, "more" after framing, "open" if more bytes must arrive and none were consumed, "end" after the
+   * trailer section, or a problem, after which no bytes can be read
    */
   read(incoming: Incoming): Buffer | HttpProblem | "more" | "open" | "end" {
     switch (this.#part) {
@@ -131,5 +131,5 @@ const tab = 0x09;
 const digitsMax = 13;
 
 /** Maximum number of bytes in all chunk extensions of a body. Chunk extensions are ignored (RFC 9112 §7.1.1). */
-// 16 KiB, as in node:http.
+// 16 KiB, as in node:http, are enough for chunk signatures.
 const extensionBytesMax = 16 * 1024;

@@ -50,7 +50,7 @@ export interface Http1ConnectionOptions {
   /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
-  /** Called with an unexpected error, which closes the connection. */
+  /** Called with an unexpected error, which is a bug in the engine and closes the connection. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -112,7 +112,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     return this.busy ? 1 : 0;
   }
 
-  /** Closes the connection after the next response, unless pipelined requests have already arrived. */
+  /** Closes the connection after the next response, or after the response to the last pipelined request. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -208,8 +208,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#head = head;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    // Each request gets an AsyncResource, because on Node 22 a handler's `enterWith` sets the store of the current
-    // resource.
+    // Each request gets a separate AsyncResource. On Node 22, a store that a handler sets with `enterWith` stays in the
+    // resource in which the handler was called.
     this.#context.runInAsyncScope(() =>
       new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
     );

@@ -14,7 +14,7 @@ export interface ConnectionState {
   /** Whether the response's head has been sent. */
   readonly responseStarted: boolean;
   readonly congested: boolean;
-  /** Milliseconds since the client last read bytes that the socket has buffered. */
+  /** Milliseconds since the client last read buffered bytes, or 0 if the socket buffers no bytes. */
   readonly stalledMs: number;
 }
 

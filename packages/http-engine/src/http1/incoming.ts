@@ -25,8 +25,8 @@ export class Incoming {
   /**
    * Consumes a complete head or trailer section, up to its final empty line (RFC 9112 §2.1).
    *
-   * @returns the position of the empty line, or "open" if the empty line has not arrived, or "invalid" if a line ends
-   * in a lone CR or LF, which other recipients might accept (§2.2)
+   * @returns the position of the empty line. Consumes nothing and returns "open" if the empty line has not arrived, or
+   * "invalid" if a line ends in a lone CR or LF, which other recipients might accept (§2.2)
    */
   consumeSection(): number | "open" | "invalid" {
     const end = this.#findSectionEnd();

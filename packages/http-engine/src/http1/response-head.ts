@@ -71,7 +71,7 @@ export function formatResponseHead(
 ): string {
   // Equivalent mutant: a cached line is the same as a new one.
   let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
-  // Equivalent mutant: `fieldLines` returns no lines for an empty list, but takes as long as a short head.
+  // Equivalent mutant: an empty list has no lines, but `instanceof` in `fieldLines` takes as long as a short head.
   for (const list of fields) if (list.length > 0) head += fieldLines(list);
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";

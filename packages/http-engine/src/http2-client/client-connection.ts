@@ -43,7 +43,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
 export class ClientConnection extends FrameConnection<ClientStream, ClientFrameHandler, ClientDeadlines> {
   readonly #options: ClientConnectionOptions;
   readonly #encoder = new BlockEncoder();
-  /** Identifiers of `watch` streams, which stay open permanently and do not count as calls. */
+  /** Identifiers of `watch` streams, which stay open as long as the connection and do not count as calls. */
   readonly #watches = new Set<number>();
   #nextStreamId = 1;
   #settled = false;

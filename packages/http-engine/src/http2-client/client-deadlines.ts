@@ -17,7 +17,7 @@ export class ClientDeadlines extends Http2Deadlines<ClientStream> {
   readonly #frameHandler: ClientFrameHandler;
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;
-  /** Number of PINGs since the last HEADERS or DATA frame, and number of HEADERS and DATA frames at the last PING. */
+  /** PINGs since the server's last HEADERS or DATA frame, and number of HEADERS and DATA frames at the last PING. */
   #pings = 0;
   #framesAtPing = 0;
 

@@ -132,8 +132,8 @@ export class Http2Connection
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
     this.streams.open.add(stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, listBytes);
-    // Each request gets an AsyncResource, because on Node 22 a handler's `enterWith` sets the store of the current
-    // resource.
+    // Each request gets a separate AsyncResource. On Node 22, a store that a handler sets with `enterWith` stays in the
+    // resource in which the handler was called.
     this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));
   }
 

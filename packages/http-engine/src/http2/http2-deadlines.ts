@@ -110,7 +110,7 @@ export class Http2Deadlines<Stream extends IdentifiedStream> {
     // A connection without streams is idle even if the peer sends frames such as PING.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#callbacks.drain();
     // A peer that reads buffered bytes is alive, but must still acknowledge a PING. The truncated receive time may be
-    // earlier than the opening time, and would cause a PING just before the drain.
+    // earlier than the opening time, and alone would cause a PING just before the drain.
     const aliveAtMs = Math.max(this.#openedAtMs, this.lastReceivedAtMs, this.#readAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {

@@ -2,8 +2,8 @@
  * HTTP/2 on plain sockets (RFC 9113, RFC 7541), independent of RPC.
  *
  * Each chunk goes through FrameReader, FrameHandler and Http2Stream to the stream's receiver. Output sends the
- * responses on all streams in one write per event-loop turn. node:http2 creates objects and calls C++ for each stream,
- * which takes more CPU time than the rest of a call.
+ * responses on all streams in one write per event-loop turn. Used instead of node:http2, whose objects and calls to C++
+ * for each stream take more CPU time than the rest of a call.
  *
  * Contains HTTP/2 servers and the code that servers and clients share. HTTP/2 clients are in `../http2-client/`.
  */

@@ -125,7 +125,7 @@ export class Backlog {
   }
 }
 
-/** Number of buffered bytes above which a connection is disconnected first. Clients that read buffer fewer. */
+/** Number of buffered bytes above which a connection is disconnected first. Clients that read buffer less. */
 const connectionShareBytes = 16 * 1024 * 1024;
 
 /**

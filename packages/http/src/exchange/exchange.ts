@@ -45,7 +45,7 @@ export interface Exchange extends HeaderReader {
    * @param body - absent if the status or the method does not allow a body, otherwise possibly empty
    * @param trailer - absent if the response has no trailer section
    * @throws RangeError for an invalid status, or TypeError for a field that HTTP does not allow, before sending
-   * anything
+   * anything, so that another response can follow
    */
   respond(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
 

@@ -1,6 +1,6 @@
 /**
  * The kind of each header field, by name in lower case. The rules for fields that a program must not set, add or
- * forward select fields by kind.
+ * forward select fields by kind, so that a new name is added in one place.
  *
  * - `connection`: the connection in HTTP/1.1; not allowed in HTTP/2 (RFC 9113 §8.2.2)
  * - `hop`: hop-by-hop negotiation (RFC 9110 §7.6.1), which HTTP/2 also has

@@ -34,6 +34,6 @@ export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }
 
-// Maximum 1 s, because clients that have closed their side are probed every second.
+// At most 1 s, because the engine probes each client that has closed its side every second, also over HTTP/2.
 const intervalMsMax = 1000;
 const checksPerTimeout = 4;

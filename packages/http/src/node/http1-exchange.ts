@@ -120,7 +120,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     // Over HTTP/1.0, a body with Transfer-Encoding has no known end (RFC 9112 §6.1).
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete || this.body?.ended === true) return true;
-    // Without 100 (Continue), the client may send or omit its body. The host's 100 (Continue) cannot be detected.
+    // Without 100 (Continue), the client may send or omit its body. The framework's 100 (Continue) is not detectable.
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;

@@ -1,5 +1,5 @@
 /**
- * Returns the name most similar to a misspelled name, ignoring case, or else the only name that starts with it.
+ * Returns the name most similar to a misspelled name, ignoring case, or else the only name that it abbreviates.
  *
  * @param lettersPerEdit - how many letters the longer name must have for each edit
  */

@@ -10,8 +10,8 @@ export type ForwardedElement = ReadonlyMap<string, string>;
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
  *     forwarded-pair    = token "=" ( token / quoted-string )
  *
- * A parser that starts at the left could be deceived: an opening quotation mark from a client would hide the proxies'
- * elements.
+ * The field is read from the right. If the field were read from the left, an opening quotation mark from a client would
+ * hide the proxies' elements.
  */
 export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
   for (let end = field.length, remaining = elementsMax; end >= 0 && remaining > 0; remaining--) {

@@ -44,7 +44,7 @@ interface Hop {
   readonly host: string | undefined;
 }
 
-/** Maximum number of proxies through which a request is traced, because clients may send many items. */
+/** Maximum proxies through which a request is traced: twice the usual number. Clients may send many items. */
 const hopsMax = 20;
 
 /** Creates the set of trusted proxies. @throws TypeError with the code ERR_OPTIONS that quotes an invalid entry */

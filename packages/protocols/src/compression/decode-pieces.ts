@@ -45,7 +45,7 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 /**
  * Maximum decoded bytes per received byte, checked once a body is longer than the message limit. A stream's length is
  * not limited, so without a maximum, a kilobyte could decompress to a gigabyte of messages. The value is the highest
- * ratio that gzip can reach, so no gzip body is rejected.
+ * ratio that gzip can reach: no gzip body is rejected, and no other coding costs more.
  */
 const decodedRatioMax = 1032;
 

@@ -11,7 +11,7 @@ export interface PieceDecompression extends Compression {
    * Decompresses a body as it arrives, with backpressure.
    *
    * @param freeBytes - the number of decompressed bytes after which the compression ratio is limited
-   * @param signal - frees the decoder when aborted, after which reads throw the abort reason
+   * @param signal - frees the decoder when aborted, even if nobody reads the rest. Later reads throw the abort reason
    * @throws ConnectError `InvalidArgument` for malformed or trailing bytes, or `ResourceExhausted` if the compression
    * ratio is too high or too many bodies are being decompressed
    */

@@ -95,8 +95,8 @@ function highestWeighted<Item>(
 /**
  * Parses a body's coding from `Content-Encoding` (RFC 9110 §8.4).
  *
- * @returns the coding in lower case, `identity` without a coding, or `undefined` for an unavailable coding or several
- * codings. No client needs two codings, and nesting makes decompression bombs far more effective
+ * @returns the coding in lower case, `identity` without a coding, or `undefined` for an unavailable coding, several
+ * codings or too many items. No client needs two codings, and nesting makes decompression bombs far more effective
  */
 export function readContentCoding(contentEncoding: string, available: readonly string[]): string | undefined {
   const names = contentEncoding

@@ -5,7 +5,7 @@ import { clientGoneError } from "./http-error.ts";
 
 /**
  * Maximum compression ratio of a message that never waits in the queue for high ratios. Text rarely has a ratio above
- * 20. Up to the maximum, decompressing a message costs at most as much as all other processing.
+ * 20. Up to the maximum, decompression costs at most as much per received byte as all other processing.
  */
 const normalRatioMax = 100;
 

@@ -12,7 +12,7 @@ export interface SafeErrorsOptions {
   readonly log: Log;
 }
 
-/** The properties of a failed call. A handler's context also has the properties. */
+/** The properties of a failed call: its handler's context, or an object that an interceptor creates. */
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**

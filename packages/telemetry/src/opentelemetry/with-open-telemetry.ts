@@ -100,7 +100,7 @@ function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tr
   };
 }
 
-/** Returns a hook that calls all given hooks, even if one hook fails. */
+/** Returns a hook that calls all given hooks, even if one hook fails. The returned hook then fails, too. */
 function combineHooks<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
   const definedHooks = hooks.filter((hook) => hook !== undefined);
   return (argument) => {

@@ -89,7 +89,7 @@ export class Retention {
       }
     }
     reportDropped(onUpkeep, { count, problem, begunMs });
-    // Closes the connection until the next interval.
+    // Closes the connection, which is not needed until the next interval.
     this.#session.discard();
   }
 

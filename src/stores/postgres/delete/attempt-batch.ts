@@ -66,7 +66,7 @@ export async function attemptBatch(
     if (isCareful) await endByKey(session, placement, open.filter(hasKey));
     const batch = prepareBatch(token, isCareful ? openOf(open) : open);
     if (batch.firstDeletions.size === 0) return undefined;
-    // Called after the lookup, because a call that is cancelled meanwhile is no longer its plant's first deletion.
+    // Called after the lookup, because the next call needs the token if a plant's first call is cancelled meanwhile.
     if (isInDoubt) for (const one of batch.firstDeletions.values()) one.doubt(token);
     hasBegun = true;
     const outcomes: ReadonlyMap<bigint, PlantOutcome> = isCareful

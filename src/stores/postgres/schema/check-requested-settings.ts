@@ -21,9 +21,9 @@ const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lo
 // SQLSTATEs of errors for an unknown setting, or for a setting that the user cannot change now.
 const refusedSqlStates = /^(?:22|42|55)/;
 
-// Returns whether a setting has this value now, or had this value when the connection started. For a setting that
-// cannot be changed later, such as `log_connections`, only checks that the client has set a value, because no guarantee
-// depends on the value.
+// Returns whether a setting has this value now, for example from a pooler, or had this value when the connection
+// started, for example from the role. For a setting that cannot be changed later, such as `log_connections`, only
+// checks that the client has set a value, because no guarantee depends on the value.
 async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
   try {
     await session.run("SAVEPOINT requested");

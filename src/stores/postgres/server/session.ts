@@ -53,7 +53,7 @@ export type Row = readonly (string | null)[];
 
 /** A connection to the server, opened on demand. Runs one statement at a time, each in one round trip. */
 export class Session {
-  /** The deadline for all work, on the `performance.now()` clock. Cancels statements that exceed the deadline. */
+  /** The deadline for all work, on the `performance.now()` clock. Statements that exceed the deadline are cancelled. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
   settingsRefusal: string | undefined;

@@ -1,4 +1,4 @@
-/** Number of bytes per entry for the key and a few objects. */
+/** Number of bytes per entry in addition to its bytes and value, for the key and a few objects. */
 const entryBytes = 256;
 
 // Number of consecutive misses after which most lookups are skipped. Clients that repeat blocks use fewer than 64.

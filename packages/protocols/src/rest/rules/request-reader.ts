@@ -30,7 +30,7 @@ export interface RequestReader {
    *
    * @throws ConnectError `InvalidArgument` with a message that names the field, or an error with the HTTP status 415
    * for a wrong content type
-   * @param decodeProtobuf - decodes a request message, which is required if the rule accepts the binary format
+   * @param decodeProtobuf - decodes a request message. Required if the rule accepts the binary format
    */
   decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
   /** Opens the message stream of a request with the given URL and content type. */

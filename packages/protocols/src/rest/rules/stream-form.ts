@@ -122,8 +122,8 @@ export function streamFormsOf(options: StreamOptions): StreamForms {
 }
 
 /**
- * Returns whether readers could mistake a message for an error in a stream. The body is ambiguous if the body can be
- * any JSON value, or has the member that marks an error.
+ * Returns whether readers could mistake a message for an error in a stream. A message, or the field that is the body,
+ * is ambiguous if it can have any JSON members, or has the member that marks an error.
  */
 export function isAmbiguousWithError(output: DescMessage, responseBody: string, errors: ErrorForm): boolean {
   const field = findProtoField(output, responseBody);
