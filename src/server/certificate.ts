@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import {
-  parseProblems,
+  withProblems,
   type OperatorLog,
   parsed,
   type ParseResult,
@@ -67,7 +67,7 @@ export async function openCertificate(
       if (pair.kind === "problems") return pair;
       const problem = validityProblem(pair.value);
       if (problem !== undefined && validityProblem(current) === undefined)
-        return parseProblems(`the certificate ${problem}`);
+        return withProblems(`the certificate ${problem}`);
       current = pair.value;
       notify?.(current);
       warn();
@@ -100,7 +100,7 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, validFromDate, validToDate });
   } catch (reason) {
-    return parseProblems(explainPairError(reason));
+    return withProblems(explainPairError(reason));
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type StaticToken,
   type TokenSources,
 } from "@plantstore/auth";
-import { parseProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { withProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { alternatives, oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
 /** The credential configuration. */
@@ -113,7 +113,7 @@ export const credentialSettings: {
     help: "introspection endpoint for all other tokens (RFC 7662)",
     read: (text) => {
       const url = providerUrl(text);
-      return url === undefined ? parseProblems(safeUrl) : parsed(url);
+      return url === undefined ? withProblems(safeUrl) : parsed(url);
     },
   },
   introspectionClientId: {
@@ -249,7 +249,7 @@ function readTokens(text: string): ParseResult<readonly StaticToken[]> {
   const tokens = parsePlainTokens(text);
   return tokens.kind === "value"
     ? parsed(tokens.value)
-    : parseProblems(`be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
+    : withProblems(`be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
 }
 
 function listOf<T>(
@@ -259,7 +259,7 @@ function listOf<T>(
   return (text) => {
     const items = text.split(",").map((item) => read(item.trim()));
     const valid = items.filter((item) => item !== undefined);
-    return valid.length === items.length ? parsed(valid) : parseProblems(requirement);
+    return valid.length === items.length ? parsed(valid) : withProblems(requirement);
   };
 }
 

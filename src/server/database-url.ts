@@ -1,7 +1,7 @@
 import { pemBytesMax, readRegularFileSync } from "@plantstore/command-line";
 import {
   explainSystemError,
-  parseProblems,
+  withProblems,
   parsed,
   type ParseResult,
   type WatchedFile,
@@ -68,7 +68,7 @@ const urlForms: { readonly [Kind in Database["kind"]]: UrlForm<Extract<Database,
  */
 export function readDatabaseUrl(text: string): ParseResult<Database> {
   const forms = Object.values(urlForms).map(({ form }) => form);
-  return formOf(text)?.read(text) ?? parseProblems(`be ${forms.slice(0, -1).join(", ")} or ${forms.at(-1)}`);
+  return formOf(text)?.read(text) ?? withProblems(`be ${forms.slice(0, -1).join(", ")} or ${forms.at(-1)}`);
 }
 
 function formOf(text: string): (typeof urlForms)[Database["kind"]] | undefined {
@@ -149,7 +149,7 @@ async function watchDatabaseUrl(
   const acceptUrl = (renewed: string): ParseResult<object> => {
     const sameDatabase = toResult("be of the same database", () => assertSameDatabase(url, renewed));
     // The message does not include the reason, because the reason may contain a part of an unencoded password.
-    if (sameDatabase.kind === "problems") return parseProblems("only the user and password of the URL may change");
+    if (sameDatabase.kind === "problems") return withProblems("only the user and password of the URL may change");
     current = renewed;
     return parsed({});
   };
@@ -184,7 +184,7 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
         return parsed({});
       } catch (error) {
         if (!(error instanceof StoreOpenError)) throw error;
-        return parseProblems(error.message);
+        return withProblems(error.message);
       }
     },
   });
@@ -216,7 +216,7 @@ function toResult<Value>(requirement: string, read: () => Value): ParseResult<Va
     return parsed(read());
   } catch (error) {
     if (!(error instanceof StoreOpenError)) throw error;
-    return parseProblems(`${requirement} (${error.message})`);
+    return withProblems(`${requirement} (${error.message})`);
   }
 }
 
@@ -234,7 +234,7 @@ export function plantLocationOf(url: string | undefined, urlFile?: string): Plan
   const [text, file] = [withoutLineEnd(url ?? ""), withoutLineEnd(urlFile ?? "")];
   if (text === "" && file !== "")
     return valueOrThrow(readUnquotedText(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
-  const result = text === "" ? parseProblems("be set") : readUnquotedText(text, readDatabaseUrl);
+  const result = text === "" ? withProblems("be set") : readUnquotedText(text, readDatabaseUrl);
   const database = valueOrThrow(result, "DATABASE_URL must ");
   if (database.kind !== "memory") return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only a running server can access"]);

@@ -1,4 +1,4 @@
-import { parseProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { withProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
 
 /**
  * Returns the text, or a problem ("PORT must …") if the text has a byte order mark, surrounding white space or quotes.
@@ -6,7 +6,7 @@ import { parseProblems, parsed, type ParseResult } from "@plantstore/auth/inputs
  */
 export function refuseQuotesAndSpaces(text: string): ParseResult<string> {
   // Checks the byte order mark first, because `trim` also removes a byte order mark.
-  if (text.startsWith("\uFEFF")) return parseProblems("not begin with a byte order mark");
-  if (text !== text.trim()) return parseProblems("not begin or end with white space");
-  return /^(["'`]).*\1$/s.test(text) ? parseProblems("not be enclosed in quotes") : parsed(text);
+  if (text.startsWith("\uFEFF")) return withProblems("not begin with a byte order mark");
+  if (text !== text.trim()) return withProblems("not begin or end with white space");
+  return /^(["'`]).*\1$/s.test(text) ? withProblems("not be enclosed in quotes") : parsed(text);
 }

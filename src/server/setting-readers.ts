@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
-import { explainSystemError, parseProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { explainSystemError, withProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { isAddressOrNetwork } from "@plantstore/gateway";
 
 /** A setting. docs/reference/configuration.md has a row for each setting. */
@@ -41,7 +41,7 @@ export function integerBetween(least: number, most: number, unit: string = ""): 
   return (text) => {
     // Uses a pattern, because Number() would also accept "", " 7", "0x7" and "1e3".
     const number = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
-    return number >= least && number <= most ? parsed(number) : parseProblems(requirement);
+    return number >= least && number <= most ? parsed(number) : withProblems(requirement);
   };
 }
 
@@ -50,7 +50,7 @@ export function oneOf<T extends string>(words: readonly T[]): (text: string) => 
   return (text) => {
     const accepted = words.find((candidate) => candidate === text);
     return accepted === undefined
-      ? parseProblems(`be ${words.length > 2 ? "one of " : ""}${alternatives(words)}`)
+      ? withProblems(`be ${words.length > 2 ? "one of " : ""}${alternatives(words)}`)
       : parsed(accepted);
   };
 }
@@ -66,7 +66,7 @@ export function readableFile(text: string): ParseResult<string> {
     accessSync(text, constants.R_OK);
     return parsed(text);
   } catch (reason) {
-    return parseProblems(`be a readable file (${explainSystemError(reason)})`);
+    return withProblems(`be a readable file (${explainSystemError(reason)})`);
   }
 }
 
@@ -82,7 +82,7 @@ export function readHost(text: string): ParseResult<string> {
   const isHost = socketPathOf(text) === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
   return isHost
     ? parsed(text)
-    : parseProblems(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
+    : withProblems(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
 }
 
 /** Returns whether a text consists of `unix:` and a path with a valid length. */
@@ -105,7 +105,7 @@ export function socketPathOf(host: string): string | undefined {
 export function readFileMode(text: string): ParseResult<number> {
   return /^0?[0-7]{3}$/.test(text)
     ? parsed(Number.parseInt(text, 8))
-    : parseProblems("be a file mode of three octal digits, such as 660");
+    : withProblems("be a file mode of three octal digits, such as 660");
 }
 
 /** Reads comma-separated IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
@@ -113,7 +113,7 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
   const entries = text.split(",").map((entry) => entry.trim());
   return entries.every(isAddressOrNetwork)
     ? parsed(entries)
-    : parseProblems("be a comma-separated list of IP addresses, networks such as 10.0.0.0/8, or unix:");
+    : withProblems("be a comma-separated list of IP addresses, networks such as 10.0.0.0/8, or unix:");
 }
 
 /**
@@ -127,7 +127,7 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
   const invalid = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
   return invalid === undefined
     ? parsed(origins)
-    : parseProblems("be * or a comma-separated list of origins such as https://shop.example");
+    : withProblems("be * or a comma-separated list of origins such as https://shop.example");
 }
 
 /** The address for the operator's tools, separate from the service's address. */
@@ -145,7 +145,7 @@ export function readAdminAddress(text: string): ParseResult<AdminAddress> {
   const port = Number(digits);
   const host = inBrackets ?? name ?? "127.0.0.1";
   if (digits === undefined || port > 65_535 || isBrokenAddress(host))
-    return parseProblems("be a port, a host and port such as 127.0.0.1:9464, or unix: followed by the path of a socket");
+    return withProblems("be a port, a host and port such as 127.0.0.1:9464, or unix: followed by the path of a socket");
   return parsed({ host, port });
 }
 
@@ -157,9 +157,9 @@ export function readAdminAddress(text: string): ParseResult<AdminAddress> {
 export function readPublicUrl(text: string): ParseResult<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
-  if (url === undefined || !isHttp) return parseProblems("be an http or https URL");
+  if (url === undefined || !isHttp) return withProblems("be an http or https URL");
   if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
-    return parseProblems("be a URL without a query, fragment or credentials");
+    return withProblems("be a URL without a query, fragment or credentials");
   }
   return parsed(url);
 }

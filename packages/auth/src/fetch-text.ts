@@ -1,4 +1,4 @@
-import { parseProblems, parsed, type ParseResult } from "./inputs/index.ts";
+import { withProblems, parsed, type ParseResult } from "./inputs/index.ts";
 
 /** A request to an identity provider. */
 export interface ProviderRequest {
@@ -33,9 +33,9 @@ export async function fetchText({ url, header, form, signal }: ProviderRequest):
     const { status: httpStatus, body } = response;
     if (httpStatus === 200) return { ...(await readBounded(url, body ?? [])), httpStatus };
     await body?.cancel();
-    return { ...parseProblems(`${withoutQuery(url)} responded with status ${httpStatus}`), httpStatus };
+    return { ...withProblems(`${withoutQuery(url)} responded with status ${httpStatus}`), httpStatus };
   } catch (error) {
-    return parseProblems(`cannot fetch ${withoutQuery(url)}: ${describe(error)}`);
+    return withProblems(`cannot fetch ${withoutQuery(url)}: ${describe(error)}`);
   }
 }
 
@@ -50,7 +50,7 @@ async function readBounded(
   for await (const chunk of body) {
     lengthBytes += chunk.byteLength;
     if (lengthBytes > providerResponseLimitBytes) {
-      return parseProblems(`the response of ${withoutQuery(url)} is larger than ${providerResponseLimitBytes} bytes`);
+      return withProblems(`the response of ${withoutQuery(url)} is larger than ${providerResponseLimitBytes} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }

@@ -1,5 +1,5 @@
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
-import { parseProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
+import { withProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 import { appendTokenHash } from "./token-hashes-file.ts";
@@ -52,7 +52,7 @@ export async function issueToken(request: TokenRequest): Promise<ParseResult<Iss
   const scopes = parseScopes(request.scopes, request.scopeProblem);
   const expiry = parseExpiry(request.expiry);
   if (name.kind !== "value" || scopes.kind !== "value" || expiry.kind !== "value") {
-    return parseProblems(...problemsOf([name, scopes, expiry]));
+    return withProblems(...problemsOf([name, scopes, expiry]));
   }
   const token = createTokenText(request.prefix);
   const staticToken: StaticToken = {

@@ -1,4 +1,4 @@
-import { parseProblems, parsed, type ParseResult } from "./inputs/index.ts";
+import { withProblems, parsed, type ParseResult } from "./inputs/index.ts";
 
 /** A JSON object whose members have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -20,9 +20,9 @@ export function hasNameWithBackslash(object: JsonObject): boolean {
 export function parseJsonObject(text: string, what: string): ParseResult<JsonObject> {
   try {
     const value: unknown = JSON.parse(text);
-    if (!isJsonObject(value)) return parseProblems(`${what} is not a JSON object`);
-    return hasNameWithBackslash(value) ? parseProblems(`${what} has a member name with a backslash`) : parsed(value);
+    if (!isJsonObject(value)) return withProblems(`${what} is not a JSON object`);
+    return hasNameWithBackslash(value) ? withProblems(`${what} has a member name with a backslash`) : parsed(value);
   } catch {
-    return parseProblems(`${what} is not valid JSON`);
+    return withProblems(`${what} is not valid JSON`);
   }
 }

@@ -1,5 +1,5 @@
 import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
-import { type OperatorLog, parseProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
+import { type OperatorLog, withProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import type { KeyTiming } from "./jwt/fetched-keys.ts";
 import type { JwtSource } from "./jwt/open-jwt-verifier.ts";
@@ -92,7 +92,7 @@ export async function openTokenVerifier(sources: TokenSources, log: OperatorLog)
   const verifier = createVerifierChain(verifiers);
   if (problems.length === 0) return parsed(verifier);
   verifier.close?.();
-  return parseProblems(...problems);
+  return withProblems(...problems);
 }
 
 function* openEach(sources: TokenSources, log: OperatorLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
@@ -107,7 +107,7 @@ function* openEach(sources: TokenSources, log: OperatorLog): Iterable<Promise<Pa
 async function withName<T>(name: string | undefined, opening: Promise<ParseResult<T>>): Promise<ParseResult<T>> {
   const opened = await opening;
   if (name === undefined || opened.kind === "value") return opened;
-  return parseProblems(...opened.problems.map((problem) => `${name}: ${problem}`));
+  return withProblems(...opened.problems.map((problem) => `${name}: ${problem}`));
 }
 
 async function openJwt(issuers: readonly JwtSource[], log: OperatorLog): Promise<ParseResult<TokenVerifier>> {

@@ -1,5 +1,5 @@
 import { readBearerToken, tokenLimitChars } from "./bearer-token.ts";
-import { parseProblems, parsed, type ParseResult } from "./inputs/index.ts";
+import { withProblems, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { digestOf } from "./token-verifier.ts";
 
@@ -22,7 +22,7 @@ export function parsePlainTokens(given: string | readonly string[]): ParseResult
     const problem = plainTokenProblem(token) ?? (tokens.indexOf(token) < index ? "is a duplicate" : undefined);
     return problem === undefined ? [] : [`token ${index + 1} ${problem}`];
   });
-  if (problems.length > 0) return parseProblems(...problems);
+  if (problems.length > 0) return withProblems(...problems);
   return parsed(tokens.map((token, index) => toStaticToken(`token-${index + 1}`, token)));
 }
 

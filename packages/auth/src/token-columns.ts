@@ -1,4 +1,4 @@
-import { parseProblems, parsed, type ParseResult } from "./inputs/index.ts";
+import { withProblems, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 
 /** A {@link StaticToken}'s scopes. */
@@ -15,7 +15,7 @@ const dateTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]([01]\d|2[
 /** Parses `sha256:<hex>` to the digest in lower case. */
 export function parseTokenHash(text: string): ParseResult<string> {
   const hex = hashColumn.exec(text)?.[1];
-  if (hex === undefined) return parseProblems('the hash must be "sha256:" followed by 64 hex digits');
+  if (hex === undefined) return withProblems('the hash must be "sha256:" followed by 64 hex digits');
   return parsed(hex.toLowerCase());
 }
 
@@ -23,7 +23,7 @@ export function parseTokenHash(text: string): ParseResult<string> {
 export function parseTokenName(text: string): ParseResult<string> {
   return nameColumn.test(text)
     ? parsed(text)
-    : parseProblems("the name must be 1 to 128 letters, digits or - . _ @ / :");
+    : withProblems("the name must be 1 to 128 letters, digits or - . _ @ / :");
 }
 
 /** Returns why a well-formed scope is rejected, such as one that no procedure requires, or `undefined` to accept it. */
@@ -35,11 +35,11 @@ export function parseScopes(text: string, problemOf: ScopeProblem = noProblem): 
   const scopes = text.split(",");
   const invalidPositions = scopes.flatMap((scope, index) => (scopeToken.test(scope) ? [] : [index + 1]));
   if (invalidPositions.length > 0)
-    return parseProblems(
+    return withProblems(
       `scope ${invalidPositions.join(", ")} is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)`,
     );
   const problems = scopes.flatMap((scope) => problemOf(scope) ?? []);
-  return problems.length > 0 ? parseProblems(...problems) : parsed(new Set(scopes));
+  return problems.length > 0 ? withProblems(...problems) : parsed(new Set(scopes));
 }
 
 function noProblem(): undefined {}
@@ -52,7 +52,7 @@ export function parseExpiry(text: string): ParseResult<number | undefined> {
   const isDate = wallClock !== undefined && toWallClock(Date.parse(`${wallClock}Z`)) === wallClock;
   return isDate
     ? parsed(Date.parse(text))
-    : parseProblems('the expiry must be a date-time such as 2030-01-31T12:00:00Z ("-" means never)');
+    : withProblems('the expiry must be a date-time such as 2030-01-31T12:00:00Z ("-" means never)');
 }
 
 function toWallClock(timeMs: number): string | undefined {

@@ -1,7 +1,7 @@
 import { access, open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { parseProblems, parsed, type ParseResult, readTextFile, toProblem } from "./inputs/index.ts";
+import { withProblems, parsed, type ParseResult, readTextFile, toProblem } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.ts";
 
@@ -58,7 +58,7 @@ async function create(path: string): Promise<ParseResult<FileHandle>> {
     return parsed(await open(path, "wx", tokenHashesFileMode));
   } catch (error) {
     if (!hasCode(error, "EEXIST")) return toProblem(error);
-    return parseProblems(`${path} exists: another process is changing the tokens; if none is, delete this file`);
+    return withProblems(`${path} exists: another process is changing the tokens; if none is, delete this file`);
   }
 }
 
@@ -77,7 +77,7 @@ async function replace(
   if (tokens.kind === "problems") return tokens;
   // Equivalent mutant: if the check follows the write, `editFile` removes the file that is too large.
   if (Buffer.byteLength(newText.value) > tokenHashesFileLimitBytes) {
-    return parseProblems(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
+    return withProblems(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }
   await closing.writeFile(newText.value);
   // Without a sync before the rename, a power failure may leave an empty file under the final name.

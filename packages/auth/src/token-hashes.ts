@@ -1,4 +1,4 @@
-import { parseProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
+import { withProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 
@@ -39,7 +39,7 @@ export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): Par
     checkUnique("hash", line.value.digest, number);
     tokens.push(line.value);
   }
-  return problems.length > 0 ? parseProblems(...problems) : parsed(tokens);
+  return problems.length > 0 ? withProblems(...problems) : parsed(tokens);
 }
 
 /** Formats a token as a line, without a line break, for {@link parseTokenHashes}. */
@@ -53,7 +53,7 @@ export function formatTokenHash(token: StaticToken): string {
 export function removeToken(text: string, name: string): ParseResult<string> {
   const lines = text.split("\n");
   const remaining = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);
-  return remaining.length === lines.length ? parseProblems(`no token is named ${name}`) : parsed(remaining.join("\n"));
+  return remaining.length === lines.length ? withProblems(`no token is named ${name}`) : parsed(remaining.join("\n"));
 }
 
 function toLines(text: string): readonly string[] {
@@ -64,7 +64,7 @@ function toLines(text: string): readonly string[] {
 function parseLine(text: string, scopeProblem: ScopeProblem | undefined): ParseResult<StaticToken> {
   const columns = text.split(/[ \t]+/);
   if (columns.length !== 4)
-    return parseProblems(`a line must have 4 columns "sha256:<hex> name scopes|- expiry|-", got ${columns.length}`);
+    return withProblems(`a line must have 4 columns "sha256:<hex> name scopes|- expiry|-", got ${columns.length}`);
   const [hashText = "", nameText = "", scopesText = "", expiryText = ""] = columns;
   const digest = parseTokenHash(hashText);
   const name = parseTokenName(nameText);
@@ -73,5 +73,5 @@ function parseLine(text: string, scopeProblem: ScopeProblem | undefined): ParseR
   if (digest.kind === "value" && name.kind === "value" && scopes.kind === "value" && expiry.kind === "value") {
     return parsed({ digest: digest.value, name: name.value, scopes: scopes.value, expiresAtMs: expiry.value });
   }
-  return parseProblems(...problemsOf([digest, name, scopes, expiry]));
+  return withProblems(...problemsOf([digest, name, scopes, expiry]));
 }

@@ -9,7 +9,7 @@ export function parsed<T>(value: T): ParseResult<T> {
 }
 
 /** Returns the result for an invalid string. */
-export function parseProblems(...problems: readonly string[]): ParseResult<never> {
+export function withProblems(...problems: readonly string[]): ParseResult<never> {
   return { kind: "problems", problems };
 }
 

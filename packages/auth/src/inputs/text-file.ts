@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 
 import { readRegularFile } from "@plantstore/command-line";
 import { explainSystemError } from "./explain-system-error.ts";
-import { parsed, parseProblems, type ParseResult } from "./parse-result.ts";
+import { parsed, withProblems, type ParseResult } from "./parse-result.ts";
 
 /** Reads a regular file as UTF-8. `limitBytes` bounds memory if a wrong file is configured, such as a disk image. */
 export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
@@ -14,7 +14,7 @@ export async function readTextFile(path: string, limitBytes: number): Promise<Pa
 export async function statRegularFile(path: string): Promise<ParseResult<Stats>> {
   try {
     const stats = await stat(path);
-    return stats.isFile() ? parsed(stats) : parseProblems(`${path} is not a regular file`);
+    return stats.isFile() ? parsed(stats) : withProblems(`${path} is not a regular file`);
   } catch (error) {
     return toProblem(error);
   }
@@ -22,5 +22,5 @@ export async function statRegularFile(path: string): Promise<ParseResult<Stats>>
 
 /** Converts a `node:fs` error to a problem that contains the path. */
 export function toProblem(error: unknown): ParseResult<never> {
-  return parseProblems(explainSystemError(error));
+  return withProblems(explainSystemError(error));
 }

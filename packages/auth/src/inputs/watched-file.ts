@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import type { OperatorLog } from "./operator-log.ts";
-import { parseProblems, parsed, type ParseResult } from "./parse-result.ts";
+import { withProblems, parsed, type ParseResult } from "./parse-result.ts";
 import { type FileReload, ReloadRecord } from "./reload-record.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
 
@@ -71,7 +71,7 @@ export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedF
   if (first.kind === "problems") return first;
   const applied = await file.apply(...first.value);
   if (applied.kind === "problems")
-    return parseProblems(...applied.problems.map((problem) => `${nameOf(file)}: ${problem}`));
+    return withProblems(...applied.problems.map((problem) => `${nameOf(file)}: ${problem}`));
   return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
 }
 

@@ -1,4 +1,4 @@
-import { type OperatorLog, parseProblems, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
+import { type OperatorLog, withProblems, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
 import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
 import { OutcomeCache, type ExpiringOutcome } from "../outcome-cache.ts";
@@ -152,7 +152,7 @@ function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<Ex
   const response = parseJsonObject(text, responseName);
   if (response.kind === "problems") return response;
   const outcome = evaluateIntrospection(response.value, endpoint.url.origin, endpoint);
-  return outcome === undefined ? parseProblems(`${responseName} has no boolean "active"`) : parsed(outcome);
+  return outcome === undefined ? withProblems(`${responseName} has no boolean "active"`) : parsed(outcome);
 }
 
 // The endpoint failed if it did not respond, refused the client credentials (RFC 7662 §2.3), limited the rate or had a

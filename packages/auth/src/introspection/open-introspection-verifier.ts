@@ -1,6 +1,6 @@
 import {
   type OperatorLog,
-  parseProblems,
+  withProblems,
   parsed,
   type ParseResult,
   watchFile,
@@ -46,7 +46,7 @@ export async function openIntrospectionVerifier(
   const url = parseProviderUrl(source.url);
   if (url.kind === "problems") return url;
   if (clientId === "")
-    return parseProblems(`the introspection endpoint ${withoutQuery(url.value)} requires a client id`);
+    return withProblems(`the introspection endpoint ${withoutQuery(url.value)} requires a client id`);
   let clientSecret = "";
   const file = await watchFile({
     paths: [clientSecretFile],
@@ -55,7 +55,7 @@ export async function openIntrospectionVerifier(
     log,
     apply(text) {
       const secret = withoutLineEnd(text);
-      if (secret === "") return parseProblems("the secret is empty");
+      if (secret === "") return withProblems("the secret is empty");
       clientSecret = secret;
       return parsed({});
     },

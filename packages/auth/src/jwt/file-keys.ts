@@ -1,6 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
 
-import { type OperatorLog, parseProblems, parsed, type ParseResult, watchFile } from "../inputs/index.ts";
+import { type OperatorLog, withProblems, parsed, type ParseResult, watchFile } from "../inputs/index.ts";
 import { providerResponseLimitBytes } from "../fetch-text.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { readKeySet } from "./key-set.ts";
@@ -27,7 +27,7 @@ export async function openFileKeys(
     async apply(text) {
       const keys = await readKeySet(text, algorithms);
       if (keys.kind === "problems") return keys;
-      return keys.value.keys.length === 0 ? parseProblems("the key set is empty") : use(keys.value);
+      return keys.value.keys.length === 0 ? withProblems("the key set is empty") : use(keys.value);
     },
   });
   if (file.kind === "problems") return file;

@@ -1,6 +1,6 @@
 import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
-import { parseProblems, type ParseResult } from "../inputs/index.ts";
+import { withProblems, type ParseResult } from "../inputs/index.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 
 /** Fetches a JWK Set as a string. Never rejects. */
@@ -26,7 +26,7 @@ export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {
     const openId = await readMetadata(openIdUrl, issuer, signal);
     const metadata = openId.kind === "value" ? openId : await readMetadata(oauthUrl, issuer, signal);
     if (metadata.kind === "value") return await createKeyFetcher(metadata.value)(signal);
-    return openId.kind === "problems" ? parseProblems(...openId.problems, ...metadata.problems) : metadata;
+    return openId.kind === "problems" ? withProblems(...openId.problems, ...metadata.problems) : metadata;
   };
 }
 
@@ -43,7 +43,7 @@ async function readMetadata(url: URL, issuer: string, signal: AbortSignal): Prom
   if (document.kind === "problems") return document;
   const { issuer: named, jwks_uri: keysUrl } = document.value;
   // Without this check, one issuer could impersonate another (RFC 8414 §3.3, OpenID Connect Discovery §4.3).
-  if (named !== issuer) return parseProblems(`${withoutQuery(url)} names a different issuer`);
-  if (typeof keysUrl !== "string") return parseProblems(`${withoutQuery(url)} has no "jwks_uri"`);
+  if (named !== issuer) return withProblems(`${withoutQuery(url)} names a different issuer`);
+  if (typeof keysUrl !== "string") return withProblems(`${withoutQuery(url)} has no "jwks_uri"`);
   return parseProviderUrl(keysUrl);
 }

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, type CryptoKey, type JSONWebKeySet, type JWK } from "jose";
 
 import { isJsonObject, type JsonObject, parseJsonObject } from "../json-object.ts";
-import { parseProblems, parsed, type ParseResult } from "../inputs/index.ts";
+import { withProblems, parsed, type ParseResult } from "../inputs/index.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** Maximum number of keys that are used from a key set. Providers publish two to ten keys. */
@@ -31,12 +31,12 @@ export async function readKeySet(
   const document = parseJsonObject(text, "the key set");
   if (document.kind === "problems") return document;
   const { keys } = document.value;
-  if (!Array.isArray(keys)) return parseProblems('the key set has no "keys" array');
+  if (!Array.isArray(keys)) return withProblems('the key set has no "keys" array');
   if (keys.length === 0) return parsed({ keys: [] });
   const read = await Promise.all(keys.slice(0, keysMax).map((key: unknown) => readKey(key, algorithms)));
   const usable = read.filter((key) => key !== undefined);
   if (usable.length > 0) return parsed({ keys: usable });
-  return parseProblems(`none of the ${keys.length} keys in the key set can verify ${algorithms.join(", ")}`);
+  return withProblems(`none of the ${keys.length} keys in the key set can verify ${algorithms.join(", ")}`);
 }
 
 async function readKey(key: unknown, algorithms: readonly JwtAlgorithm[]): Promise<JWK | undefined> {

@@ -1,4 +1,4 @@
-import { type OperatorLog, parseProblems, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
+import { type OperatorLog, withProblems, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
 import { openFetchedKeys, type KeyTiming } from "./fetched-keys.ts";
@@ -52,15 +52,15 @@ export async function openJwtVerifier(
   const problems = [...problemsOf(opened), ...duplicateIssuers(sources)];
   if (problems.length === 0) return parsed(createJwtVerifier(issuers));
   for (const { keys } of issuers) keys.close();
-  return parseProblems(...problems);
+  return withProblems(...problems);
 }
 
 async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseResult<TrustedIssuer>> {
   const { issuer, audiences, keysUrl, keysFile } = source;
   if (audiences.length === 0 || audiences.includes(""))
-    return parseProblems(`the issuer ${issuer} must have at least one audience, and no empty one`);
+    return withProblems(`the issuer ${issuer} must have at least one audience, and no empty one`);
   if (keysUrl !== undefined && keysFile !== undefined)
-    return parseProblems(`the issuer ${issuer} must have keysUrl or keysFile, not both`);
+    return withProblems(`the issuer ${issuer} must have keysUrl or keysFile, not both`);
   const algorithms = source.algorithms ?? defaultJwtAlgorithms;
   const keys = await openKeys(source, algorithms, log);
   if (keys.kind === "problems") return keys;

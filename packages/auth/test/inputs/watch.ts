@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect } from "vitest";
-import { parseProblems, parsed } from "../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../src/inputs/parse-result.ts";
 import { type FileToWatch, type WatchedFile, watchFile } from "../../src/inputs/watched-file.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import type { TempFolder } from "../../../testing/src/process/temp-folder.ts";
@@ -26,7 +26,7 @@ export async function watch(path: string, changes: Partial<FileToWatch> = {}): P
   };
   const log = { info: record, warn: record };
   const apply = (text: string): ReturnType<FileToWatch["apply"]> => {
-    if (text.includes("bad")) return parseProblems("it is bad");
+    if (text.includes("bad")) return withProblems("it is bad");
     applied.push(text);
     for (const listener of listeners) listener();
     return parsed({});

@@ -1,6 +1,6 @@
 import { unlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
-import { parseProblems, parsed } from "../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../src/inputs/parse-result.ts";
 import { fileOf, logged, watch } from "./watch.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
@@ -59,7 +59,7 @@ describe("watchFile", () => {
     const reported: object[] = [];
     const problems = Array.from({ length: 100 }, (_, n) => `line ${n}`);
     using watching = await watch(path, {
-      apply: (text) => (text === "0" ? parsed({}) : parseProblems(...problems)),
+      apply: (text) => (text === "0" ? parsed({}) : withProblems(...problems)),
       log: { info: () => {}, warn: (fields) => reported.push(fields) },
     });
     writeFileSync(path, "1");

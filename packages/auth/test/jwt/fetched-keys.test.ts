@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { OperatorLog } from "../../src/inputs/operator-log.ts";
 import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
-import { parseProblems } from "../../src/inputs/parse-result.ts";
+import { withProblems } from "../../src/inputs/parse-result.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { createSigningKey, startIdentityProviderAt } from "../../../testing/src/auth/identity-provider.ts";
@@ -129,7 +129,7 @@ test("close() between two key fetches prevents the next fetch", async () => {
     timing: { backOffMs: 1 },
     fetchDocument: async () => {
       fetches += 1;
-      return parseProblems("it is missing");
+      return withProblems("it is missing");
     },
   });
   keys.close();
@@ -147,7 +147,7 @@ test("close() during a key fetch prevents the next fetch", async () => {
     fetchDocument: async (signal) => {
       fetches += 1;
       if (fetches > 1 && !signal.aborted) await once(signal, "abort");
-      return parseProblems("it was closed");
+      return withProblems("it was closed");
     },
   });
   await expect.poll(() => fetches).toBe(2);

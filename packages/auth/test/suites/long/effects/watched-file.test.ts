@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { parseProblems, parsed } from "../../../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../../../src/inputs/parse-result.ts";
 import { type FileToWatch, watchFile } from "../../../../src/inputs/watched-file.ts";
 
 // Watches a file with two values for each option, and compares what is applied and logged.
@@ -23,7 +23,7 @@ async function observe(changes: (folder: { file(name: string): string }) => Part
   const record = (_fields: object, message: string): void => void messages.push(message);
   const apply: FileToWatch["apply"] = (...texts) => {
     applied.push(texts.join("+"));
-    return texts.includes("bad") ? parseProblems("it is bad") : parsed({});
+    return texts.includes("bad") ? withProblems("it is bad") : parsed({});
   };
   const file = { paths: paths.slice(0, 1), what: "file", limitBytes: 100, apply, log: { info: record, warn: record } };
   const watched = await watchFile({ ...file, ...changes(folder) });
@@ -61,7 +61,7 @@ async function keepsTrying(retryRejectedMs: number): Promise<boolean> {
   const apply: FileToWatch["apply"] = (text) => {
     if (text !== "bad") return parsed({});
     tries.push(text);
-    return parseProblems("it is bad");
+    return withProblems("it is bad");
   };
   const log = { info: () => undefined, warn: () => undefined };
   const watched = await watchFile({ paths: [path], what: "file", limitBytes: 100, apply, log, retryRejectedMs });

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSy
 import { open } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 
-import { parseProblems, parsed } from "../../../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../../../src/inputs/parse-result.ts";
 import type { FileToWatch } from "../../../../src/inputs/watched-file.ts";
 import { fileOf, logged, watch, type Watching } from "../../../inputs/watch.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
@@ -122,7 +122,7 @@ describe("a watched file", () => {
     let isAccepted = false;
     const applied: string[] = [];
     const apply = (text: string): ReturnType<FileToWatch["apply"]> => {
-      if (text === "second" && !isAccepted) return parseProblems("it is too early");
+      if (text === "second" && !isAccepted) return withProblems("it is too early");
       applied.push(text);
       return parsed({});
     };
