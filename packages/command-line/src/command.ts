@@ -54,7 +54,7 @@ export interface CommandOf<Terminal> {
   /**
    * Runs the command and returns the exit code.
    *
-   * @throws UsageError for invalid arguments
+   * @throws UsageError for invalid arguments; {@link Program.fail} reports any other error
    */
   readonly run: (flags: ParsedFlags, operands: readonly string[], terminal: Terminal) => Promise<number>;
 }

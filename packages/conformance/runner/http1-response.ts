@@ -21,7 +21,7 @@ interface Body {
  */
 export function readHttp1Response(bytes: Buffer, method: string, isClosed: boolean): HttpResponse | undefined {
   let head = readHead(bytes, 0);
-  // Skips interim responses (RFC 9110 §15.2).
+  // Skips interim responses (RFC 9110 §15.2), which each attempt to read a response parses again.
   while (head !== undefined && head.status < 200) {
     if (head.end > headerLimitBytes)
       throw new NoResponse("too large", `sent interim responses of more than ${headerLimitBytes} bytes`);

@@ -156,7 +156,7 @@ function createMiddleware(
       const admitProcedure = await admitted;
       return async (procedure: string): Promise<void> => {
         await admitProcedure?.(procedure);
-        // Refuses the call, because guards cannot run without Nest's request and response.
+        // The middleware provides both for each request. Guards cannot run without Nest's request and response.
         if (raw === undefined || response === undefined) throw new TypeError("guards need a request of Nest");
         await checks.get(procedure)?.(raw, response);
       };

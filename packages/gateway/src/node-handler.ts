@@ -115,13 +115,13 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   return handle;
 }
 
-/** Returns whether the response depends on the body's content. Otherwise, the body need not be read. */
+/** Returns whether the response depends on the body's content, and not only on the body's presence and type. */
 function needsBody(target: Target, contentType: string | null): boolean {
   if (target.kind === "unmatched") return false;
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;
 }
 
-/** Replaces a body whose content is irrelevant. Has one byte, because an empty body counts as no body. */
+/** Replaces a consumed body with irrelevant content. Has one byte, because an empty body counts as no body. */
 const placeholderBody = new Uint8Array(1);
 
 function toExchange(

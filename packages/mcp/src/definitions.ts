@@ -16,7 +16,7 @@ import type { Tool } from "./tools.ts";
 /** Maximum bytes of all cached definitions, enough for 5,000. Further definitions are created at each use. */
 const keptBytesMax = 16 * 1024 * 1024;
 
-/** Minimum cost of a definition with an omitted schema, which takes as long to create as a large definition. */
+/** Minimum cost in bytes of a definition with an omitted schema. Creation takes as long as for a large definition. */
 const abridgedCost = 64 * 1024;
 
 /** Maximum characters in a description, about a page. A model reads all descriptions in its limited context. */

@@ -19,7 +19,7 @@ const revisionLengthMax = 32;
  * Returns whether a message has the stateless revision.
  *
  * @throws ConnectError for an unknown revision, and for a stateless message with incomplete `_meta`, or with header
- * fields that differ from the body ("Server Validation")
+ * fields that are missing or differ from the body ("Server Validation")
  */
 export function isStateless(header: HeaderReader, message: McpMessage): boolean {
   const inHeader = header.get("mcp-protocol-version");

@@ -191,8 +191,8 @@ function streamLimitError(limit: string): ConnectError {
 }
 
 /**
- * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). Without a
- * challenge (RFC 9110 §15.5.2), the error may concern this server's credential for another server.
+ * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). A 401
+ * needs a challenge (RFC 9110 §15.5.2). Without one, the error may concern this server's credential for another server.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;

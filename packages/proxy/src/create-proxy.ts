@@ -131,7 +131,7 @@ export interface ProxyGateway extends Gateway {
    * descriptors cannot be read or are invalid keeps the descriptors that were read from the same address. Rejects, with
    * the errors of {@link createProxy}, if the options are not valid, if they do not fit the kept descriptors, or if no
    * upstream has descriptors. A rejected call changes nothing. Concurrent calls are applied in order. The engine,
-   * `trustedProxies` and the connection limits cannot be changed.
+   * `trustedProxies` and the connection limits stay as they were at the start.
    *
    * @param accept - called with the new services before they are served. If `accept` throws or rejects, the options are
    * not valid
@@ -143,7 +143,7 @@ export interface ProxyGateway extends Gateway {
  * Creates a gateway in front of gRPC services. Callers use gRPC, gRPC-Web, Connect or REST. Upstreams use gRPC over
  * HTTP/2.
  *
- * Binary messages are forwarded as bytes. Only JSON is converted, by the descriptors. Uncompressed gRPC messages
+ * Binary messages are forwarded as bytes. Only JSON is converted, with the descriptors. Uncompressed gRPC messages
  * above 64 KiB are forwarded as they arrive, without compression, unless the options have `validation` or
  * interceptors. A message or a stream is decoded when an interceptor reads it. The remaining time of the caller's
  * deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been processed

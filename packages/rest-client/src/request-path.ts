@@ -99,8 +99,8 @@ function printSegment(segment: TemplateSegment): string {
   return segment.kind === "literal" ? segment.text : segment.kind;
 }
 
-// A server that follows google/api/http.proto must match the path with `rule` and `values`. Some servers decode slashes
-// or colons before splitting the path. These servers must match the same rule and values, or no rule.
+// A server that follows google/api/http.proto must match the path with `rule` and `values`. Some servers decode
+// slashes, colons or both before splitting the path. The decoded path must match the same rule and values, or no rule.
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");

@@ -20,7 +20,7 @@ import { keywordsOf } from "./rule-keywords.ts";
 
 /**
  * Describes `buf.validate` field rules for documents. Required fields are found by validating an empty message.
- * Untrusted rules are not evaluated, because a pattern or a CEL expression could take long or fill the memory.
+ * Untrusted rules, even in responses, are not evaluated, because patterns and CEL could take long or fill the memory.
  */
 export class DescribedRules implements FieldRules {
   /** Returns a field's decoded rules, cached because `getOption` decodes the option on each call. */

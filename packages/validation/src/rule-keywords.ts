@@ -108,7 +108,7 @@ function exclude(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? {} : { not: { enum: values } };
 }
 
-/** The types for which only the rules `const`, `in` and `not_in` become keywords. */
+/** The types for which only rules that list values become keywords: `const`, `in`, `not_in` and `example`. */
 const choiceKinds: ReadonlySet<string> = new Set("bool enum int64 uint64 sint64 fixed64 sfixed64".split(" "));
 
 const numberKinds: ReadonlySet<string> = new Set("float double int32 uint32 sint32 fixed32 sfixed32".split(" "));

@@ -1,3 +1,3 @@
-/** Reads files that an operator configures, such as keys and certificates. */
+/** Reads files that an operator configures, such as keys and certificates, without blocking on a named pipe. */
 export { type CertificateValidity, pemBytesMax, validityProblem } from "./certificates.ts";
 export { readRegularFile, readRegularFileSync } from "./regular-file.ts";

@@ -91,7 +91,7 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 
 /**
  * Returns the text that explains a response, which is the error message or else the description of the status. For an
- * error, also returns the name of the code, and the names of all numeric enum values.
+ * error, also returns the name of the code, and the names of the error's enum numbers.
  */
 function readMeaning(
   description: Description,

@@ -41,7 +41,7 @@ async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Ar
   }
 }
 
-/** Maximum encoded bytes per decoding step, which decode to at most 4 MiB. Some platforms decode a complete piece. */
+/** Maximum encoded bytes per decoding step. Some platforms decode each piece completely, here to at most 4 MiB. */
 const sliceBytes = 4096;
 
 async function* slices(pieces: Pieces): AsyncGenerator<Uint8Array<ArrayBuffer>> {

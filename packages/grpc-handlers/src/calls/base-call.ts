@@ -109,7 +109,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
 
   sendStatus(end: CallStatus): void {
     if (this.#isEnded) {
-      // The status is already sent. Faults after a cancellation are expected, and not reported.
+      // A fault after the status is reported, because no response has it. After a cancellation, faults are expected.
       if (this.#hasStatus && "fault" in end) this.report(end.fault, handlerFailure);
       return;
     }

@@ -46,7 +46,7 @@ export class HandlerCall extends Duplex {
       readable: definition.requestStream,
       // Buffers one message, because messages can be large. Flow control delays further messages.
       readableHighWaterMark: 1,
-      // With autoDestroy, the end of a `for await` loop would destroy the stream before the response.
+      // Destroyed when the call ends. With autoDestroy, the end of a `for await` loop would prevent a response.
       autoDestroy: false,
     };
     super(options);

@@ -13,7 +13,7 @@ const nameMax = 1_000;
 /** Maximum fields in a message, or values in an enum. Java's generated code allows a third of the limit. */
 const membersMax = 10_000;
 
-/** Maximum messages, enums and services in a set. All Google APIs together have fewer. */
+/** Maximum messages, enums and services in a set, several times as many as all Google APIs together have. */
 const typesMax = 200_000;
 
 /** The largest field number. A MessageSet has 31-bit numbers, and other messages have 29-bit numbers. */

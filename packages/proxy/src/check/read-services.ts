@@ -50,7 +50,7 @@ const googleApis =
   'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"';
 
 /**
- * Reads a file or a pipe. Reading a pipe may never finish, but an interrupt stops the command `check`.
+ * Reads a file or a pipe. Reading a pipe may never finish, but an interrupt stops `check`, which is the only caller.
  *
  * @throws InputError if the file cannot be read, is empty, or is larger than {@link definitionMaxBytes}
  */

@@ -62,7 +62,7 @@ export abstract class ClientMethod<T> {
   /** Converts an uncompressed response message. Throws a ConnectError. */
   protected abstract read(envelope: Envelope): T;
 
-  /** Converts a response message. Compressed messages return a promise. Throws, or rejects with, a ConnectError. */
+  /** Converts a response message. Returns a promise if compressed. Throws, or rejects with, a ConnectError. */
   open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
     if (!envelope.compressed) return this.read(envelope);
     if (coding === undefined) {

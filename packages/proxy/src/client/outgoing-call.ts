@@ -37,7 +37,7 @@ export interface CallInit<T> {
   readonly retries?: Retries;
   /** Whether large response messages are read in parts, if the method allows it. */
   readonly streamsLargeMessages?: boolean;
-  /** Called with the response header and trailer. A trailers-only response has only a trailer. */
+  /** Called with the header, and with a complete response's trailer. Trailers-only responses have only a trailer. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once when the call ends. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;

@@ -1,7 +1,7 @@
 import type { CommandOutput } from "@plantstore/command-line";
 import type { DescriptorReload } from "../create-proxy.ts";
 
-/** Maximum new conflicts that are logged per upstream, because a server may offer any number of names. */
+/** Maximum new conflicts logged per upstream. Servers may offer any number of names, and a metric counts conflicts. */
 const loggedMax = 20;
 
 /** Logs a conflict when an upstream starts to offer a service or route that belongs to another upstream. */

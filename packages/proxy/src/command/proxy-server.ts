@@ -38,7 +38,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/** The end of the message for a failed reload. Other upstreams may use new descriptors. */
+/** The end of the message for a failed reload. "These" excludes other upstreams, which may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** The output format of `--check`. `none` starts the server instead. */

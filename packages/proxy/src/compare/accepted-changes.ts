@@ -8,7 +8,7 @@ export interface PartitionedChanges {
   readonly unused: readonly string[];
 }
 
-/** Separates accepted and open changes. Each line in `text` is an accepted change, `RULE SUBJECT`, or a comment. */
+/** Separates the changes that a file accepts. `text` has one change per line, `RULE SUBJECT`, and `#` comments. */
 export function partitionAccepted(changes: readonly Change[], text: string): PartitionedChanges {
   const lines = text.split("\n").map((line) => line.replace(/(^|\s)#.*$/, "").trim());
   const names = new Set(lines.filter((line) => line !== ""));

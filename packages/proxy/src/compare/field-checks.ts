@@ -84,7 +84,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
       if (old.oneof?.name === field.oneof?.name) return undefined;
       const joined = field.oneof?.fields.find(({ number }) => number !== field.number && isSeparate(old, number));
       const change = `${field.name} is ${field.oneof === undefined ? "in no oneof" : `in the oneof ${field.oneof.name}`}`;
-      // If `joined` is undefined, old clients never set two fields of the new oneof.
+      // If `joined` is undefined, old clients never set this field with another field of its new oneof.
       if (joined === undefined)
         return old.oneof === undefined || !isSeparated(old, field)
           ? undefined

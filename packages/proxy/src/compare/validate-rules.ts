@@ -63,7 +63,7 @@ class RuleComparison implements CompareRules {
     this.#addNarrowed(subject, field, others, old.jsonName, request);
   }
 
-  /** Reports a new field whose rules refuse messages without the field, such as `required`. */
+  /** Reports a new field if `required`, or a rule that the default violates, refuses messages without the field. */
   checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;
     this.#refuseWithout(field, subject, `the rules of the new field ${field.name} refuse requests without it`, request);

@@ -113,8 +113,8 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
       let previous = loaded;
       return repeat(checkMs, async () => {
         const fingerprint = await fingerprintOf(path);
-        // Two equal fingerprints mean that the file is not being written. `changed` is called until the new file is
-        // read, because a reload may use a read that began before the change.
+        // Waits for two equal fingerprints, because a file may be incomplete or missing while it is replaced. `changed`
+        // is called until the new file is read, because a reload may use a read that began before the change.
         if (fingerprint !== loaded && fingerprint === previous) changed();
         previous = fingerprint;
       });

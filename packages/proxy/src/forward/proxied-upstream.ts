@@ -270,7 +270,7 @@ export class ProxiedUpstream {
   /**
    * Creates the service forwarders. The generator yields after each RPC.
    *
-   * @param definitions - all types that visibility rules may hide, with the services' types first
+   * @param definitions - all types that may have hidden parts, with the services' types first
    * @returns a function that registers the RPCs
    */
   *prepare(

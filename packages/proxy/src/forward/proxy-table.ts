@@ -213,7 +213,7 @@ export class ProxyTable {
     }
   }
 
-  /** Adds valid descriptors to `described`, or returns the error in invalid descriptors. */
+  /** Adds usable descriptors to `described`. Returns an error if they are invalid, or lack a served service's types. */
   #accept(described: Map<number, Described>, at: number, { set, descriptors }: ReadDescriptors): Error | undefined {
     if (descriptors === undefined) return undefined;
     const problems =
@@ -252,7 +252,7 @@ export class ProxyTable {
   }
 
   /**
-   * Uses the descriptors from `findKnown` for upstreams whose descriptors could not be read.
+   * Uses the descriptors from `findKnown` for upstreams whose new descriptors could not be read or used.
    *
    * Rejects if descriptors from `findKnown` or from the operator cannot be used, or if no upstream has descriptors.
    */
@@ -340,7 +340,7 @@ export class ProxyTable {
 /** Returns the earlier descriptors for the upstream with an index, or `undefined` if no descriptors are known. */
 type FindKnown = (at: number) => KnownDescriptors | undefined;
 
-/** An upstream's new descriptors, which may be used. */
+/** An upstream's descriptors that are used if the routes can be compiled. */
 interface Described {
   readonly set: Uint8Array;
   readonly descriptors: UpstreamDescriptors;

@@ -55,7 +55,7 @@ export function readLocatedYaml(text: string): YamlValue {
     if (isMap(node)) {
       const members = node.items.map(({ key, value }): [string, YamlMember] => {
         const { line: keyLine, column: keyColumn } = positionOf(key);
-        // A key without a value gets the key's position.
+        // A missing value has no node, and gets the key's position.
         const locatedValue = value === null ? { ...positionOf(key), value: null } : locate(value);
         return [isScalar(key) ? String(key.value) : "", { ...locatedValue, keyLine, keyColumn }];
       });

@@ -140,8 +140,8 @@ function elementSource(field: DescField, own: TypeScope, readers: CompiledReader
     case ScalarType.INT32:
     case ScalarType.SINT32:
     case ScalarType.SFIXED32:
-      // The type is checked first, because `|` throws for an object without a primitive value. For 0, the function is
-      // called, because the value may be -0.
+      // The type is checked first, because `|` throws for an object without a primitive value. The reader
+      // for the value type converts 0, because the value may be -0.
       return `if (typeof value !== "number" || (value | 0) !== value || value === 0) ${read}`;
     case ScalarType.DOUBLE:
       return `if (!isFinite(value)) ${read}`;

@@ -45,7 +45,7 @@ const scope = {
   refuseUnset,
 };
 
-/** Returns an expression for one field's JSON value or `undefined`. The expression uses the variable `value`. */
+/** Returns an expression for one field's JSON value, or `undefined` if omitted. The expression may assign `value`. */
 function fieldSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
   const { fieldKind, localName, oneof } = field;
   const property = `message[${literal((oneof ?? field).localName)}]`;

@@ -39,7 +39,7 @@ function toSnakeCase(text: string): string {
 /**
  * Prints a mask's paths in the JSON mapping.
  *
- * @throws Error for a name that the JSON mapping cannot express
+ * @throws Error for an empty name, a comma or a backtick, or a name that lowerCamelCase and back would change
  */
 export function printFieldMask(paths: readonly string[]): string {
   return paths.map((path) => path.split(".").map(printName).join(".")).join(",");
