@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -16,7 +16,8 @@ export interface TempFolder {
 
 /** Creates an empty folder. Dispose of the folder with `using`. */
 export function createTempFolder(): TempFolder {
-  const path = mkdtempSync(join(tmpdir(), "gateway-test-"));
+  // The system lists open files without symbolic links.
+  const path = realpathSync(mkdtempSync(join(tmpdir(), "gateway-test-")));
   const file = (name: string): string => join(path, name);
   return {
     path,
