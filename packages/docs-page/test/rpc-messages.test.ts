@@ -72,7 +72,7 @@ test.each<Row>([
   },
   {
     rpc: "get_2",
-    name: "a wildcard and a variable",
+    name: "only the variable of a path with a wildcard",
     values: { "path segment_1": "a", "path uuid": "b" },
     want: { id: "b" },
   },
