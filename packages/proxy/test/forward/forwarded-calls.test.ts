@@ -3,7 +3,13 @@ import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { PieceDecompression } from "../../../protocols/src/shared/compression.ts";
-import { type CallEnd, createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
+import {
+  type CallEnd,
+  createProxy,
+  type ProxiedUpstreamOptions,
+  type ProxyGateway,
+  type ProxyOptions,
+} from "../../src/create-proxy.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
@@ -18,12 +24,18 @@ const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
 
+/** Creates a proxy, which is closed when it is disposed of. */
+async function openProxy(options: ProxyOptions): Promise<Pick<ProxyGateway, "fetch"> & AsyncDisposable> {
+  const proxy = await createProxy(options);
+  return { fetch: proxy.fetch, [Symbol.asyncDispose]: () => proxy.close() };
+}
+
 test.each<{ name: string; interceptors: Interceptor[] }>([
   { name: "without interceptors", interceptors: [] },
   { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] },
 ])("a call $name is not forwarded after the shutdown signal", async ({ interceptors }) => {
   const errors: unknown[] = [];
-  const proxy = await createProxy({
+  await using proxy = await openProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
     interceptors,
     shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
@@ -31,7 +43,6 @@ test.each<{ name: string; interceptors: Interceptor[] }>([
   });
   expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(500);
   expect(errors).toMatchObject([{ message: "the server shuts down" }]);
-  await proxy.close();
 });
 
 let upstream: TestGreenhouse;
@@ -57,12 +68,11 @@ test.each<{ name: string; options: Pick<ProxiedUpstreamOptions, "timeoutMs" | "t
   { name: "timeoutMs 0 and timeoutMaxMs", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
 ])("with $name, a REST call without a deadline has a timeout of $wantMs ms", async ({ options, wantMs }) => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
-  const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
+  await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
   expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(200);
   const ms = timeoutMs ?? Infinity;
   // The remaining time is forwarded.
   expect({ ms, isWanted: ms <= wantMs && (ms > wantMs - 5_000 || ms === wantMs) }).toEqual({ ms, isWanted: true });
-  await proxy.close();
 });
 
 const connectCalls = [
@@ -79,7 +89,7 @@ test.each(connectCalls)(
   "timeoutMaxMs limits the caller's deadline for a $kind call",
   async ({ rpc, contentType, body }) => {
     const address = `http://127.0.0.1:${upstream.address.port}`;
-    const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors, timeoutMaxMs: 60_000 }] });
+    await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, timeoutMaxMs: 60_000 }] });
     timeoutMs = undefined;
     const header = [
       ["content-type", contentType],
@@ -88,14 +98,13 @@ test.each(connectCalls)(
     const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
     expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
     expect(timeoutMs).toBeLessThanOrEqual(60_000);
-    await proxy.close();
   },
 );
 
 test("limits.defaultTimeoutMs limits forwarded unary calls but not streams", async () => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
   const limits = { defaultTimeoutMs: 60_000 };
-  const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors }], limits });
+  await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors }], limits });
   const timeouts: unknown[] = [];
   for (const { rpc, contentType, body } of connectCalls) {
     const header = [["content-type", contentType]] as const;
@@ -104,7 +113,6 @@ test("limits.defaultTimeoutMs limits forwarded unary calls but not streams", asy
     timeouts.push(timeoutMs);
   }
   expect(timeouts).toEqual([expect.any(Number), undefined]);
-  await proxy.close();
 });
 
 function failToSet(): never {
@@ -113,14 +121,13 @@ function failToSet(): never {
 
 test("onUpstreamCall reports a call whose header fields cannot be set", async () => {
   const ends: CallEnd[] = [];
-  const proxy = await createProxy({
+  await using proxy = await openProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors, requestHeader: { set: failToSet } }],
     onUpstreamCall: () => (end) => void ends.push(end),
     onFault: () => undefined,
   });
   expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(500);
   expect(ends).toMatchObject([{ error: { rawMessage: "no token" } }]);
-  await proxy.close();
 });
 
 test("a call that fails during its compressed upload aborts the decoder", async () => {
@@ -147,7 +154,7 @@ test("a call that fails during its compressed upload aborts the decoder", async 
       body: "*",
     } as const,
   ];
-  const proxy = await createProxy({
+  await using proxy = await openProxy({
     upstreams: [{ upstream: server.baseUrl, descriptors }],
     acceptCompression: [coding],
     rest: { rules },
@@ -161,5 +168,4 @@ test("a call that fails during its compressed upload aborts the decoder", async 
   expect((await upload.readResponse()).httpStatus).toBe(404);
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   upload.reset();
-  await proxy.close();
 });

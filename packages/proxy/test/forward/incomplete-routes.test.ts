@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { createProxy } from "../../src/create-proxy.ts";
@@ -11,7 +11,7 @@ test("a method without a known route gets 503 while an upstream is unreachable",
       { upstream, descriptors: "reflection" },
     ],
   });
+  onTestFinished(() => proxy.close());
   const response = await proxy.fetch(new Request("http://a/beds/7:water", { method: "DELETE" }));
   expect(response.status).toBe(503);
-  await proxy.close();
 });

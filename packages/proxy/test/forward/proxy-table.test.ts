@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -12,7 +12,9 @@ test("a table that is closed during a reload keeps its routes", async () => {
   let set = descriptorSetOf(LibraryService.file);
   const options = { upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } };
   const owners = new ServiceOwners([options]);
-  const upstreams = [new ProxiedUpstream(options, { observe: undefined }, 0, owners)];
+  const upstream = new ProxiedUpstream(options, { observe: undefined }, 0, owners);
+  onTestFinished(() => upstream.close());
+  const upstreams = [upstream];
   const local = { definitions: [], registry: undefined };
   const compiler = { upstreams, owners, localMethods: [], local, options: {}, report: () => undefined };
   let onCompiled: (() => void) | undefined;
@@ -28,7 +30,6 @@ test("a table that is closed during a reload keeps its routes", async () => {
   onCompiled = () => table.close();
   expect(await table.reload()).toMatchObject({ isChanged: false, problems: [expect.stringContaining("aborted")] });
   expect(table.inUse).toBe(inUse);
-  await upstreams[0]?.close();
 });
 
 test("an upstream's valid descriptors are used despite another upstream's conflict", async () => {
@@ -38,6 +39,7 @@ test("an upstream's valid descriptors are used despite another upstream's confli
     descriptors: { read: async () => descriptorSetOf(...(files[at] ?? [])) },
   }));
   const proxy = await createProxy({ upstreams });
+  onTestFinished(() => proxy.close());
   files = [[LibraryService.file, GreenhouseService.file], [LibraryService.file]];
   const conflict = `${LibraryService.typeName} is served by two upstreams`;
   expect((await proxy.reload()).problems).toEqual([conflict]);
@@ -46,5 +48,4 @@ test("an upstream's valid descriptors are used despite another upstream's confli
     { services: [GreenhouseService.typeName, LibraryService.typeName], problem: undefined },
     { services: [KitchenSink.typeName], problem: conflict },
   ]);
-  await proxy.close();
 });
