@@ -1,7 +1,8 @@
 import { gunzipSync } from "node:zlib";
-import type { Interceptor } from "@connectrpc/connect";
+import { Code, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { errorCodeOf } from "../../../gateway/src/index.ts";
 import type { PieceDecompression } from "../../../protocols/src/shared/compression.ts";
 import {
   type CallEnd,
@@ -34,15 +35,18 @@ test.each<{ name: string; interceptors: Interceptor[] }>([
   { name: "without interceptors", interceptors: [] },
   { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] },
 ])("a call $name is not forwarded after the shutdown signal", async ({ interceptors }) => {
-  const errors: unknown[] = [];
+  const faults: unknown[] = [];
+  const errors: object[] = [];
   await using proxy = await openProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
     interceptors,
     shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
-    onFault: (error) => void errors.push(error),
+    onError: (_, error) => void errors.push({ code: error.code, errorCode: errorCodeOf(error) }),
+    onFault: (error) => void faults.push(error),
   });
   expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(500);
-  expect(errors).toMatchObject([{ message: "the server shuts down" }]);
+  expect(errors).toEqual([{ code: Code.Internal, errorCode: "ERR_HANDLER_FAILED" }]);
+  expect(faults).toMatchObject([{ message: "the server shuts down" }]);
 });
 
 let upstream: TestGreenhouse;
