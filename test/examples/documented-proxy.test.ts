@@ -1,12 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { proxyCommand } from "../../packages/proxy/src/command/program.ts";
 import { createProxy, parseServiceRules } from "../../packages/proxy/src/create-proxy.ts";
 import { createHealthService, Health, Readiness } from "../../packages/gateway/src/health/index.ts";
 import { createGateway } from "../../packages/gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../packages/gateway/src/reflection/index.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { within } from "../../packages/testing/src/deadline.ts";
+import { ProxyCommand } from "../../packages/testing/src/gateway/proxy-command.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 // Runs the command and the program in docs/how-to/proxy.md in front of a server with the Go server's services.
@@ -41,20 +40,11 @@ test("the command in docs/how-to/proxy.md serves the documented response", async
     .replace("rules.yaml", folder.file("rules.yaml"))
     .split(" ")
     .map((word) => word.replaceAll("'", ""));
-  let stop: (() => void) | undefined;
-  const printed: string[] = [];
-  const done = proxyCommand([...words, "--port", "0", "--drain-delay-ms", "0"], {
-    out: (text) => void printed.push(text),
-    err: (text) => void printed.push(text),
-    stopRequested: () => new Promise<void>((resolve) => (stop = resolve)),
-    onHangup: () => undefined,
-  });
-  await expect.poll(() => printed.length, { timeout: 10_000 }).toBe(1);
-  expect(printed[0]).toContain(` ${serves}`);
-  const response = await fetch(url.replace("http://127.0.0.1:8080", printed[0]?.split(" ")[0] ?? ""));
+  await using running = new ProxyCommand([...words, "--port", "0", "--drain-delay-ms", "0"]);
+  const baseUrl = await running.serving;
+  expect(running.lines).toEqual([expect.stringContaining(` ${serves}`)]);
+  const response = await fetch(url.replace("http://127.0.0.1:8080", baseUrl));
   expect(await response.text()).toBe(body);
-  stop?.();
-  expect(await within(done, "the end of the command")).toBe(0);
 });
 
 const services = ["grpc.health.*"];

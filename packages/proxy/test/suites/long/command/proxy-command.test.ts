@@ -14,6 +14,7 @@ import {
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
+import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { file_grpc_health_v1_health } from "../../../../../protobuf/src/gen/grpc/health/v1/health_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
@@ -74,62 +75,8 @@ async function startUpstream(options: ListenOptions = {}, admit?: GatewayOptions
   return { gateway, address, requestHeaders, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
-/** A running command. Disposing of it requests a stop. */
-class Running {
-  readonly printed: string[] = [];
-  readonly errors: string[] = [];
-  readonly done: Promise<number>;
-  /** The signals that the command listens to. */
-  readonly signals: string[] = [];
-  #stop: (() => void) | undefined;
-  #reload: (() => void) | undefined;
-
-  constructor(args: readonly string[]) {
-    this.done = proxyCommand(args, {
-      out: (text) => void this.printed.push(text),
-      err: (text) => void this.errors.push(text),
-      stopRequested: () =>
-        new Promise((resolve) => {
-          this.signals.push("SIGTERM");
-          this.#stop = () => resolve("SIGTERM");
-        }),
-      onHangup: (reload) => {
-        this.signals.push("SIGHUP");
-        this.#reload = reload;
-      },
-    });
-  }
-
-  /** Returns the URL in a printed line. */
-  async url(line: RegExp): Promise<string> {
-    const found = (): string | undefined => this.printed.map((text) => line.exec(text)?.[1]).find((url) => url);
-    await expect.poll(found, { timeout: 10_000 }).toBeDefined();
-    return found() ?? "";
-  }
-
-  get serving(): Promise<string> {
-    return this.url(/^(\S+) serves/);
-  }
-
-  /** Stops the command, as SIGTERM does. */
-  stop(): void {
-    this.#stop?.();
-  }
-
-  hangUp(): void {
-    // Without a handler, the system terminates the process.
-    if (this.#reload === undefined) throw new TypeError("no SIGHUP handler: the process would exit");
-    this.#reload();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.stop();
-    expect(await within(this.done, "the end of the command")).toBe(0);
-  }
-}
-
-function proxy(...args: readonly string[]): Running {
-  return new Running(["--port", "0", "--drain-delay-ms", "0", ...args]);
+function proxy(...args: readonly string[]): ProxyCommand {
+  return new ProxyCommand(["--port", "0", "--drain-delay-ms", "0", ...args]);
 }
 
 async function run(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {

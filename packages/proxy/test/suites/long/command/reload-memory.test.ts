@@ -2,44 +2,15 @@ import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { proxyCommand } from "../../../../src/command/program.ts";
 
 /** Number of reloads before the measurement. V8 compiles code during the first 700 reloads, which takes 2 to 3 MB. */
 const warmUpReloads = 700;
 
 /** How many bytes 900 reloads may add. If reloads kept their descriptors and routes, they would add over 100 MB. */
 const addedBytesMax = 3_000_000;
-
-/** Runs the command in this process, with a function that reloads its configuration. */
-async function startProxy(file: string) {
-  const stop = Promise.withResolvers<void>();
-  let onHangup: (() => void) | undefined;
-  let onPrint: ((text: string) => void) | undefined;
-  const printed = (pattern: RegExp): Promise<void> =>
-    within(
-      new Promise((resolve) => {
-        onPrint = (text) => void (pattern.test(text) && resolve());
-      }),
-      String(pattern),
-    );
-  const serving = printed(/ serves /);
-  const done = proxyCommand(["--config", file], {
-    out: (text) => onPrint?.(text),
-    err: (text) => onPrint?.(text),
-    stopRequested: () => stop.promise,
-    onHangup: (reload) => void (onHangup = reload),
-  });
-  await serving;
-  const reload = async (): Promise<void> => {
-    const reloaded = printed(/^configuration reloaded$/);
-    onHangup?.();
-    await reloaded;
-  };
-  return { reload, stop: stop.resolve, done };
-}
 
 test("the heap does not grow during 900 reloads after a warm-up", async () => {
   using folder = createTempFolder();
@@ -61,14 +32,15 @@ upstreams:
 `,
     );
   configure(0);
-  const proxy = await startProxy(file);
+  await using proxy = new ProxyCommand(["--config", file]);
+  await proxy.serving;
   let bytesBefore = 0;
   for (let reload = 1; reload <= warmUpReloads + 900; reload++) {
     configure(reload);
-    await proxy.reload();
+    const linesBefore = proxy.lines.length;
+    proxy.hangUp();
+    expect(await proxy.waitForLine(/^configuration reloaded$/, linesBefore)).toBeDefined();
     if (reload === warmUpReloads) bytesBefore = await retainedBytes();
   }
   expect((await retainedBytes()) - bytesBefore).toBeLessThan(addedBytesMax);
-  proxy.stop();
-  expect(await within(proxy.done, "the end of the command")).toBe(0);
 }, 60_000);

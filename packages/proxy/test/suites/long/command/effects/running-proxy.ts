@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { proxyCommand } from "../../../../../src/command/program.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
+import { ProxyCommand } from "../../../../../../testing/src/gateway/proxy-command.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 
 /** A configuration file's settings, and its first upstream's. */
@@ -29,20 +30,9 @@ export async function runProxy(addresses: readonly string[], settings: TestSetti
   const upstreams = [{ addresses, descriptors: "reflection", ...upstream }];
   const folder = createTempFolder();
   writeFileSync(folder.file("proxy.yaml"), JSON.stringify({ ...defaults, upstreams, ...others }));
-  const lines: string[] = [];
-  const stop = Promise.withResolvers<void>();
-  const started = Promise.withResolvers<void>();
-  const print = (text: string): void => {
-    lines.push(text);
-    if (/ serves |waiting for descriptors/.test(text)) started.resolve();
-  };
-  const ended = proxyCommand(["--config", folder.file("proxy.yaml")], {
-    out: print,
-    err: print,
-    stopRequested: () => stop.promise,
-    onHangup: () => undefined,
-  });
-  await Promise.race([started.promise, ended]);
+  const command = new ProxyCommand(["--config", folder.file("proxy.yaml")]);
+  await command.waitForLine(/ serves |waiting for descriptors/);
+  const { lines } = command;
   const find = (pattern: RegExp): RegExpExecArray | undefined =>
     lines.map((line) => pattern.exec(line)).find((found) => found !== null) ?? undefined;
   const [, baseUrl = "", services] = find(/^(\S+) serves (.*)/) ?? [];
@@ -53,10 +43,10 @@ export async function runProxy(addresses: readonly string[], settings: TestSetti
     // Excludes a problem's place in the file, which differs each time.
     outcome: services ?? lines.at(-1)?.replace(/^\S+:\d+:\d+: /, "") ?? "",
     lines,
-    stop: stop.resolve,
+    stop: () => command.stop(),
     [Symbol.asyncDispose]: async () => {
-      stop.resolve();
-      await ended;
+      command.stop();
+      await within(command.done, "the end of the command");
       folder[Symbol.dispose]();
     },
   };
