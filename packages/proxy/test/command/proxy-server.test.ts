@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
@@ -70,8 +71,7 @@ test("reloaded descriptors with a new field renew the OpenAPI document", async (
   const readDocument = async (): Promise<string> => await (await fetch(`${baseUrl}/openapi.json`)).text();
   expect(await readDocument()).not.toContain('"unit"');
   const proto = structuredClone(GreenhouseService.file.proto);
-  const field = { name: "unit", jsonName: "unit", number: 9, label: 1, type: 9 };
-  proto.messageType[0]?.field.push(create(FieldDescriptorProtoSchema, field));
+  proto.messageType[0]?.field.push(create(FieldDescriptorProtoSchema, stringField("unit", 9)));
   folder.write("greenhouse.binpb", descriptorSetOf({ ...GreenhouseService.file, proto }));
   command.hangUp();
   expect(await command.waitForLine(/^descriptors reloaded$/)).toBeDefined();
