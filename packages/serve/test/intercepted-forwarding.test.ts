@@ -1,6 +1,7 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { createGateway } from "../../gateway/src/index.ts";
 import { type Caller, type ForwardReply, toEnvelope } from "../../protocols/src/index.ts";
@@ -30,14 +31,14 @@ async function callThrough(interceptor: Interceptor, method: Method): Promise<st
       }),
   });
   const isStream = method === "watchReadings";
-  const response = await fetch(
-    new Request(`http://localhost/${GreenhouseService.typeName}/${GreenhouseService.method[method].name}`, {
-      method: "POST",
-      headers: { "content-type": isStream ? "application/connect+json" : "application/json" },
-      body: isStream ? encodeEnvelope(0, Buffer.from("{}")) : "{}",
-    }),
-  );
-  return await response.text();
+  const { typeName, method: methods } = GreenhouseService;
+  const request = new Request(`http://localhost/${typeName}/${methods[method].name}`, {
+    method: "POST",
+    headers: { "content-type": isStream ? "application/connect+json" : "application/json" },
+    body: isStream ? encodeEnvelope(0, Buffer.from("{}")) : "{}",
+  });
+  const response = await within(fetch(request), "the response");
+  return await within(response.text(), "the end of the response");
 }
 
 test("an undecodable response ends an intercepted call with the decoder's error", async () => {
