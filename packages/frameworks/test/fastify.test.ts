@@ -100,6 +100,7 @@ test.each<{ name: string; isSet: boolean; expected: object }>([
 test("Fastify gets the error for a body that a hook has read", async () => {
   const app = createApplication({});
   await fastifyConnectPlugin(app, { routes });
+  const [route = expect.unreachable("the plugin registered no route")] = app.registered;
   const server = createServer((raw, response) => {
     const reply = {
       raw: response,
@@ -107,7 +108,9 @@ test("Fastify gets the error for a body that a hook has read", async () => {
       callNotFound: () => response.end("not found"),
       send: ({ message }: Error) => response.end(message),
     };
-    void text(raw).then(() => app.registered[0]?.handler({ raw, log: app.log }, reply));
+    text(raw)
+      .then(() => route.handler({ raw, log: app.log }, reply))
+      .catch((error: unknown) => response.end(`the handler failed: ${String(error)}`));
   });
   await using started = await startOnLoopback(server);
   const headers = { "content-type": "application/json" };
