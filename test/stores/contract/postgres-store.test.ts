@@ -93,9 +93,9 @@ test("a store reports a problem when its connection breaks during a split", asyn
 
 test("a store that is opened while its server is unreachable reports no waiting deletions", async () => {
   const store = await openPostgresStore({ url: "postgres://127.0.0.1:1/plants" });
+  onTestFinished(() => store.close());
   expect(store.problem).toBe("127.0.0.1:1/plants: connect ECONNREFUSED 127.0.0.1:1");
   expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
-  await store.close();
 });
 
 test("an import does not add a plant whose deletion commits meanwhile", async () => {
@@ -126,6 +126,7 @@ test("retention on a running store succeeds after its record partitions are merg
   await addDay(url, -100, 5);
   const reports: Upkeep[] = [];
   const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
+  onTestFinished(() => store.close());
   await expect.poll(() => reports, { interval: 5 }).toMatchObject([{ kind: "records-dropped", count: 5 }]);
   await store.delete(1n, deleteCall());
   await runSql(url, mergePartitionsSql);
@@ -136,5 +137,4 @@ test("retention on a running store succeeds after its record partitions are merg
   vi.advanceTimersByTime(retentionIntervalMs);
   await expect.poll(() => reports.length, { interval: 5 }).toBeGreaterThan(1);
   expect(reports.slice(1)).toMatchObject([{ kind: "records-dropped", count: 1 }]);
-  await store.close();
 });
