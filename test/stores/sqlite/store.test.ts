@@ -62,6 +62,7 @@ describe("an SQLite store", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 6n } });
+    await using _ = { [Symbol.asyncDispose]: () => store.close() };
     const other = new DatabaseSync(file);
     other.exec(`
       CREATE TRIGGER keep AFTER DELETE ON plants WHEN OLD.id = 4 BEGIN SELECT RAISE(FAIL, 'not this one'); END;
@@ -77,7 +78,6 @@ describe("an SQLite store", () => {
     expect(store.problem).toBe(`${file}: malformed JSON`);
     expect(plantsIn(file)).toEqual([4n, 5n, 6n]);
     expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 3n }]);
-    await store.close();
   });
 
   test("refuses deletions that waited for the check of a damaged file", async () => {
@@ -95,20 +95,23 @@ describe("an SQLite store", () => {
     const bytes = readFileSync(file);
     writeFileSync(file, bytes.fill(0xa5, bytes.length - 4_096));
     const store = await openSqliteStore({ file });
+    await using _ = { [Symbol.asyncDispose]: () => store.close() };
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_STORE_UNAVAILABLE" });
     expect(store.problem).toMatch(/plants\.db: .* the file is damaged/);
-    await store.close();
   });
 
   test("does not copy a truncated log into its file when it closes", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
-    await store.delete(1n, deleteCall());
-    const before = readFileSync(file);
-    truncateSync(`${file}-wal`, readFileSync(`${file}-wal`).length - 1);
-    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_STORE_UNAVAILABLE" });
-    await store.close();
+    let before: Buffer;
+    {
+      await using _ = { [Symbol.asyncDispose]: () => store.close() };
+      await store.delete(1n, deleteCall());
+      before = readFileSync(file);
+      truncateSync(`${file}-wal`, readFileSync(`${file}-wal`).length - 1);
+      await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ errorCode: "ERR_STORE_UNAVAILABLE" });
+    }
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 });
