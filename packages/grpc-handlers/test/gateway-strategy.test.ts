@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer } from "node:net";
 import {
   type ServerDuplexStream,
@@ -7,6 +6,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { freePort } from "../../testing/src/process/free-port.ts";
 import { createGatewayStrategy } from "../src/nestjs.ts";
 import { loadGarden } from "./garden.ts";
@@ -57,10 +57,9 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
 });
 
 test("start rejects when the port is in use", async () => {
-  const port = await freePort();
-  await using other = createServer().listen(port, "127.0.0.1");
-  await once(other, "listening");
-  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen: { host: "127.0.0.1", port } });
+  await using other = await startOnLoopback(createServer());
+  const listen = { host: "127.0.0.1", port: other.address.port };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen });
   await expect(strategy.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
 });
 
