@@ -5,7 +5,8 @@ import {
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { within } from "../../testing/src/deadline.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { freePort } from "../../testing/src/process/free-port.ts";
 import { createGatewayStrategy } from "../src/nestjs.ts";
@@ -49,11 +50,12 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   const listen = { host: "127.0.0.1", port };
   const strategy = createGatewayStrategy(ServerGrpc, { handlers }, { listen, closeTimeoutMs: 1 });
   await strategy.start();
+  onTestFinished(() => strategy.close());
   const options = { deadline: Date.now() + 5000 };
   const { code } = await callGarden(port, { method: "ListTrees", options });
   // The connection closes with the call. The client's code depends on which of the two events grpc-js handles first.
   expect([status.UNAVAILABLE, status.INTERNAL]).toContain(code);
-  await closed.promise;
+  await within(closed.promise, "the end of close");
 });
 
 test("start rejects when the port is in use", async () => {
@@ -78,8 +80,8 @@ test.each([
   const listen = { host: "127.0.0.1", port };
   const strategy = createGatewayStrategy(ServerGrpc, { handlers: { listTrees: fail, tradeTrees: fail } }, { listen });
   await strategy.start();
+  onTestFinished(() => strategy.close());
   for (const method of ["ListTrees", "TradeTrees"] as const) {
     expect(await callGarden(port, { method })).toMatchObject({ code, details: message });
   }
-  await strategy.close();
 });
