@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { within } from "../../testing/src/deadline.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { countRefTimers } from "../../testing/src/ref-timers.ts";
 import { createMount, type MountOptions } from "../src/mount.ts";
@@ -34,13 +35,15 @@ test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
 });
 
 test("requestOf returns each concurrent call's own request", async () => {
-  const running: string[] = [];
+  const both = Promise.withResolvers<void>();
+  let calls = 0;
   const mount = createMount<IncomingMessage>({
     routes: (router) =>
       router.service(GreenhouseService, {
-        getReading: async ({ sensor }, { values }) => {
-          running.push(sensor);
-          await expect.poll(() => running.length).toBe(2);
+        getReading: async (_request, { values }) => {
+          calls += 1;
+          if (calls === 2) both.resolve();
+          await within(both.promise, "the second call");
           return { sensor: String(mount.requestOf(values)?.url) };
         },
       }),
