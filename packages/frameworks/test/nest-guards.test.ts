@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import type { HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../mcp/src/index.ts";
@@ -159,13 +159,24 @@ function mountGateway(
   return { gateway, server };
 }
 
-test("a guard runs after the function that the option admit returns", async () => {
+test.each([
+  { name: "runs after the function from admit", refusal: undefined, httpStatus: 200, want: ["admit", "guard"] },
+  {
+    name: "is skipped if the function from admit refuses the call",
+    refusal: new ConnectError("not the owner", Code.PermissionDenied),
+    httpStatus: 403,
+    want: ["admit"],
+  },
+])("a guard $name", async ({ refusal, httpStatus, want }) => {
   const order: string[] = [];
-  const admit = () => () => void order.push("admit");
+  const admit = () => (): void => {
+    order.push("admit");
+    if (refusal !== undefined) throw refusal;
+  };
   const { server } = mountGateway({ admit }, { canActivate: () => order.push("guard") > 0 });
   await using started = await startOnLoopback(server);
-  expect(await fetch(`${started.baseUrl}/sensors/7/reading`)).toMatchObject({ status: 200 });
-  expect(order).toEqual(["admit", "guard"]);
+  expect(await fetch(`${started.baseUrl}/sensors/7/reading`)).toMatchObject({ status: httpStatus });
+  expect(order).toEqual(want);
 });
 
 test("a guard runs for an MCP tool call", async () => {
