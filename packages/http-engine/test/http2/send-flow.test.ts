@@ -4,6 +4,7 @@ import { BacklogBudget } from "../../../http/src/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Stream } from "../../src/http2/index.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
 import {
+  type Frame,
   frame,
   type FrameConnection,
   frameFlag,
@@ -123,10 +124,25 @@ describe("SendFlow", () => {
     expect(sent.join("")).toBe("ab");
   });
 
-  test.each<{ name: string; end: (connection: FrameConnection) => void }>([
-    { name: "sent", end: (connection) => connection.send(windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000)) },
-    { name: "reset", end: (connection) => connection.send(resetFrame(1, 8), resetFrame(3, 8)) },
-    { name: "lost with its connection", end: ({ socket }) => void socket.destroy() },
+  /** Sends frames, and waits until the server has handled the frames. */
+  const sendAndPing = async (connection: FrameConnection, ...frames: readonly Frame[]): Promise<void> => {
+    connection.send(...frames, ping);
+    expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
+  };
+
+  test.each<{ name: string; end: (connection: FrameConnection, budget: BacklogBudget) => Promise<void> }>([
+    {
+      name: "sent",
+      end: (connection) => sendAndPing(connection, windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000)),
+    },
+    { name: "reset", end: (connection) => sendAndPing(connection, resetFrame(1, 8), resetFrame(3, 8)) },
+    {
+      name: "lost with its connection",
+      end: async ({ socket }, budget) => {
+        socket.destroy();
+        await expect.poll(() => budget.bytes).toBe(0);
+      },
+    },
   ])("counts queued data until it is $name", async ({ end }) => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
@@ -134,8 +150,8 @@ describe("SendFlow", () => {
     connection.send(settingFrame(4, 0), whole(1), whole(3), ping);
     await connection.readUntil(({ type }) => type === frameType.ping);
     expect(budget.bytes).toBe(2000);
-    end(connection);
-    await expect.poll(() => budget.bytes).toBe(0);
+    await end(connection, budget);
+    expect(budget.bytes).toBe(0);
   });
 });
 
