@@ -317,6 +317,19 @@ test("a request that arrives just after the idle timeout gets its response", asy
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
 
+test("drain serves one more request on an idle connection, then closes it", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(water([], "{}"));
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  const drained = greenhouse.gateway.drain(60_000);
+  connection.request(water([], "{}"));
+  const { httpStatus, header } = await connection.readResponse();
+  expect([httpStatus, fieldValue(header, "connection")]).toEqual([200, "close"]);
+  expect(await connection.atEnd()).toBe(true);
+  await within(drained, "the end of the drain");
+});
+
 describe("the Content-Length of a response", () => {
   test.each<{ name: string; header: Record<string, string>; httpStatus: number; body: string; want: string | null }>([
     {
