@@ -272,21 +272,22 @@ test("check warns when the certificate expires soon", async () => {
 test.each([
   {
     name: "is not PEM",
-    pair: { cert: "no certificate", key: "no certificate" },
+    createPair: () => ({ cert: "no certificate", key: "no certificate" }),
     problem: "cannot use TLS_CERT_FILE and TLS_KEY_FILE: ",
   },
   {
     name: "has expired",
-    pair: createCertificate("plants", new Date("2020-03-01T00:00:00Z")),
+    createPair: () => createCertificate("plants", new Date("2020-03-01T00:00:00Z")),
     problem: "the certificate of TLS_CERT_FILE expired at 2020-03-01T00:00:00.000Z",
   },
   {
     name: "is not valid yet",
-    pair: createCertificate("plants", undefined, new Date("2098-01-01T00:00:00Z")),
+    createPair: () => createCertificate("plants", undefined, new Date("2098-01-01T00:00:00Z")),
     problem: "the certificate of TLS_CERT_FILE is not valid before 2098-01-01T00:00:00.000Z",
   },
-])("check with a certificate that $name fails", async ({ pair: { cert, key }, problem }) => {
+])("check with a certificate that $name fails", async ({ createPair, problem }) => {
   using folder = createTempFolder();
+  const { cert, key } = createPair();
   writeFileSync(folder.file("cert.pem"), cert);
   writeFileSync(folder.file("key.pem"), key);
   const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
