@@ -1,9 +1,5 @@
-import { create, createFileRegistry, type DescField, type DescService } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FileDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+import type { DescField, DescService } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../src/create-open-api.ts";
@@ -13,6 +9,7 @@ import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { compileRestRoutes } from "../../protocols/src/rest/rules/index.ts";
 import { Health } from "../../gateway/src/health/index.ts";
+import { messageIn, serviceIn } from "../../testing/src/gateway/file-init.ts";
 import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { KitchenSink, NestedSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
@@ -304,14 +301,9 @@ describe("the description of a response", () => {
   });
 
   test("uses an error record's full name if the short name is ambiguous", () => {
-    const file = create(FileDescriptorProtoSchema, {
-      name: "other.proto",
-      package: "other.v1",
-      syntax: "proto3",
-      messageType: [{ name: "Shelf" }],
-    });
-    const record = createFileRegistry(file, () => undefined).getMessage("other.v1.Shelf");
-    const errors = [{ status: "4XX", description: "No.", record: record ?? NestedSchema } as const];
+    const file = { name: "other.proto", package: "other.v1", syntax: "proto3", messageType: [{ name: "Shelf" }] };
+    const record = messageIn(file, "other.v1.Shelf");
+    const errors = [{ status: "4XX", description: "No.", record } as const];
     const described = createOpenApi([Shelves], { info, errors });
     const names = Object.keys(described.components?.schemas ?? {}).filter((name) => name.endsWith("Shelf"));
     expect(names.toSorted()).toEqual(["Shelf", "kitchensink.v1.Shelf"]);
@@ -409,7 +401,7 @@ function retiredService(packageName: string): DescService {
     label: FieldDescriptorProto_Label.OPTIONAL,
     oneofIndex: 0,
   }));
-  const file = create(FileDescriptorProtoSchema, {
+  const file = {
     name: `${packageName}.proto`,
     package: packageName,
     syntax: "proto3",
@@ -417,10 +409,8 @@ function retiredService(packageName: string): DescService {
     service: [
       { name: "Finder", options: { deprecated: true }, method: [{ name: "Find", inputType: type, outputType: type }] },
     ],
-  });
-  const service = createFileRegistry(file, () => undefined).getService(`${packageName}.Finder`);
-  if (service === undefined) throw new Error("the descriptor has no service");
-  return service;
+  };
+  return serviceIn(file, `${packageName}.Finder`);
 }
 
 describe("a field with field_behavior (AIP-203)", () => {

@@ -1,9 +1,8 @@
-import { create, createFileRegistry, type DescMessage, type JsonObject, setExtension } from "@bufbuild/protobuf";
+import { create, type DescMessage, type JsonObject, setExtension } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   FieldOptionsSchema,
-  FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
@@ -16,6 +15,7 @@ import type { OpenApiParameter } from "../src/open-api-document.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { messageIn } from "../../testing/src/gateway/file-init.ts";
 import { startKitchenSink } from "../../testing/src/gateway/kitchen-sink.ts";
 
 /** Messages that each require the next one, and one with some strings. Optionally the last requires the first. */
@@ -24,7 +24,7 @@ function chainOf(names: readonly string[], isLoop: boolean, sides: readonly stri
   setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
   const { MESSAGE, STRING } = FieldDescriptorProto_Type;
   const label = FieldDescriptorProto_Label.OPTIONAL;
-  const file = create(FileDescriptorProtoSchema, {
+  const file = {
     name: "chain.proto",
     package: "chain",
     syntax: "proto3",
@@ -36,10 +36,8 @@ function chainOf(names: readonly string[], isLoop: boolean, sides: readonly stri
       });
       return { name, field: [...(next === undefined ? [] : [link]), ...texts], oneofDecl: [{ name: "side" }] };
     }),
-  });
-  const first = createFileRegistry(file, () => undefined).getMessage(`chain.${names[0]}`);
-  if (first === undefined) throw new Error("the file has no message");
-  return first;
+  };
+  return messageIn(file, `chain.${names[0]}`);
 }
 
 const services = [KitchenSink, Shelves, LegacySink];
@@ -155,7 +153,7 @@ test.each([
   { name: "two values", values: ["UNSPECIFIED", "SECOND"], want: { kind: "SECOND" } },
 ])("an enum with $name has the example $want.kind in documents", ({ values, want }) => {
   const label = FieldDescriptorProto_Label.OPTIONAL;
-  const file = create(FileDescriptorProtoSchema, {
+  const file = {
     name: "kinds.proto",
     package: "kinds",
     syntax: "proto3",
@@ -166,9 +164,8 @@ test.each([
       },
     ],
     enumType: [{ name: "Kind", value: values.map((name, number) => ({ name, number })) }],
-  });
-  const thing = createFileRegistry(file, () => undefined).getMessage("kinds.Thing");
-  if (thing === undefined) throw new Error("the file has no message");
+  };
+  const thing = messageIn(file, "kinds.Thing");
   const total = new FieldBudget(documentFieldsMax);
   expect(createExample(thing, { nameOf: ({ name }) => name, total })).toEqual(want);
 });

@@ -1,14 +1,14 @@
-import { create, createFileRegistry, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
 import {
   type DescriptorProtoSchema,
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   FieldOptionsSchema,
-  FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { FieldBehavior, field_behavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
 import { createOpenApi, type OpenApiDocument } from "../src/index.ts";
+import { serviceIn } from "../../testing/src/gateway/file-init.ts";
 
 /** What annotates the field `text`. */
 interface Annotations {
@@ -28,14 +28,8 @@ function documentOf(
     { ...rpc, name: "Find" },
     { ...rpc, name: "Add", clientStreaming },
   ];
-  const file = create(FileDescriptorProtoSchema, {
-    name: "notes.proto",
-    package: "notes",
-    syntax: "proto3",
-    messageType,
-    service: [{ name: "Notes", method }],
-  });
-  const notes = createFileRegistry(file, () => undefined).getService("notes.Notes") ?? expect.unreachable();
+  const file = { name: "notes.proto", package: "notes", syntax: "proto3", messageType };
+  const notes = serviceIn({ ...file, service: [{ name: "Notes", method }] }, "notes.Notes");
   const rules = [
     { selector: "notes.Notes.Find", pattern: { case: "get", value: "/notes" } },
     { selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" },

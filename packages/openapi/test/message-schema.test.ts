@@ -1,8 +1,6 @@
-import { create, createFileRegistry } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createMessageSchema, omittedSchema } from "../src/message-schema.ts";
-import { stringField } from "../../testing/src/gateway/file-init.ts";
+import { messageIn, stringField } from "../../testing/src/gateway/file-init.ts";
 import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Schemas of one message, as tools describe their inputs and outputs.
@@ -34,8 +32,7 @@ describe.each(["input", "output"] as const)("the %s schema", (direction) => {
 test("the schema of a message with more than 2,000 fields is omitted", () => {
   const field = Array.from({ length: 2_001 }, (_, at) => stringField(`text${at}`, at + 1));
   const file = { name: "wide.proto", package: "wide", syntax: "proto3", messageType: [{ name: "Wide", field }] };
-  const registry = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
-  const wide = registry.getMessage("wide.Wide") ?? expect.unreachable("the file has no message");
+  const wide = messageIn(file, "wide.Wide");
   const options = { comments: new Map(), useProtoFieldName: false, direction: "input" } as const;
   expect(createMessageSchema(wide, options)).toBe(omittedSchema);
 });

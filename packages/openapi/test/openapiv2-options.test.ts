@@ -1,14 +1,14 @@
-import { create, createFileRegistry, type DescService, type Message } from "@bufbuild/protobuf";
+import { create, type DescService, type Message } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
   FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { unsupportedOpenApiOptions } from "../../protobuf/src/descriptors/index.ts";
 import { createOpenApi, parseHttpRules } from "../../gateway/src/index.ts";
+import { serviceIn } from "../../testing/src/gateway/file-init.ts";
 
 // grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.
 
@@ -75,9 +75,7 @@ function serviceOf(options: Options): DescService {
   setOption(file.messageType[0], options.message);
   setOption(file.messageType[0]?.field[0], options.field);
   setOption(file.enumType[0], options.enum);
-  const service = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getService("shop.Shop");
-  if (service === undefined) throw new Error("the file has no service");
-  return service;
+  return serviceIn(file, "shop.Shop");
 }
 
 const comments = new Map([

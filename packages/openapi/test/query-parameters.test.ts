@@ -1,8 +1,8 @@
-import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import { FieldDescriptorProto_Type, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import type { DescService } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createOpenApi } from "../src/create-open-api.ts";
-import { stringField } from "../../testing/src/gateway/file-init.ts";
+import { serviceIn, stringField } from "../../testing/src/gateway/file-init.ts";
 
 /** Returns a service whose request is the first message. Each message has a text and the next message. */
 function serviceOfCycle(names: readonly string[]): DescService {
@@ -13,9 +13,7 @@ function serviceOfCycle(names: readonly string[]): DescService {
   });
   const method = [{ name: "Find", inputType: `.cycle.${names[0]}`, outputType: `.cycle.${names[0]}` }];
   const file = { name: "cycle.proto", package: "cycle", syntax: "proto3", messageType };
-  const init = create(FileDescriptorProtoSchema, { ...file, service: [{ name: "Finder", method }] });
-  const registry = createFileRegistry(init, () => undefined);
-  return registry.getService("cycle.Finder") ?? expect.unreachable("the file has no service");
+  return serviceIn({ ...file, service: [{ name: "Finder", method }] }, "cycle.Finder");
 }
 
 test.each([

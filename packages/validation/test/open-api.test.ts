@@ -1,4 +1,4 @@
-import { create, createFileRegistry, type DescService, setExtension } from "@bufbuild/protobuf";
+import { create, type DescService, setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import {
   file_buf_validate_validate,
@@ -9,6 +9,7 @@ import { expect, test } from "vitest";
 import { AddressSchema, SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
+import { serviceIn } from "../../testing/src/gateway/file-init.ts";
 import { notesWith } from "../../testing/src/gateway/notes.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions } from "../../gateway/src/index.ts";
@@ -98,8 +99,7 @@ function notesThat(expression: string): DescService {
     note.options = create(MessageOptionsSchema);
     setExtension(note.options, message, rules);
   }
-  const registry = createFileRegistry(file, () => file_buf_validate_validate);
-  return registry.getService("notes.Notes") ?? expect.unreachable("no service");
+  return serviceIn(file, "notes.Notes", file_buf_validate_validate);
 }
 
 test.each([

@@ -1,9 +1,17 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  createFileRegistry,
+  type DescFile,
+  type DescMessage,
+  type DescService,
+  type FileRegistry,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   type FileDescriptorProto,
-  type FileDescriptorProtoSchema,
+  FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 
 /** A definition that a test writes as a descriptor. */
@@ -21,4 +29,22 @@ export function stringField(name: string, number: number): FieldInit {
     label: FieldDescriptorProto_Label.OPTIONAL,
     type: FieldDescriptorProto_Type.STRING,
   };
+}
+
+/** Returns a file's service by its full name. @param imported - the file for all imports */
+export function serviceIn(file: FileInit | FileDescriptorProto, typeName: string, imported?: DescFile): DescService {
+  const service = registryOf(file, imported).getService(typeName);
+  if (service === undefined) throw new Error(`the file has no service ${typeName}`);
+  return service;
+}
+
+/** Returns a file's message type by its full name. */
+export function messageIn(file: FileInit, typeName: string): DescMessage {
+  const message = registryOf(file, undefined).getMessage(typeName);
+  if (message === undefined) throw new Error(`the file has no message ${typeName}`);
+  return message;
+}
+
+function registryOf(file: FileInit | FileDescriptorProto, imported: DescFile | undefined): FileRegistry {
+  return createFileRegistry(create(FileDescriptorProtoSchema, file), () => imported);
 }

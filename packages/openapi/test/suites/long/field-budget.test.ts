@@ -1,9 +1,5 @@
-import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import {
-  FieldDescriptorProto_Type as Type,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-} from "@bufbuild/protobuf/wkt";
+import type { DescService } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type as Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../../../gateway/src/index.ts";
 import {
@@ -13,7 +9,7 @@ import {
   exampleFieldsMax,
   operationFieldsMax,
 } from "../../../src/field-budget.ts";
-import { type FieldInit, type FileInit, stringField } from "../../../../testing/src/gateway/file-init.ts";
+import { type FieldInit, type FileInit, serviceIn, stringField } from "../../../../testing/src/gateway/file-init.ts";
 
 // What a document omits from definitions that would be too large, and where it notes that.
 
@@ -30,10 +26,7 @@ function texts(length: number, from = 1): FieldInit[] {
 /** Returns a file's service without imports. */
 function serviceOf(file: FileInit): DescService {
   const whole = { name: "nested.proto", package: "nested", syntax: "proto3", ...file, dependency: [] };
-  const set = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, whole)] });
-  const service = createFileRegistry(set).getService("nested.Nested");
-  if (service === undefined) throw new Error("the file has no service");
-  return service;
+  return serviceIn(whole, "nested.Nested");
 }
 
 /** Describes a service whose only RPC takes a message `L0`, with a rule. */
