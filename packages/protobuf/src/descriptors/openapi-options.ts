@@ -117,8 +117,22 @@ function unsupported(names: Readonly<Record<number, string>>): Fields {
 }
 
 const jsonSchema: Fields = {
-  ...unsupported({ 3: "ref", 5: "title", 7: "default", 8: "read_only", 9: "example", 10: "multiple_of", 11: "maximum" }),
-  ...unsupported({ 12: "exclusive_maximum", 13: "minimum", 14: "exclusive_minimum", 15: "max_length", 16: "min_length" }),
+  ...unsupported({
+    3: "ref",
+    5: "title",
+    7: "default",
+    8: "read_only",
+    9: "example",
+    10: "multiple_of",
+    11: "maximum",
+  }),
+  ...unsupported({
+    12: "exclusive_maximum",
+    13: "minimum",
+    14: "exclusive_minimum",
+    15: "max_length",
+    16: "min_length",
+  }),
   ...unsupported({ 17: "pattern", 20: "max_items", 21: "min_items", 22: "unique_items", 24: "max_properties" }),
   ...unsupported({ 25: "min_properties", 26: "required", 34: "array", 35: "type", 36: "format", 46: "enum" }),
   ...unsupported({ 48: "extensions", 1001: "field_configuration" }),
