@@ -23,12 +23,19 @@ export async function refuseRenamedSchema(session: Session, { name }: StoreSchem
 }
 
 /** Changes the functions in a renamed schema to use the new name. */
-export async function updateRenamedSchema(session: Session, { name, quoted }: StoreSchema): Promise<void> {
-  if ((await session.query(renamedSchemaSql, [name])).length === 0) return;
-  const functions = await session.query(
-    `SELECT one.oid::pg_catalog.regprocedure ${functionsSql} AND pg_catalog.left(proname, 11) = 'plantstore_'`,
-    [name],
-  );
-  const updates = functions.map(([signature]) => `ALTER FUNCTION ${signature} SET search_path = ${quoted}, pg_temp`);
-  await session.runInTransaction(readCommitted, updates.join("; "));
+export async function updateRenamedSchema(
+  session: Session,
+  { name, quoted, versionTable }: StoreSchema,
+): Promise<void> {
+  await session.transact(readCommitted, async () => {
+    // Without the lock, concurrent migrations would fail, because a function cannot be changed twice at the same time.
+    await session.query(`SELECT FROM ${versionTable} FOR UPDATE`);
+    if ((await session.query(renamedSchemaSql, [name])).length === 0) return;
+    const functions = await session.query(
+      `SELECT one.oid::pg_catalog.regprocedure ${functionsSql} AND pg_catalog.left(proname, 11) = 'plantstore_'`,
+      [name],
+    );
+    const updates = functions.map(([signature]) => `ALTER FUNCTION ${signature} SET search_path = ${quoted}, pg_temp`);
+    await session.run(updates.join("; "));
+  });
 }

@@ -108,6 +108,23 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
+  test("waits while another process updates the functions of a renamed schema", async () => {
+    const before = await server.createPlants();
+    const name = String((await runSql(before, "SELECT current_schema() AS name"))[0]?.["name"]);
+    const renamed = `${name}_renamed`;
+    await runSql(before, `ALTER SCHEMA ${name} RENAME TO ${renamed}; CREATE SCHEMA ${name}`);
+    const url = before.replace(name, renamed);
+    const other = new Session(readServerUrl(url));
+    onTestFinished(() => other.close());
+    await other.begin(`ISOLATION LEVEL READ COMMITTED; SELECT FROM plantstore_schema FOR UPDATE;
+      ALTER FUNCTION plantstore_make_days() SET search_path = ${renamed}, pg_temp`);
+    const migrating = migratePostgres(url);
+    await expect.poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted")).toHaveLength(1);
+    await other.commit();
+    await expect(migrating).resolves.toEqual({ from: newest, to: newest });
+    await (await openPostgresStore({ url })).close();
+  });
+
   test.each([1, 2])("from version %d reports a wait for a lock, and allows deletions", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await runSql(url, recordSql);
