@@ -62,6 +62,27 @@ test.each<Case>([
     faults: ["The operation was aborted"],
   },
   {
+    name: "a client stream with an error like that of a stopped loop sends UNKNOWN",
+    method: "AddTrees",
+    handlers: {
+      addTrees: (call: ServerReadableStream<Message, Message>) =>
+        call.emit("error", Object.assign(new Error("stopped"), { code: "ABORT_ERR" })),
+    },
+    outcome: unknown,
+    faults: ["stopped"],
+  },
+  {
+    name: "a bidirectional stream whose for await loop stopped early sends UNKNOWN",
+    method: "TradeTrees",
+    handlers: {
+      tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
+        for await (const _ of call) break;
+      },
+    },
+    outcome: unknown,
+    faults: ["The operation was aborted"],
+  },
+  {
     name: "an exception in a for await loop is reported once",
     method: "TradeTrees",
     handlers: {
