@@ -36,7 +36,7 @@ test("the root redirects to the page by a relative path", () => {
   expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
 });
 
-test("with open: false, all paths require a credential, and / does not redirect", () => {
+test("with open: false, all paths require a credential and / is absent", () => {
   const closed = createDocsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));

@@ -54,7 +54,7 @@ test.each([
   expect(route?.method.toSorted()).toEqual(["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]);
 });
 
-test("two RPCs with the same path share a route for both HTTP methods", async () => {
+test("two RPCs with one path share a route for both HTTP methods", async () => {
   const app = createApplication({});
   const [get, put] = ["GetReading", "WaterBed"].map((name) => `${GreenhouseService.typeName}.${name}`);
   const rules = [

@@ -50,7 +50,7 @@ describe("grpcMetadata", () => {
     const receivedField = async (name: string, header: readonly Field[]): Promise<unknown> =>
       JSON.parse(String((await ask(`/sensors/${name}/reading`, header)).body));
 
-    test("passes a prefixed request field to the handler with and without the prefix", async () => {
+    test("passes a prefixed request field with and without the prefix", async () => {
       const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
       const sent = transport.includes("2")
         ? header.map(([name, value]) => [name.toLowerCase(), value] as const)

@@ -107,7 +107,7 @@ test.each([
   });
 });
 
-test("a query can set entries of a map whose JSON name contains brackets", async () => {
+test("a query sets map entries if the map's JSON name contains brackets", async () => {
   expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
   expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
     status: 200,
@@ -198,7 +198,7 @@ describe("a path with JSON names", () => {
   });
 });
 
-test("a rule's body field is found by proto name, not by JSON name", () => {
+test("a rule's body field is found by proto name, not JSON name", () => {
   expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
   const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
   expect(parameter?.schema).toMatchObject({ format: "int64" });
@@ -209,7 +209,7 @@ test("the OpenAPI document finds a rule's body by proto name", () => {
   expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
 });
 
-test("a file upload sets the field that the rule names by proto name", async () => {
+test("a file upload sets the field with the rule's proto name", async () => {
   const init = { method: "PUT", headers: { "content-type": "text/plain" }, body: "a" };
   const response = await strict.gateway.fetch(new Request("http://gateway/file", init));
   expect([response.status, await response.text()]).toEqual([200, "a"]);
