@@ -290,8 +290,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     await requireAccepted(opened, accept);
     if (isStopped) return await discard(opened, closedError());
     const old = current;
-    updateServer(opened, server, trustedProxies);
-    current = opened;
+    current = withServer(server, opened, trustedProxies);
     replace(old);
   });
   return {
@@ -341,16 +340,13 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
 }
 
 /**
- * Updates the server object in place, because the listener and the handlers hold the object. Calls in flight keep their
- * routes.
+ * Returns the new objects with the first server object, which is updated in place, because the listener and the handlers
+ * hold the object. Calls in flight keep their routes.
  */
-function updateServer(
-  { server: opened, table }: Serving,
-  server: Server,
-  trustedProxies: Server["trustedProxies"],
-): void {
-  Object.assign(server, opened, { trustedProxies });
-  table.server = server;
+function withServer(server: Server, opened: Serving, trustedProxies: Server["trustedProxies"]): Serving {
+  Object.assign(server, opened.server, { trustedProxies });
+  opened.table.server = server;
+  return { ...opened, server };
 }
 
 /** Returns a function that calls `apply` for one call after another. A rejected call does not affect other calls. */

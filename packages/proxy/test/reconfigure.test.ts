@@ -1,14 +1,16 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
-import { createProxy } from "../src/create-proxy.ts";
+import { createProxy, type ProxyOptions } from "../src/create-proxy.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered } from "../../testing/src/gateway/greenhouse-client.ts";
+import { restrictedGreenhouse } from "../../testing/src/gateway/restricted.ts";
 import { startScriptedServer } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 
-// Which connections reconfigure closes.
+// The connections that reconfigure closes, and reloads after it.
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 
@@ -44,4 +46,36 @@ test("reconfigure closes the new connections if accept refuses the options", asy
   expect(connections).toEqual([1]);
   await proxy.close();
   await reflected.close();
+});
+
+test("a reload after reconfigure applies to routes and to error details", async () => {
+  let current = descriptors;
+  const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(current) } }];
+  const detail = { desc: WaterBedRequestSchema, value: { bed: 7n, note: "secret" } };
+  const options: ProxyOptions = {
+    upstreams,
+    visibility: { allow: [] },
+    interceptors: [
+      () => () => {
+        throw new ConnectError("the pump is broken", Code.Aborted, undefined, [detail]);
+      },
+    ],
+  };
+  const proxy = await createProxy(options);
+  const respondTo = async (rpc: string): Promise<string> => {
+    const path = `/${GreenhouseService.typeName}/${rpc}`;
+    const header = [["content-type", "application/json"]] as const;
+    return (
+      await exchangeFetch(proxy.fetch, { httpMethod: "POST", path, header, body: Buffer.from("{}") })
+    ).body.toString();
+  };
+  await proxy.reconfigure(options);
+  expect(await respondTo("GetReading")).toContain("the pump is broken");
+  expect(await respondTo("WaterBed")).toContain('"note":"secret"');
+  current = descriptorSetOf(restrictedGreenhouse());
+  await proxy.reload();
+  expect(await respondTo("GetReading")).not.toContain("the pump is broken");
+  expect(await respondTo("WaterBed")).toContain("the pump is broken");
+  expect(await respondTo("WaterBed")).not.toContain("secret");
+  await proxy.close();
 });

@@ -16,7 +16,6 @@ import {
 } from "@plantstore/http";
 import {
   type OptionLabels,
-  withOption,
   type ReadJsonOptions,
   type VisibilityOptions,
   visibilityOptionNames,
@@ -155,24 +154,19 @@ export function createServer(
 ): Server {
   const limits: Limits = { ...defaultLimits, ...options.limits };
   const { nameOptions = !isProduction() } = options;
-  const shownNames = typeof nameOptions === "object" ? nameOptions : nameOptions ? undefined : {};
-  const server: Server = {
+  return {
     routes,
     admit: options.admit,
     toError: guardToError(options.toError),
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),
     onResponse: guardCallback("onResponse", options.onResponse, report),
-    explain: (error) => {
-      server.routes.hidden?.removeFromDetails(error);
-      return withOption(error, shownNames);
-    },
+    optionLabels: typeof nameOptions === "object" ? nameOptions : nameOptions ? undefined : {},
     report,
     limits,
     defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
     trustedProxies,
   };
-  return server;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Exchange, HttpProblem, Failure } from "@plantstore/http";
 import { httpError, type Protocol, type Refusal } from "@plantstore/protocols";
 import { addCorsFields } from "./cors.ts";
-import type { Server } from "./server.ts";
+import { errorToSend, type Server } from "./server.ts";
 
 /**
  * Responds to a request that never becomes a call. Never throws. If the response cannot be written, resets the exchange
@@ -28,7 +28,7 @@ export function refuseProblem(server: Server, exchange: Exchange, problem: HttpP
   if (cors !== undefined) addCorsFields(exchange, cors, "");
   const refusal = {
     httpStatus,
-    error: server.explain(httpError(problem)),
+    error: errorToSend(httpError(problem), server),
     fields: [],
     rpc: undefined,
     target: undefined,

@@ -30,7 +30,7 @@ import { requestFailure, responseFailure } from "./faults.ts";
 import { fullPathOf, pathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
 import { requestIdOf } from "./request-id.ts";
-import type { Server } from "./server.ts";
+import { errorToSend, type Server } from "./server.ts";
 
 /** A call, or a body reader that finds the call named by the body. */
 export interface AnyCall {
@@ -262,7 +262,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     const sent = toConnectError(thrown, requestFailure);
     const call = this.#call;
     if (call === undefined) return this.#refuseTarget(sent);
-    const error = this.#server.explain(sent);
+    const error = errorToSend(sent, this.#server);
     this.#end(error);
     this.#reportError(error);
     // Called if the error cannot be written, for example because the error's details do not serialize.
@@ -302,7 +302,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   /** Ends a request that is not a call, and responds with an error. */
   refuse(protocol: Pick<Protocol, "refuse">, found: Refusal): void {
-    const error = this.#server.explain(found.error);
+    const error = errorToSend(found.error, this.#server);
     const refusal = { ...found, error };
     this.isDone = true;
     this.#reportError(error);

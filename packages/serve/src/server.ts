@@ -1,5 +1,6 @@
 import type { ConnectError, HandlerContext } from "@connectrpc/connect";
 import type { Limits, TrustedProxies } from "@plantstore/http";
+import { type OptionLabels, withOption } from "@plantstore/protobuf";
 import type { FaultReporter } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
 import type { Routes } from "./routes.ts";
@@ -13,12 +14,21 @@ export interface Server {
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onResponse: ((request: CompletedRequest) => void) | undefined;
-  /** Adds the name of the option that would accept a refused request to the error's message. */
-  readonly explain: (error: ConnectError) => ConnectError;
+  /** The names of options in errors, or `undefined` for their own names. */
+  readonly optionLabels: OptionLabels | undefined;
   readonly report: FaultReporter;
   readonly limits: Limits;
   /** The timeout in milliseconds for unary calls without a client's deadline, or `undefined` for no limit. */
   readonly defaultTimeoutMs: number | undefined;
   /** The proxies whose forwarding header fields are trusted. */
   readonly trustedProxies: TrustedProxies | undefined;
+}
+
+/**
+ * Returns the error to send instead of an error. The details have no hidden fields and values, and the message names
+ * the option that would accept a refused request.
+ */
+export function errorToSend(error: ConnectError, { routes, optionLabels }: Server): ConnectError {
+  routes.hidden?.removeFromDetails(error);
+  return withOption(error, optionLabels);
 }

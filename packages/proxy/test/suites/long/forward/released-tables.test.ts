@@ -50,18 +50,23 @@ test.each([
   await shared.close();
 });
 
-test("each reload releases the previous descriptors and routes", async () => {
+test.each([
+  { name: "each reload", isReconfigured: false },
+  { name: "each reload after reconfigure", isReconfigured: true },
+])("$name releases the previous descriptors and routes", async ({ isReconfigured }) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   const [some, more] = [[GreenhouseService.file], [GreenhouseService.file, OrderService.file]];
   let current = descriptorSetOf(...some);
-  const proxy = await createProxy({
+  const options: ProxyOptions = {
     upstreams: [
       {
         upstream: `http://127.0.0.1:${greenhouse.address.port}`,
         descriptors: { read: () => Promise.resolve(current) },
       },
     ],
-  });
+  };
+  const proxy = await createProxy(options);
+  if (isReconfigured) await proxy.reconfigure(options);
   const replaced: WeakRef<object>[] = [];
   for (const files of [more, some, more]) {
     replaced.push(await useTable(proxy));
