@@ -4,7 +4,6 @@ import {
   type Backlog,
   type BacklogBudget,
   type BodySource,
-  clientGoneProblem,
   freeChunk,
   freedBytesMin,
   type HeaderFields,
@@ -13,7 +12,6 @@ import {
   type Limits,
   lingerBytesMax,
   invalidHttpProblem,
-  requestTimeoutProblem,
   unreadBodyBytesMax,
 } from "@plantstore/http";
 import {
@@ -197,9 +195,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     // If the client has disconnected, its operating system resets the connection on our first packet, and the next
     // write fails. All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
     else if (dueAction === "probe") this.#writer.continue();
-    else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(requestTimeoutProblem("headerTimeoutMs"));
-    else if (dueAction === "refuse")
-      this.onRequestError(stage === "body" ? requestTimeoutProblem("requestTimeoutMs") : clientGoneProblem());
+    else if (dueAction !== "nothing" && stage === "head") this.#reader.refuse(dueAction);
+    else if (dueAction !== "nothing") this.onRequestError(dueAction);
     // While the socket is paused, only a write, even an empty one, shows that the client has reset the connection.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }

@@ -1,4 +1,11 @@
-import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/http";
+import {
+  clientGoneProblem,
+  type HttpProblem,
+  type Limits,
+  lingerMsMax,
+  requestTimeoutProblem,
+  retiredIdleMs,
+} from "@plantstore/http";
 import type { Stage } from "./request-reader.ts";
 
 /** The connection state for {@link Http1Deadlines}. */
@@ -53,14 +60,15 @@ export class Http1Deadlines {
     const waitedMs = this.#checks++ * this.#timeoutCheckIntervalMs;
     const lingerMs = Math.min(lingerMsMax, requestTimeoutMs);
     if (stalledMs >= idleTimeoutMs) return "destroy";
-    if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
+    if (stage === "body" && waitedMs >= requestTimeoutMs) return requestTimeoutProblem("requestTimeoutMs");
     if (congested) {
       // While the client does not read the response, `stalledMs` measures the wait instead of `waitedMs`.
       this.restart();
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
       if (!headStarted) return waitedMs >= idleMs ? "close" : "nothing";
-      return waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs) ? "refuse" : "nothing";
+      const limit = headerTimeoutMs < requestTimeoutMs ? "headerTimeoutMs" : "requestTimeoutMs";
+      return waitedMs >= this.#limits[limit] ? requestTimeoutProblem(limit) : "nothing";
     } else if (stage === "closed") {
       return waitedMs >= lingerMs ? "destroy" : "nothing";
     } else if (clientClosed && waitedMs > 0) {
@@ -68,11 +76,11 @@ export class Http1Deadlines {
       if (canProbe) return "probe";
       // Once the response has started, the client cannot be probed. Most clients that close their side have cancelled a
       // streaming call, and the call's handler must not keep running.
-      if (responseStarted || waitedMs >= lingerMs) return "refuse";
+      if (responseStarted || waitedMs >= lingerMs) return clientGoneProblem();
     }
     return "nothing";
   }
 }
 
-/** Destroys the connection, refuses the request, closes an idle connection, or probes whether the client is alive. */
-export type DueAction = "destroy" | "refuse" | "close" | "probe" | "nothing";
+/** Destroys the connection, closes an idle connection, probes whether the client is alive, or refuses the request. */
+export type DueAction = "destroy" | "close" | "probe" | "nothing" | HttpProblem;

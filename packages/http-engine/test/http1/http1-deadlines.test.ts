@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits, type Limits } from "../../../http/src/exchange/limits.ts";
-import { lingerMsMax, retiredIdleMs } from "../../../http/src/exchange/index.ts";
-import { Http1Deadlines, type DueAction, type ConnectionState } from "../../src/http1/http1-deadlines.ts";
+import { HttpProblem, lingerMsMax, retiredIdleMs } from "../../../http/src/exchange/index.ts";
+import { Http1Deadlines, type ConnectionState } from "../../src/http1/http1-deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;
 const idle: ConnectionState = {
@@ -15,15 +15,16 @@ const idle: ConnectionState = {
   stalledMs: 0,
 };
 
-/** Checks a state until an action is due. @returns the action, and after how many milliseconds */
+/** Checks a state until an action is due. @returns the action or its option, and after how many milliseconds */
 function firstAction(
   wait: Partial<ConnectionState>,
   ms: number,
   limits: Partial<Limits> = {},
-): readonly [DueAction, number] {
+): readonly [due: string, afterMs: number] {
   const deadlines = new Http1Deadlines({ ...defaultLimits, ...limits }, timeoutCheckIntervalMs);
   for (let waitedMs = 0; waitedMs <= ms; waitedMs += timeoutCheckIntervalMs) {
     const due = deadlines.check({ ...idle, ...wait });
+    if (due instanceof HttpProblem) return [due.option ?? due.errorCode, waitedMs];
     if (due !== "nothing") return [due, waitedMs];
   }
   return ["nothing", ms];
@@ -32,20 +33,24 @@ function firstAction(
 const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 
 describe("an HTTP/1.1 connection", () => {
-  test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]>([
+  test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [due: string, afterMs: number]]>([
     ["is closed after the idle timeout without a request", { stage: "head" }, ["close", idleTimeoutMs]],
     ["is closed early without a request if it is retired", { stage: "head", retired: true }, ["close", retiredIdleMs]],
     [
       "is refused after the header timeout even if it is retired",
       { stage: "head", headStarted: true, retired: true },
-      ["refuse", headerTimeoutMs],
+      ["limits.headerTimeoutMs", headerTimeoutMs],
     ],
     [
       "is refused after the header timeout with an incomplete head",
       { stage: "head", headStarted: true },
-      ["refuse", headerTimeoutMs],
+      ["limits.headerTimeoutMs", headerTimeoutMs],
     ],
-    ["is refused after the request timeout with an incomplete body", { stage: "body" }, ["refuse", requestTimeoutMs]],
+    [
+      "is refused after the request timeout with an incomplete body",
+      { stage: "body" },
+      ["limits.requestTimeoutMs", requestTimeoutMs],
+    ],
     [
       "is destroyed after the linger time if the client does not close its side",
       { stage: "closed" },
@@ -67,11 +72,15 @@ describe("an HTTP/1.1 connection", () => {
       { clientClosed: true, canProbe: true },
       ["probe", timeoutCheckIntervalMs],
     ],
-    ["refuses a half-closed HTTP/1.0 client after the linger time", { clientClosed: true }, ["refuse", lingerMsMax]],
+    [
+      "refuses a half-closed HTTP/1.0 client after the linger time",
+      { clientClosed: true },
+      ["ERR_CLIENT_GONE", lingerMsMax],
+    ],
     [
       "refuses a half-closed client if a response pauses",
       { clientClosed: true, responseStarted: true },
-      ["refuse", timeoutCheckIntervalMs],
+      ["ERR_CLIENT_GONE", timeoutCheckIntervalMs],
     ],
   ])("%s", (_, wait, want) => {
     expect(firstAction(wait, want[1])).toEqual(want);
@@ -80,7 +89,12 @@ describe("an HTTP/1.1 connection", () => {
   // Multiples of the check interval, so that a check is never late.
   const [brief, long] = [2 * timeoutCheckIntervalMs, 8 * timeoutCheckIntervalMs];
   test.each<
-    [name: string, limits: Partial<Limits>, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]
+    [
+      name: string,
+      limits: Partial<Limits>,
+      wait: Partial<ConnectionState>,
+      want: readonly [due: string, afterMs: number],
+    ]
   >([
     [
       "is destroyed after a request timeout shorter than the linger time",
@@ -92,7 +106,7 @@ describe("an HTTP/1.1 connection", () => {
       "is refused after a request timeout shorter than the header timeout",
       { requestTimeoutMs: brief, headerTimeoutMs: long },
       { stage: "head", headStarted: true },
-      ["refuse", brief],
+      ["limits.requestTimeoutMs", brief],
     ],
     [
       "is closed after an idle timeout shorter than the time for retired connections",
