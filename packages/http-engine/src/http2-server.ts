@@ -22,9 +22,10 @@ export function createHttp2Server({
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
       budget,
-      onStream: (stream, head, listBytes) => {
+      onStream: (stream, head) => {
         const exchange = new SocketHttp2Exchange(stream, head, key, peer);
-        const authority = head.authority ?? exchange.common.host;
+        const { listBytes, host } = head.common;
+        const authority = head.authority ?? host;
         const target = checkRequestHead(exchange.httpMethod, exchange.target, authority, true, listBytes, limits);
         if (typeof target !== "string") return refuse(exchange, target);
         serve(exchange, socket);

@@ -85,7 +85,7 @@ export class Http2Connection
     streamFailed: (code: ErrorCode) => void,
   ): ServerFrameHandler {
     return new ServerFrameHandler(parts, {
-      opened: (streamId, head, listBytes, endStream) => this.#open(streamId, head, listBytes, endStream),
+      opened: (streamId, head, endStream) => this.#open(streamId, head, endStream),
       pingAcknowledged: (payload) => {
         if (payload.equals(drainPing)) this.#finalGoAway();
       },
@@ -125,13 +125,13 @@ export class Http2Connection
     this.#probePeer();
   }
 
-  #open(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void {
+  #open(streamId: number, head: Http2RequestHead, endStream: boolean): void {
     const sendWindow = this.frameHandler.peer.initialWindowSize;
     const { contentLength, expectsContinue } = head;
     const nowMs = this.deadlines.lastReceivedAtMs;
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
     this.streams.open.add(stream);
-    const begin = (): void => stream.begin(this.#options.onStream, head, listBytes);
+    const begin = (): void => stream.begin(this.#options.onStream, head);
     // Each request gets a separate AsyncResource. On Node 22, a store that a handler sets with `enterWith` stays in the
     // resource in which the handler was called.
     this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));

@@ -23,13 +23,8 @@ export interface ServerStreamConnection extends FlowConnection {
   startLingering(): void;
 }
 
-/**
- * Serves a stream after its header has arrived.
- *
- * @param head - not kept by the stream, to save memory while a response waits for a window
- * @param listBytes - the field list's size, including fields that the head omits because of the limit
- */
-export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listBytes: number) => void;
+/** Serves a stream after its header has arrived. The stream does not keep the header, to save memory. */
+export type ServeStream = (stream: Http2Stream, head: Http2RequestHead) => void;
 
 /** Options for a new {@link Http2Stream}. */
 export interface StreamInit {
@@ -102,9 +97,9 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.endLocalSide(piece, trailer);
   }
 
-  begin(serve: ServeStream, head: Http2RequestHead, listBytes: number): void {
+  begin(serve: ServeStream, head: Http2RequestHead): void {
     try {
-      serve(this, head, listBytes);
+      serve(this, head);
     } catch (error) {
       this.fault(error);
     }

@@ -18,8 +18,12 @@ export interface Http2RequestHead {
   readonly expectsContinue: boolean;
 }
 
-/** Parses a request header (RFC 9113 §8.2, §8.3.1). Returns `undefined` if the header is malformed. */
-export function readRequestHead(fields: readonly string[]): Http2RequestHead | undefined {
+/**
+ * Parses a request header (RFC 9113 §8.2, §8.3.1). Returns `undefined` if the header is malformed.
+ *
+ * @param listBytes - the field list's size, including the fields that the decoder has dropped
+ */
+export function readRequestHead(fields: readonly string[], listBytes: number): Http2RequestHead | undefined {
   const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
   const pseudo: Record<string, string> = {};
   let hasRegularFields = false;
@@ -35,7 +39,9 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
       if (!isRegularField(name, value) || !isConsistent(name, value, found)) return undefined;
     }
   }
-  return toHead(fields, pseudo, found);
+  const head = toHead(fields, pseudo, found);
+  if (head !== undefined) head.common.listBytes = listBytes;
+  return head;
 }
 
 /** Values from regular fields. Fields that are allowed only once are `undefined` before their first value. */

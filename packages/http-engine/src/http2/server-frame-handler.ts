@@ -11,7 +11,7 @@ import { PeerSettings } from "./settings.ts";
 /** Callbacks for the events that {@link ServerFrameHandler} reports to a connection. */
 export interface ServerCallbacks extends FrameCallbacks {
   /** Called with each request's header. `endStream` is true if the request has no body. */
-  opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
+  opened(streamId: number, head: Http2RequestHead, endStream: boolean): void;
 }
 
 /** Handles a client's frames. A header section is a request, and GOAWAY has no effect. */
@@ -59,7 +59,7 @@ export class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHe
     streams.lastStreamId = streamId;
     guard.openedStreams++;
     // The parsed head is cached, because clients repeat field blocks.
-    const head = (decoded.head ??= readRequestHead(decoded.fields));
+    const head = (decoded.head ??= readRequestHead(decoded.fields, decoded.listBytes));
     const endStream = (flags & FrameFlag.endStream) !== 0;
     // §8.1.1: Content-Length must match the body, and a request with END_STREAM has no body.
     const hasWrongLength = endStream && head?.contentLength !== undefined && head.contentLength > 0;
@@ -71,7 +71,7 @@ export class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHe
       // A refused stream counts as a reset only after the client has acknowledged our stream limit (§5.1.2).
       if (this.settingsAcknowledged) guard.count("resets");
     } else if (sendFlow.queuedBytes >= limits.queuedBytes) this.#rejectNew(streamId, ErrorCode.refusedStream);
-    else this.#callbacks.opened(streamId, head, decoded.listBytes, endStream);
+    else this.#callbacks.opened(streamId, head, endStream);
   }
 
   /** Resets a stream that was not opened. */
