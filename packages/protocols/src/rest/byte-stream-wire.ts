@@ -14,7 +14,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #bytes = 0;
 
   encode(message: Message): Uint8Array {
-    const { contentType = "application/octet-stream", body = noBytes } = this.selection.binding.encode(message);
+    const { contentType = "application/octet-stream", body = noBytes } = this.rule.binding.encode(message);
     // The first message's content type applies to the whole response.
     this.#contentType ??= contentType;
     this.#bytes += body.byteLength;

@@ -6,7 +6,7 @@ import { encodesPieces, type PieceEncoder } from "../shared/compression.ts";
 import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";
 import type { StreamWire } from "../protocol.ts";
 import { RestStreamWire } from "./stream-wire.ts";
-import type { RestSelection } from "./selection.ts";
+import type { MatchedRule } from "./matched-rule.ts";
 
 /** The wire for a JSON message stream, which consists of lines, one array, or Server-Sent Events. */
 export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
@@ -16,14 +16,14 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   #messages = 0;
   #encoder: PieceEncoder | undefined;
 
-  constructor(exchange: Exchange, selection: RestSelection) {
-    super(exchange, selection);
-    this.#form = negotiateType(exchange.get("accept"), selection.binding.streamForms);
+  constructor(exchange: Exchange, matched: MatchedRule) {
+    super(exchange, matched);
+    this.#form = negotiateType(exchange.get("accept"), matched.rule.binding.streamForms);
     this.heartbeat = this.#form.heartbeat;
   }
 
   encode(message: Message): Uint8Array {
-    const json = this.selection.binding.toJson(message);
+    const json = this.rule.binding.toJson(message);
     return toUtf8(this.#form.message(this.select === undefined ? json : this.select(json), this.#messages++));
   }
 
@@ -36,7 +36,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   begin(header: HeaderFields): void {
     const varying = [...header, "vary", "accept-encoding"];
     // Short first messages are compressed too, because the response length is not known yet.
-    const codings = this.selection.rpc.options.acceptCompression.filter(encodesPieces);
+    const codings = this.rule.rpc.options.acceptCompression.filter(encodesPieces);
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
     this.#encoder = coding.openEncoder();

@@ -1,19 +1,19 @@
-import { type BodyPlan, type Exchange, planBody } from "@plantstore/http";
+import { type Exchange, planBody } from "@plantstore/http";
 import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
 import type { Protocol, ProtocolParts, StreamTarget, StreamWire, UnaryTarget, UnaryWire } from "../protocol.ts";
 import type { Rpc, StreamRpc, UnaryRpc } from "../rpc.ts";
 import { RestByteStreamWire } from "./byte-stream-wire.ts";
 import { RestClientStreamWire } from "./client-stream-wire.ts";
 import { toErrorResponse } from "./error-response.ts";
+import type { MatchedRule, RestRule } from "./matched-rule.ts";
 import { RestMessageStreamWire } from "./message-stream-wire.ts";
-import { createRepresentations, type Representations } from "./representation.ts";
-import type { RestSelection } from "./selection.ts";
+import { createRepresentations } from "./representation.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
 /** Creates the REST protocol, which the `google.api.http` rules of RPCs define. */
 export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts): Protocol {
   const byName = new Map(rpcs.map((rpc) => [rpc.name, rpc]));
-  const rules = new Map<RestBinding, RestRule>();
+  const rules = new Map<RestBinding, UnaryRule | StreamRule>();
   for (const binding of restRoutes.bindings) {
     const rpc = byName.get(binding.procedure);
     if (rpc !== undefined) rules.set(binding, createRule(rpc, binding, writeErrorRecord));
@@ -41,60 +41,47 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
   return rest;
 }
 
-/** An RPC's rule, prepared before the first call. */
-type RestRule = UnaryRule | StreamRule;
-
-interface AnyRule {
-  readonly binding: RestBinding;
-  readonly body: BodyPlan | undefined;
-  readonly writeErrorRecord: ErrorRecordWriter;
-  readonly representations: Representations | undefined;
-}
-
-interface UnaryRule extends AnyRule {
+interface UnaryRule extends RestRule {
   readonly kind: "unary";
   readonly rpc: UnaryRpc;
 }
 
-interface StreamRule extends AnyRule {
+interface StreamRule extends RestRule {
   readonly kind: "stream";
   readonly rpc: StreamRpc;
 }
 
-function createRule(rpc: Rpc, binding: RestBinding, writeErrorRecord: ErrorRecordWriter): RestRule {
+function createRule(rpc: Rpc, binding: RestBinding, writeErrorRecord: ErrorRecordWriter): UnaryRule | StreamRule {
   const body = binding.bodyFormat.kind === "ignored" ? undefined : planBody(rpc.options.readMaxBytes);
   const common = { binding, body, writeErrorRecord };
   if (rpc.kind === "stream") return { kind: "stream", rpc, ...common, representations: undefined };
   return { kind: "unary", rpc, ...common, representations: createRepresentations(rpc, binding, writeErrorRecord) };
 }
 
-abstract class RestTarget<Rule extends RestRule> implements RestSelection {
+abstract class RestTarget<Rule extends RestRule> implements MatchedRule {
   readonly protocol: Protocol;
-  readonly rpc: Rule["rpc"];
-  readonly binding: RestBinding;
-  readonly body: BodyPlan | undefined;
-  readonly writeErrorRecord: ErrorRecordWriter;
-  readonly representations: Representations | undefined;
+  readonly rule: Rule;
   readonly captures: readonly string[];
   readonly query: string;
 
   constructor(protocol: Protocol, rule: Rule, captures: readonly string[], query: string) {
     this.protocol = protocol;
-    this.rpc = rule.rpc;
-    this.binding = rule.binding;
-    this.body = rule.body;
-    this.writeErrorRecord = rule.writeErrorRecord;
-    this.representations = rule.representations;
+    this.rule = rule;
     this.captures = captures;
     this.query = query;
   }
 
+  get rpc(): Rule["rpc"] {
+    return this.rule.rpc;
+  }
+
   get pathTemplate(): string {
-    return this.binding.pattern.pathTemplate;
+    return this.rule.binding.pattern.pathTemplate;
   }
 
   needsBody(contentType: string | null): boolean {
-    return this.body !== undefined && this.binding.bodyProblem(contentType, false) === undefined;
+    const { binding, body } = this.rule;
+    return body !== undefined && binding.bodyProblem(contentType, false) === undefined;
   }
 }
 
@@ -110,8 +97,9 @@ class RestStreamTarget extends RestTarget<StreamRule> implements StreamTarget {
   readonly kind = "stream";
 
   open(exchange: Exchange): StreamWire {
-    if (this.rpc.method.methodKind === "client_streaming") return new RestClientStreamWire(exchange, this);
-    const Wire = this.binding.toRaw === undefined ? RestMessageStreamWire : RestByteStreamWire;
+    const { rpc, binding } = this.rule;
+    if (rpc.method.methodKind === "client_streaming") return new RestClientStreamWire(exchange, this);
+    const Wire = binding.toRaw === undefined ? RestMessageStreamWire : RestByteStreamWire;
     return new Wire(exchange, this);
   }
 }

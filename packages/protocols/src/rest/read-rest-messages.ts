@@ -8,7 +8,7 @@ import { clientGoneError } from "../shared/http-error.ts";
 import { type MessageSplitter, readMessages } from "../shared/message-splitter.ts";
 import { JsonValueReader } from "./json-value-reader.ts";
 import { LineReader } from "./line-reader.ts";
-import type { RestSelection } from "./selection.ts";
+import type { MatchedRule, RestRule } from "./matched-rule.ts";
 
 /**
  * Reads the messages that a client streams in a REST request's body. By default, each line is a message. A service may
@@ -20,7 +20,7 @@ import type { RestSelection } from "./selection.ts";
  */
 export function readRestMessages(
   exchange: Exchange,
-  { rpc, binding, captures, query }: RestSelection,
+  { rule: { rpc, binding }, captures, query }: MatchedRule,
   coding: Compression | undefined,
 ): RequestMessages {
   const { contentType } = exchange.common;
@@ -34,7 +34,7 @@ export function readRestMessages(
 }
 
 function createReader(
-  { kind, jsonValues }: RestSelection["binding"]["bodyFormat"],
+  { kind, jsonValues }: RestRule["binding"]["bodyFormat"],
   contentType: string | null,
   readMaxBytes: number,
   stream: RequestStream,

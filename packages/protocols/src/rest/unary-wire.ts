@@ -16,7 +16,7 @@ import type { ResponseParts } from "../rpc.ts";
 import type { RequestMessages, UnaryWire } from "../protocol.ts";
 import { decodesPieces } from "../shared/compression.ts";
 import type { Representation } from "./representation.ts";
-import type { RestSelection } from "./selection.ts";
+import type { MatchedRule, RestRule } from "./matched-rule.ts";
 import { readRestTimeout } from "../shared/timeouts.ts";
 
 /** The wire for a unary call through a `google.api.http` rule. */
@@ -28,7 +28,8 @@ export class RestUnaryWire implements UnaryWire {
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
   protected readonly exchange: Exchange;
-  protected readonly selection: RestSelection;
+  protected readonly rule: RestRule;
+  readonly #matched: MatchedRule;
   /** The request body's coding, or `undefined` without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
   /** Selects the response fields, or `undefined` if the response has all fields. */
@@ -37,8 +38,9 @@ export class RestUnaryWire implements UnaryWire {
   readonly #representation: Representation | undefined;
   #isCompressionDisabled = false;
 
-  constructor(exchange: Exchange, selection: RestSelection) {
-    const { rpc, binding, body } = selection;
+  constructor(exchange: Exchange, matched: MatchedRule) {
+    const { rule, query } = matched;
+    const { rpc, binding, body } = rule;
     const { acceptCompression, maxTimeoutMs } = rpc.options;
     const { contentType, contentEncoding, expect } = exchange.common;
     const { fields } = exchange;
@@ -46,9 +48,10 @@ export class RestUnaryWire implements UnaryWire {
     this.responseHeader = new LazyHeaders(noFields);
     this.responseTrailer = new LazyHeaders(noFields);
     this.exchange = exchange;
-    this.selection = selection;
+    this.rule = rule;
+    this.#matched = matched;
     this.body = body;
-    this.#representation = selection.representations?.choose(exchange, selection.query);
+    this.#representation = rule.representations?.choose(exchange, query);
     const timeout = readRestTimeout(exchange, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     let error: unknown = timeout.error;
@@ -62,7 +65,7 @@ export class RestUnaryWire implements UnaryWire {
     }
     if (binding.hasRequestStream) error ??= binding.bodyProblem(contentType, !hasBody);
     try {
-      this.select = binding.selectFields?.(selection.query, exchange.get("x-goog-fieldmask"));
+      this.select = binding.selectFields?.(query, exchange.get("x-goog-fieldmask"));
     } catch (invalid) {
       error ??= invalid;
     }
@@ -70,7 +73,8 @@ export class RestUnaryWire implements UnaryWire {
   }
 
   #decode(body: Uint8Array): Message {
-    const { binding, captures, query, representations } = this.selection;
+    const { captures, query } = this.#matched;
+    const { binding, representations } = this.rule;
     const { contentType } = this.exchange.common;
     return binding.decode({ captures, query, contentType, body }, representations?.decodeProtobuf);
   }
@@ -78,16 +82,16 @@ export class RestUnaryWire implements UnaryWire {
   readMessage(body: Uint8Array): Message | Promise<Message> {
     const compression = this.#coding?.compression;
     if (compression === undefined) return this.#decode(body);
-    const decompressed = decompressQueued(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
+    const decompressed = decompressQueued(compression, body, this.rule.rpc.options.readMaxBytes, this.exchange);
     return decompressed.then((bytes) => this.#decode(bytes));
   }
 
   readMessages(): RequestMessages {
-    return readRestMessages(this.exchange, this.selection, this.#coding?.compression);
+    return readRestMessages(this.exchange, this.#matched, this.#coding?.compression);
   }
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
-    const { binding } = this.selection;
+    const { binding } = this.rule;
     const response =
       this.#representation?.write(message, this.select) ??
       binding.preparedResponse ??
@@ -109,19 +113,19 @@ export class RestUnaryWire implements UnaryWire {
 
   /** Returns `Vary` fields for caches. The request's header may select the format and the response fields. */
   protected varyFields(): HeaderFields {
-    const { binding, representations } = this.selection;
+    const { binding, representations } = this.rule;
     const formatFields = representations === undefined ? noFields : ["vary", "accept"];
     return binding.selectFields === undefined ? formatFields : [...formatFields, "vary", "x-goog-fieldmask"];
   }
 
   protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
     const fields = toRestHeader(header, trailer);
-    return this.selection.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;
+    return this.rule.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;
   }
 
   writeError(error: ConnectError): void | Promise<void> {
     const { httpStatus, fields, body } = this.errorResponse(error);
-    const { usesGrpcMetadata } = this.selection.binding;
+    const { usesGrpcMetadata } = this.rule.binding;
     const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
     if (end === undefined) return this.respondEncoded(httpStatus, fields, body);
     return this.respondEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
@@ -133,7 +137,7 @@ export class RestUnaryWire implements UnaryWire {
 
   protected errorResponse(error: ConnectError): RestErrorResponse {
     const { responseHeader: header, responseTrailer: trailer } = this;
-    const { rpc, binding, writeErrorRecord, representations } = this.selection;
+    const { rpc, binding, writeErrorRecord, representations } = this.rule;
     const untouched = areUnchanged(header, trailer);
     const handlerStatus = untouched ? undefined : statusOfHandler(header, true);
     const failure = { httpStatus: handlerStatus ?? httpStatusOf(error), procedure: rpc.name };
@@ -151,12 +155,12 @@ export class RestUnaryWire implements UnaryWire {
     body: Uint8Array | undefined,
     trailer?: HeaderFields,
   ): void | Promise<void> {
-    if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
+    if (body === undefined || body.byteLength < this.rule.rpc.options.compressMinBytes) {
       return this.exchange.respond(httpStatus, fields, body, trailer);
     }
     // The coding depends on the client's `Accept-Encoding` (RFC 9110 §12.5.5).
     const varying = [...fields, "vary", "accept-encoding"];
-    const { acceptCompression } = this.selection.rpc.options;
+    const { acceptCompression } = this.rule.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
     if (coding === undefined || this.#isCompressionDisabled)
       return this.exchange.respond(httpStatus, varying, body, trailer);

@@ -3,8 +3,8 @@ import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
 import type { Rpc } from "../rpc.ts";
 import type { Representations } from "./representation.ts";
 
-/** The RPC that a REST request calls, with the matched rule, the path variables and the query. */
-export interface RestSelection {
+/** An RPC's rule, prepared before the first call. */
+export interface RestRule {
   readonly rpc: Rpc;
   readonly binding: RestBinding;
   /** The plan for reading a body with one message, or `undefined` if the rule ignores the body. */
@@ -12,6 +12,11 @@ export interface RestSelection {
   readonly writeErrorRecord: ErrorRecordWriter;
   /** The message representations other than JSON in one line, or `undefined` if there are none. */
   readonly representations: Representations | undefined;
+}
+
+/** The rule that a request matches, with the path variables and the query. */
+export interface MatchedRule {
+  readonly rule: RestRule;
   /** The variable values in the path template. */
   readonly captures: readonly string[];
   /** The query as sent, without the question mark. */
