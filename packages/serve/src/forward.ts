@@ -36,12 +36,7 @@ import {
   type UnaryWire,
 } from "@plantstore/protocols";
 import { CallView, unreadMessage } from "./call-view.ts";
-import {
-  ForwardedResponse,
-  type ForwardedResponseParts,
-  type InterceptedCall,
-  InterceptedReply,
-} from "./forwarded-response.ts";
+import { ForwardedResponse, type ForwardedResponseParts, type InterceptedCall } from "./forwarded-response.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedRequest, serverOf } from "./request.ts";
 import { ConvertedMessages, convertStream, onlyMessage, sourceOf } from "./stream-messages.ts";
@@ -213,16 +208,26 @@ class ForwardedCall
 
   forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept> {
     const caller = context === this.view ? this : this.#callerIn(context);
-    return request.stream
-      ? this.#forwardStream(request, context, caller)
-      : new Promise((resolve, reject) => {
-          const message = caller === this ? (this.#received as Message | Envelope) : request.message;
-          const reply = new InterceptedReply(this, request, resolve, reject);
-          this.#forwarding.forwarder.unary(caller, this.#toForwarded(message), reply);
-        });
+    if (request.stream) return this.#forwardStream(request, context, caller);
+    return new Promise((resolve, reject) => {
+      const message = caller === this ? (this.#received as Message | Envelope) : request.message;
+      this.#forwarding.forwarder.unary(caller, this.#toForwarded(message), {
+        resolve: (envelope) => {
+          try {
+            resolve(this.#toUnaryResponse(envelope, request));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        // Never called, because interceptors get complete messages.
+        resolveParts: () => undefined,
+        reject,
+      });
+    });
   }
 
-  toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse {
+  /** Returns a response for interceptors. For a binary caller, the message is decoded when an interceptor reads it. */
+  #toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse {
     return new ForwardedResponse(this, request, this.#binary === undefined ? this.decodeResponse(envelope) : envelope);
   }
 

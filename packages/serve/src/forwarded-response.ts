@@ -1,14 +1,12 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { HandlerContext, StreamRequest, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { Envelope, type ForwardReply, type Intercept, type ResponseParts } from "@plantstore/protocols";
+import { Envelope, type Intercept, type ResponseParts } from "@plantstore/protocols";
 import type { ViewedCall } from "./call-view.ts";
 
 /** A forwarded call of an RPC with interceptors. */
 export interface InterceptedCall extends ViewedCall {
   /** Forwards the request that the last interceptor passes on. */
   forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
-  /** Returns a response for interceptors. For a binary caller, the message is decoded when an interceptor reads it. */
-  toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse;
   /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
   decodeResponse(envelope: Envelope): Message;
 }
@@ -52,37 +50,6 @@ export class ForwardedResponse implements UnaryResponse {
     if (!(#received in response) || response.#call !== call) return undefined;
     return response.#received instanceof Envelope ? response.#received : undefined;
   }
-}
-
-/** The reply to a unary call for interceptors. */
-export class InterceptedReply implements ForwardReply {
-  readonly #call: InterceptedCall;
-  readonly #request: UnaryRequest;
-  readonly #respond: (response: UnaryResponse) => void;
-  readonly reject: (error: unknown) => void;
-
-  constructor(
-    call: InterceptedCall,
-    request: UnaryRequest,
-    respond: (response: UnaryResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#call = call;
-    this.#request = request;
-    this.#respond = respond;
-    this.reject = reject;
-  }
-
-  resolve(envelope: Envelope): void {
-    try {
-      this.#respond(this.#call.toUnaryResponse(envelope, this.#request));
-    } catch (error) {
-      this.reject(error);
-    }
-  }
-
-  /** Never called, because interceptors get complete messages (`Caller.streamsLargeMessages` is false). */
-  resolveParts(): void {}
 }
 
 // The message is an own property, so that spread copies have the message. V8 uses one shape for a shared descriptor.
