@@ -185,18 +185,18 @@ class Http2GrpcTransport implements GrpcTransport {
     input: MessageInitShape<I>,
     contextValues?: ContextValues,
   ): Promise<UnaryResponse<I, O>> {
-    const deadlineMs = this.#deadlineOf(timeoutMs);
+    const callTimeoutMs = this.#timeoutOf(timeoutMs);
     const send = async (
       callSignal: AbortSignal | undefined,
       fields: HeadersInit | undefined,
       message: unknown,
     ): Promise<UnaryResponse<I, O>> => {
-      const response = await callUnary(this.#init(method, callSignal, deadlineMs, fields), message);
+      const response = await callUnary(this.#init(method, callSignal, callTimeoutMs, fields), message);
       return { stream: false, service: method.parent, method, ...(response as DecodedUnary<O>) };
     };
     if (this.#interceptors.length === 0) return send(signal, header, input);
     return runUnaryCall<I, O>({
-      ...this.#interception(signal, deadlineMs),
+      ...this.#interception(signal, callTimeoutMs),
       req: { stream: false, method, message: input, ...this.#request(method, header, contextValues) },
       next: (request) => send(request.signal, request.header, request.message),
     });
@@ -210,18 +210,18 @@ class Http2GrpcTransport implements GrpcTransport {
     input: AsyncIterable<MessageInitShape<I>>,
     contextValues?: ContextValues,
   ): Promise<StreamResponse<I, O>> {
-    const deadlineMs = this.#deadlineOf(timeoutMs);
+    const callTimeoutMs = this.#timeoutOf(timeoutMs);
     const send = async (
       callSignal: AbortSignal | undefined,
       fields: HeadersInit | undefined,
       messages: AsyncIterable<unknown>,
     ): Promise<StreamResponse<I, O>> => {
-      const response = await callStream(this.#init(method, callSignal, deadlineMs, fields), messages);
+      const response = await callStream(this.#init(method, callSignal, callTimeoutMs, fields), messages);
       return { stream: true, service: method.parent, method, ...(response as DecodedStream<O>) };
     };
     if (this.#interceptors.length === 0) return send(signal, header, input);
     return runStreamingCall<I, O>({
-      ...this.#interception(signal, deadlineMs),
+      ...this.#interception(signal, callTimeoutMs),
       req: { stream: true, method, message: input, ...this.#request(method, header, contextValues) },
       next: (request) => send(request.signal, request.header, request.message),
     });
@@ -232,7 +232,7 @@ class Http2GrpcTransport implements GrpcTransport {
   }
 
   /** Returns the timeout in milliseconds. As in Connect, 0 or less means no timeout. @throws ConnectError for NaN */
-  #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs): number | undefined {
+  #timeoutOf(timeoutMs: number = this.#defaultTimeoutMs): number | undefined {
     if (Number.isNaN(timeoutMs)) throw new ConnectError("timeoutMs must be a number, got NaN", Code.InvalidArgument);
     return timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY ? timeoutMs : undefined;
   }

@@ -8,7 +8,7 @@ import {
   type ResponseSection,
   sectionTooLarge,
 } from "@plantstore/http-engine/client";
-import { type Envelope, EnvelopeReader } from "@plantstore/protocols";
+import { type CallSignal, type Envelope, EnvelopeReader } from "@plantstore/protocols";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";
 import { readStatus, requestHeaderTooLargeError, resetError, responseHeaderTooLargeError } from "./call-status.ts";
@@ -17,20 +17,13 @@ import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import type { ResponseMessages } from "./response-messages.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
 
-/** The signal by which the caller cancels the call. Either an AbortSignal or a cheaper equivalent. */
-export interface CancelSignal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: "abort", listener: { handleEvent(): void }): void;
-  removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
-}
-
 /** A call's parameters. */
 export interface CallInit<T> {
   readonly upstream: Upstream;
   readonly method: ClientMethod<T>;
   readonly fields: RequestFields;
-  readonly signal: CancelSignal | undefined;
+  /** The signal by which the caller cancels the call. */
+  readonly signal: CallSignal | undefined;
   /** Timeout in milliseconds, or `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
   /** Decides about retries. By default, a call is retried once if it was certainly not processed. */
