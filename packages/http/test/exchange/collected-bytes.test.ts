@@ -49,18 +49,20 @@ describe("CollectedBytes", () => {
 
   test("triggers garbage collection of its buffers", () => {
     const piece = new Uint8Array(64 * 1024);
-    const profiler = new GCProfiler();
-    profiler.start();
-    for (let body = 0; body < 512; body++) {
-      const collected = new CollectedBytes(8 * piece.byteLength, 8 * piece.byteLength);
-      for (let i = 0; i < 8; i++) collected.add(piece);
-      // Otherwise the buffers alone trigger a collection.
-      freeChunk(collected.bytes);
-    }
-    // Under load V8 may mark the entire heap instead.
-    const collections = profiler.stop().statistics;
-    // Half of 256 MiB was allocated among young objects, whose space has at most 32 MiB, some of it still free.
-    expect(collections.length).toBeGreaterThanOrEqual(2);
+    const countCollections = (): number => {
+      const profiler = new GCProfiler();
+      profiler.start();
+      for (let body = 0; body < 512; body++) {
+        const collected = new CollectedBytes(8 * piece.byteLength, 8 * piece.byteLength);
+        for (let i = 0; i < 8; i++) collected.add(piece);
+        // Otherwise the buffers alone trigger a collection.
+        freeChunk(collected.bytes);
+      }
+      return profiler.stop().statistics.length;
+    };
+    // Half of 256 MiB is allocated among young objects, whose space has at most 32 MiB. On a busy machine, a collection
+    // of the entire heap may replace several collections of young objects, so the highest of four counts is checked.
+    expect(Math.max(...Array.from({ length: 4 }, countCollections))).toBeGreaterThanOrEqual(2);
   });
 
   test("allocates the announced length once an eighth has arrived", () => {
