@@ -154,7 +154,7 @@ describe("a server with an identity provider", () => {
 
   test("becomes ready once an unavailable provider recovers", async () => {
     using provider = await startProvider();
-    provider.answer = (_request, response) => void response.writeHead(503).end();
+    provider.respond = (_request, response) => void response.writeHead(503).end();
     await using server = await start(trusting(provider));
     const token = await provider.sign();
     const unavailable = {
@@ -168,7 +168,7 @@ describe("a server with an identity provider", () => {
       httpStatus: 503,
       body: { obstacles: ["credentials"] },
     });
-    provider.answer = undefined;
+    provider.respond = undefined;
     await server.reload();
     expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
     expect(await request(server, "GET", "/readyz")).toMatchObject({ httpStatus: 200 });
@@ -266,7 +266,7 @@ describe("the recipes in docs/how-to/authentication.md", () => {
     writeFileSync(clientSecretFile, "s3cret\n");
     using provider = await startProvider();
     const credentials: (string | undefined)[] = [];
-    provider.answer = ({ headers }, response) => {
+    provider.respond = ({ headers }, response) => {
       credentials.push(headers.authorization);
       response.end(JSON.stringify({ active: true, sub: "ada", scope: "plants:delete", aud: "plantstore" }));
     };

@@ -49,7 +49,7 @@ describe("openTokenVerifier", () => {
       tokenPrefix: "orders_",
     });
     const jwt = await provider.sign({ sub: "jwt" });
-    provider.answer = (_request, response) => void response.end('{"active":true,"sub":"introspection"}');
+    provider.respond = (_request, response) => void response.end('{"active":true,"sub":"introspection"}');
     const outcomes = await Promise.all(
       ["of-the-configuration", "of-the-file", jwt, "opaque"].map((text) => outcomeOf(verifier, text)),
     );
@@ -159,7 +159,7 @@ describe("openTokenVerifier", () => {
       introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
     });
     const secrets: (string | undefined)[] = [];
-    provider.answer = ({ headers }, response) => {
+    provider.respond = ({ headers }, response) => {
       secrets.push(headers.authorization);
       response.end('{"active":true,"sub":"ada"}');
     };

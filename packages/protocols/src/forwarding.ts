@@ -55,7 +55,7 @@ export interface Caller {
   /** Aborts when the call ends for any reason, or when this server shuts down. */
   readonly signal: CallSignal;
   /** Whether a large response message may be passed on in pieces. */
-  readonly streamsLargeMessages: boolean;
+  readonly streamsLargeResponses: boolean;
   /** Returns the milliseconds until the caller's deadline, or `undefined` without one. */
   timeoutMs(): number | undefined;
   /** Called when the response header is complete. The header can then be sent before the first message. */
@@ -65,7 +65,7 @@ export interface Caller {
 /** Receives the response of {@link Forwarder.unary}. Only one method of the reply is called, and only once. */
 export interface ForwardReply {
   resolve(message: Envelope): void;
-  /** Receives the pieces of a large message. Called only if {@link Caller.streamsLargeMessages} is `true`. */
+  /** Receives the pieces of a large message. Called only if {@link Caller.streamsLargeResponses} is `true`. */
   resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
   reject(error: unknown): void;
 }
@@ -80,8 +80,8 @@ export class Forwarding {
   readonly intercept: Intercept | undefined;
   readonly decodes: boolean;
   readonly memory: BodyMemory;
-  /** Whether a large message may be forwarded in pieces, before the complete message has arrived. */
-  readonly streamsLargeMessages: boolean;
+  /** Whether a large request may be forwarded in pieces, before the complete message has arrived. */
+  readonly streamsLargeRequests: boolean;
 
   /**
    * @param check - checks requests, which are then forwarded only as complete messages
@@ -93,6 +93,6 @@ export class Forwarding {
     this.intercept = intercept;
     this.decodes = forwarder.decodes === true;
     this.memory = this.decodes ? "own" : forwarder.memory;
-    this.streamsLargeMessages = this.memory === "shared" && intercept === undefined && check === undefined;
+    this.streamsLargeRequests = this.memory === "shared" && intercept === undefined && check === undefined;
   }
 }

@@ -101,7 +101,7 @@ class ForwardedCall
     return this.wire;
   }
 
-  get streamsLargeMessages(): boolean {
+  get streamsLargeResponses(): boolean {
     const { intercept } = this.#forwarding;
     // Interceptors get complete messages. The response to a streaming client is sent once the response is complete.
     if (intercept !== undefined || this.rpc.method.methodKind === "client_streaming") return false;
@@ -142,7 +142,7 @@ class ForwardedCall
 
   receivedStart(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean {
     try {
-      const parts = this.#forwarding.streamsLargeMessages ? this.wire.binary?.readParts?.(start, rest) : undefined;
+      const parts = this.#forwarding.streamsLargeRequests ? this.wire.binary?.readParts?.(start, rest) : undefined;
       if (parts === undefined) return false;
       this.#sendAll(parts);
     } catch (error) {
@@ -257,7 +257,7 @@ class ForwardedCall
     const { request } = this;
     const timeoutMs = (): number | undefined => context.timeoutMs();
     const begin = (): void => this.begin();
-    return { request, headers: context, signal: context.signal, streamsLargeMessages: false, timeoutMs, begin };
+    return { request, headers: context, signal: context.signal, streamsLargeResponses: false, timeoutMs, begin };
   }
 
   /** Returns a request decoded from a copy of its bytes, because interceptors and the check may keep the message. */

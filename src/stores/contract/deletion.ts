@@ -52,7 +52,7 @@ export interface FailedEnding {
  * A deletion's state. A deferred deletion waits for a later batch, because another transaction or another deletion in
  * its batch has its plant or idempotency key. A deletion is in doubt if an attempt may be committed.
  */
-export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "answered";
+export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "settled";
 
 interface Transitions {
   readonly next: readonly DeletionState[];
@@ -82,8 +82,8 @@ export const transitions: Readonly<Record<DeletionState, Transitions>> = {
     endings: ["cancelled", "outcome-unknown"],
     becomeUnknown: ["queue-full", "unavailable"],
   },
-  ended: { next: ["answered"], endings: [] },
-  answered: { next: [], endings: [] },
+  ended: { next: ["settled"], endings: [] },
+  settled: { next: [], endings: [] },
 };
 
 /** The error for a transition that is not in the table. The cause is a bug in the store. */
@@ -149,7 +149,7 @@ export class Deletion {
     this.#token = token;
   }
 
-  /** Ends the deletion. {@link answer} sends the ending. @throws TransitionError if the state forbids it */
+  /** Ends the deletion. {@link settle} passes the ending to the caller. @throws TransitionError if the state forbids it */
   decide(ending: Ending): void {
     const { endings: allowed, becomeUnknown } = transitions[this.#state];
     const becomesUnknown = "error" in ending && becomeUnknown?.includes(ending.kind) === true;
@@ -158,18 +158,18 @@ export class Deletion {
     this.#ending = becomesUnknown ? endings.outcomeUnknown(ending.error) : ending;
   }
 
-  /** Sends the ending to the caller, once. Does nothing before the deletion has ended. */
-  answer(): void {
+  /** Settles the caller's promise with the ending, once. Does nothing before the deletion has ended. */
+  settle(): void {
     const ending = this.#ending;
-    if (ending === undefined || this.#state === "answered") return;
-    this.#enter("answered");
+    if (ending === undefined || this.#state === "settled") return;
+    this.#enter("settled");
     if ("error" in ending) this.#reject(ending.error);
     else this.#resolve(ending.kind === "deleted");
   }
 
   end(ending: Ending): void {
     this.decide(ending);
-    this.answer();
+    this.settle();
   }
 
   /** Ends the deletion and returns true if its call was cancelled. Reading `signal` creates the signal. */

@@ -64,7 +64,7 @@ export class DeferredDeletes {
     this.#attempting ??= this.#attemptAll();
   }
 
-  /** Resolves once every deletion is answered. */
+  /** Resolves once every deletion is settled. */
   async close(): Promise<void> {
     await this.#attempting;
   }
@@ -100,7 +100,7 @@ export class DeferredDeletes {
     await commitBatch(this.#backend, batch, { deadlineMs, isCareful: true });
     for (const one of batch) {
       if (one.isDeferred) this.add(one, deadlineMs);
-      else one.answer();
+      else one.settle();
     }
   }
 }

@@ -17,7 +17,7 @@ export interface DeleteQueueOptions {
   readonly onBatch?: OnBatch | undefined;
 }
 
-// Maximum number of deletions that are answered per event-loop turn, which takes about half a millisecond. Other
+// Maximum number of deletions that are settled per event-loop turn, which takes about half a millisecond. Other
 // requests need not wait for the whole batch, and the first callers can join the next batch.
 const answeredPerTurn = 64;
 
@@ -33,7 +33,7 @@ export class DeleteQueue {
   readonly #limit: QueueLimit;
   readonly #inFlightMax: number;
   #inFlight = 0;
-  /** Number of batches with deletions that are neither answered nor deferred. */
+  /** Number of batches with deletions that are neither settled nor deferred. */
   #openBatches = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
@@ -72,7 +72,7 @@ export class DeleteQueue {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
 
-  /** Refuses new deletions. Resolves once every earlier deletion is answered or deferred. */
+  /** Refuses new deletions. Resolves once every earlier deletion is settled or deferred. */
   close(): Promise<void> {
     this.#closed = true;
     if (this.#openBatches === 0) this.#drained.resolve();
@@ -96,7 +96,7 @@ export class DeleteQueue {
     this.#commitWaiting();
     for (const [i, one] of ended.entries()) {
       if (i > 0 && i % answeredPerTurn === 0) await nextTurn();
-      one.answer();
+      one.settle();
     }
     this.#openBatches--;
     if (this.#closed && this.#openBatches === 0) this.#drained.resolve();

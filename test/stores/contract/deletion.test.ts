@@ -21,7 +21,7 @@ const stepsTo: Readonly<Record<DeletionState, readonly ((deletion: Deletion) => 
   deferred: [(one) => one.send(), (one) => one.defer()],
   "deferred-in-doubt": [(one) => one.send(), (one) => one.doubt("token"), (one) => one.defer()],
   ended: [(one) => one.send(), (one) => one.decide(endings.absent)],
-  answered: [(one) => one.send(), (one) => one.end(endings.absent)],
+  settled: [(one) => one.send(), (one) => one.end(endings.absent)],
 };
 
 /** Returns a deletion in a state, and what its caller has received. */
@@ -52,7 +52,7 @@ const states: readonly DeletionState[] = [
   "deferred",
   "deferred-in-doubt",
   "ended",
-  "answered",
+  "settled",
 ];
 
 /** The steps. `to` returns the state after a step, or `undefined` if the step is not allowed. */
@@ -93,7 +93,7 @@ describe.each(states)("a deletion in the state %s", (state) => {
     const becomesUnknown = becomeUnknown.includes(ending.kind);
     if (allowed.includes(ending.kind) || becomesUnknown) {
       deletion.end(ending);
-      expect(deletion.state).toBe("answered");
+      expect(deletion.state).toBe("settled");
       if (becomesUnknown) expect(got).toMatchObject([{ errorCode: "ERR_OUTCOME_UNKNOWN" }]);
       else expect(got).toEqual(["error" in ending ? ending.error : ending.kind === "deleted"]);
     }
@@ -101,7 +101,7 @@ describe.each(states)("a deletion in the state %s", (state) => {
       if (deletion.state === state && [...allowed, ...becomeUnknown].includes(other.kind)) continue;
       expect(() => deletion.end(other)).toThrow(/^a deletion that is .* cannot become /);
     }
-    deletion.answer();
+    deletion.settle();
     expect(got.length - before).toBeLessThanOrEqual(1);
   });
 });

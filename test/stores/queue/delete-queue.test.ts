@@ -274,13 +274,13 @@ describe("the deletion queue", () => {
       ids.map(() => 1),
     );
     const answeredByTurn: number[] = [];
-    const answeredWhenClosed = queue.close().then(() => answeredIds.length);
+    const settledWhenClosed = queue.close().then(() => answeredIds.length);
     while (answeredIds.length <= ids.length) {
       await new Promise(setImmediate);
       answeredByTurn.push(answeredIds.length);
     }
     await Promise.all(calls);
-    expect(await answeredWhenClosed).toBe(201);
+    expect(await settledWhenClosed).toBe(201);
     expect(answeredByTurn).toEqual([65, 129, 193, 201]);
     expect(answeredIds).toEqual([0n, ...ids]);
   });
@@ -289,8 +289,8 @@ describe("the deletion queue", () => {
     const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 900, inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const [first, second] = [remove(0n), remove(1n)];
-    const answered: bigint[] = [];
-    const many = idsFrom(2, 200).map((id) => remove(id).then(() => answered.push(id)));
+    const settled: bigint[] = [];
+    const many = idsFrom(2, 200).map((id) => remove(id).then(() => settled.push(id)));
     endBatch(0, [1]);
     await first;
     const last = remove(300n);
@@ -298,9 +298,9 @@ describe("the deletion queue", () => {
     endBatch(1, [1]);
     await second;
     endBatch(3, [1]);
-    const answeredWhenClosed = queue.close().then(() => answered.length);
+    const settledWhenClosed = queue.close().then(() => settled.length);
     await Promise.all([last, ...many]);
-    expect(await answeredWhenClosed).toBe(200);
+    expect(await settledWhenClosed).toBe(200);
   });
 
   test("closes once every accepted deletion has its outcome", async () => {

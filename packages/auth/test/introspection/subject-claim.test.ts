@@ -10,7 +10,7 @@ import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
 async function outcomeOf(members: object, subjectClaim: string | undefined): Promise<TokenOutcome> {
   using folder = createTempFolder();
   using provider = await startIdentityProvider(await createSigningKey("RS256", "key"));
-  provider.answer = (_, response) => void response.end(JSON.stringify({ active: true, ...members }));
+  provider.respond = (_, response) => void response.end(JSON.stringify({ active: true, ...members }));
   const clientSecretFile = folder.file("secret");
   writeFileSync(clientSecretFile, "secret");
   const source = { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile, subjectClaim };

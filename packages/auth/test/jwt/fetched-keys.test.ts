@@ -75,7 +75,7 @@ describe("keys that are fetched in the background", () => {
     const gaps: number[] = [];
     const document = JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) });
     let respondedAtMs = Number.NEGATIVE_INFINITY;
-    provider.answer = (_request, response) => {
+    provider.respond = (_request, response) => {
       gaps.push(performance.now() - respondedAtMs);
       response.end(document, () => (respondedAtMs = performance.now()));
     };
@@ -95,7 +95,7 @@ describe("keys that are fetched in the background", () => {
     const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
     const timing = { refreshMs: 1, fetchMs: hourMs };
     const verifier = await openVerifierAt(provider, timing, log);
-    provider.answer = () => {};
+    provider.respond = () => {};
     await within(provider.nextRequest(), "the refresh");
     const reloaded = verifier.reload?.();
     verifier.close?.();
@@ -197,9 +197,9 @@ describe("a token that names an unknown key", () => {
   test("gets the outcome invalid after the provider recovers", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
-    provider.answer = (_request, response) => void response.writeHead(503).end();
+    provider.respond = (_request, response) => void response.writeHead(503).end();
     await verifier.reload?.();
-    provider.answer = undefined;
+    provider.respond = undefined;
     await verifier.reload?.();
     expect(await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }))).toMatchObject({ kind: "invalid" });
   });
@@ -221,7 +221,7 @@ test("a valid key among invalid keys is used for tokens without kid", async () =
   using provider = await startProvider();
   const [first] = provider.keys.map(({ jwk }) => jwk);
   const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });
-  provider.answer = (_request, response) => void response.end(document);
+  provider.respond = (_request, response) => void response.end(document);
   const reported: unknown[] = [];
   const log: OperatorLog = { warn: () => {}, info: (fields, message) => reported.push([fields, message]) };
   using verifier = await openVerifierAt(provider, byDemand, log);

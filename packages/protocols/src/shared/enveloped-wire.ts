@@ -89,7 +89,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
 
   readEnvelopes(): AsyncIterable<ForwardedMessage> {
     const { options, forward } = this.rpc;
-    const readPart = forward?.streamsLargeMessages === true ? (part: Uint8Array): ForwardedMessage => part : undefined;
+    const readPart = forward?.streamsLargeRequests === true ? (part: Uint8Array): ForwardedMessage => part : undefined;
     const decompress = (envelope: Envelope): Envelope | Promise<Envelope> => this.#decompress(envelope);
     return readMessages(
       this.pieces(),

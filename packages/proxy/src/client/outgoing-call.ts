@@ -29,7 +29,7 @@ export interface CallInit<T> {
   /** Decides about retries. By default, a call is retried once if it was certainly not processed. */
   readonly retries?: Retries;
   /** Whether large response messages are read in parts, if the method allows it. */
-  readonly streamsLargeMessages?: boolean;
+  readonly streamsLargeResponses?: boolean;
   /** Called with the header, and with a complete response's trailer. Trailers-only responses have only a trailer. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once when the call ends. Must not throw. */
@@ -204,13 +204,13 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
   }
 
-  protected get streamsLargeMessages(): boolean {
-    return this.#init.streamsLargeMessages === true;
+  protected get streamsLargeResponses(): boolean {
+    return this.#init.streamsLargeResponses === true;
   }
 
   protected readResponse(messages: ResponseMessages): AsyncIterable<T> {
     const { method } = this;
-    const openPart = this.streamsLargeMessages ? method.openPart : undefined;
+    const openPart = this.streamsLargeResponses ? method.openPart : undefined;
     const open = (envelope: Envelope): T | Promise<T> => method.open(envelope, this.coding);
     return messages.read(this, new EnvelopeReader(method.settings.readMaxBytes, open, openPart));
   }

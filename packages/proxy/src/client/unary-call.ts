@@ -66,7 +66,7 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
     const limitBytes = envelopePrefixBytes + this.method.settings.readMaxBytes;
     const announcedBytes = isStart ? envelopeBytes(piece) : 0;
     if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#failTooLarge();
-    if (isStart && this.streamsLargeMessages && isLargeEnvelope(piece)) return this.#startParts(piece);
+    if (isStart && this.streamsLargeResponses && isLargeEnvelope(piece)) return this.#startParts(piece);
     this.stream?.consumed(piece.byteLength);
     if (isStart) {
       if (piece.byteLength >= announcedBytes) {

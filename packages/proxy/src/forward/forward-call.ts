@@ -145,14 +145,14 @@ async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGe
 
 function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessage> {
   const { upstream, method, retries, observe } = target;
-  const { signal, streamsLargeMessages } = caller;
+  const { signal, streamsLargeResponses } = caller;
   // Created before the call, so that an error in the application's `set` is not reported as an upstream error.
   const metadata = new ResponseMetadata(caller, target.responseFields);
   const timeoutMs = timeoutOf(target, caller, method.desc);
   const onEnd = observe?.({ upstream, method: method.desc, contextValues: caller.request.contextValues });
   try {
     const fields = forwardHeader(caller, target.requestFields);
-    return { upstream, method, fields, signal, timeoutMs, retries, streamsLargeMessages, metadata, onEnd };
+    return { upstream, method, fields, signal, timeoutMs, retries, streamsLargeResponses, metadata, onEnd };
   } catch (error) {
     onEnd?.({ error: ConnectError.from(error), durationMs: 0, queuedMs: 0, retries: 0 });
     throw error;

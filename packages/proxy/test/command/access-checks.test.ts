@@ -13,7 +13,7 @@ const output = { out: () => undefined, err: () => undefined };
 test("an introspected token may call only RPCs whose scopes it has", async () => {
   using folder = createTempFolder();
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
-  provider.answer = (_, response) => void response.end('{"active":true,"sub":"ada","scope":"readings"}');
+  provider.respond = (_, response) => void response.end('{"active":true,"sub":"ada","scope":"readings"}');
   const introspection = {
     url: `${provider.issuer}/introspect`,
     clientId: "proxy",

@@ -38,7 +38,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     grant: (requested) => requested,
     [Symbol.dispose]: () => provider.stop(),
   };
-  provider.answer = (request, response) => {
+  provider.respond = (request, response) => {
     const url = new URL(request.url ?? "", provider.issuer);
     const document = documentsOf(provider)[url.pathname];
     if (document !== undefined) return respond(response, 200, document);

@@ -22,7 +22,7 @@ export interface IdentityProvider {
   /** Paths for which the provider responds with 404. */
   hidden: readonly string[];
   /** Handles requests instead of the provider. `undefined` lets the provider handle requests. */
-  answer: RequestListener | undefined;
+  respond: RequestListener | undefined;
   /** Resolves with the next request's path. */
   nextRequest(): Promise<string>;
   /** Signs a token. Claims and header fields replace those of a valid token. `undefined` omits a claim or field. */
@@ -73,8 +73,8 @@ export async function startIdentityProviderAt(
     const path = request.url ?? "";
     requests.push(path);
     for (const resolve of waiting.splice(0)) resolve(path);
-    if (provider.answer === undefined) respondByDefault(provider, request, response);
-    else provider.answer(request, response);
+    if (provider.respond === undefined) respondByDefault(provider, request, response);
+    else provider.respond(request, response);
   });
   const baseUrl = await listenOnLoopback(server);
   const issuer = `${baseUrl}${paths.issuer}`;
@@ -90,7 +90,7 @@ export async function startIdentityProviderAt(
     requests,
     keys,
     hidden: [],
-    answer: undefined,
+    respond: undefined,
     nextRequest: () => new Promise((resolve) => waiting.push(resolve)),
     sign: (claims = {}, header = {}, key = firstOf(provider.keys)) => sign(issuer, key, claims, header),
     stop,

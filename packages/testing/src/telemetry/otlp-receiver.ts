@@ -31,7 +31,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   /** All received requests. */
   readonly requests: IncomingMessage[];
   /** Sends the response to a request. The default response is 200. */
-  answer: (response: ServerResponse) => void;
+  respond: (response: ServerResponse) => void;
 }
 
 /** Starts a collector on a free port. @param certificate - enables TLS */
@@ -48,7 +48,7 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
       if (isJson) spans.push(...readJsonTraces(String(body)));
       else if (request.url === "/v1/traces") readTraces(body, spans, resources);
       if (request.url === "/v1/metrics") readMetrics(body, metrics);
-      receiver.answer(response);
+      receiver.respond(response);
     });
   };
   const server = certificate === undefined ? createServer(listener) : createTlsServer(certificate, listener);
@@ -59,7 +59,7 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
     resources,
     metrics,
     requests,
-    answer: (response) => void response.end(),
+    respond: (response) => void response.end(),
     [Symbol.asyncDispose]: close,
   };
   return receiver;

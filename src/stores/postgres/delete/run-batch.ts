@@ -96,7 +96,7 @@ class BatchRun {
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
         // Answers the callers of ended deletions. An ending is final, even if the other deletions fail.
-        for (const one of part) one.answer();
+        for (const one of part) one.settle();
         return await this.#attemptSeparately(openOf(part), { ...start, isCareful: true });
       }
       const { verdict, fault } = failed;
@@ -120,11 +120,11 @@ class BatchRun {
     }
   }
 
-  /** Attempts deletions that do not depend on the rest of the batch, and answers the callers immediately. */
+  /** Attempts deletions that do not depend on the rest of the batch, and settles them immediately. */
   async #attemptSeparately(part: readonly Deletion[], start: Start): Promise<void> {
     try {
       await this.attempt(part, start);
-      for (const one of part) one.answer();
+      for (const one of part) one.settle();
     } catch (fault) {
       if (!(fault instanceof BatchFailure) || fault.server === "refusing" || fault.server === "unavailable")
         throw fault;

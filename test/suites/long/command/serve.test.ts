@@ -97,7 +97,7 @@ test("a draining server keeps serving and exits on a second signal", async () =>
 
 test("a server exits even if the collector never responds", async () => {
   await using collector = await startOtlpReceiver();
-  collector.answer = () => undefined;
+  collector.respond = () => undefined;
   using folder = createTempFolder();
   await using server = serve(folder, {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,

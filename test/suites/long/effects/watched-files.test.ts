@@ -94,7 +94,7 @@ function certificateFiles(): Watched {
 function clientSecret(provider: IdentityProvider): Watched {
   const secrets = four.map((at) => `s3cret-${at}-of-the-client`);
   let authorization: string | undefined;
-  provider.answer = (request, response) => {
+  provider.respond = (request, response) => {
     ({ authorization } = request.headers);
     response.end(JSON.stringify({ active: true, sub: "ada", aud: "plantstore" }));
   };

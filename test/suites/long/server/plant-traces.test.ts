@@ -185,18 +185,18 @@ test("a server exports metrics at intervals, and once more when it stops", async
 /** Timers of test files that ran earlier in this process. */
 const timersOfOthers = countRefTimers();
 
-test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
-  { name: "refuses exports", answer: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },
-  { name: "is overloaded", answer: (response) => void response.writeHead(503, { "retry-after": "3600" }).end() },
-  { name: "never responds", answer: () => undefined },
-  { name: "redirects", answer: (response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end() },
-  { name: "is unreachable", answer: undefined },
-])("a collector that $name does not delay calls or the drain", async ({ answer }) => {
+test.each<{ name: string; respond: OtlpReceiver["respond"] | undefined }>([
+  { name: "refuses exports", respond: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },
+  { name: "is overloaded", respond: (response) => void response.writeHead(503, { "retry-after": "3600" }).end() },
+  { name: "never responds", respond: () => undefined },
+  { name: "redirects", respond: (response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end() },
+  { name: "is unreachable", respond: undefined },
+])("a collector that $name does not delay calls or the drain", async ({ respond }) => {
   await using collector = await startOtlpReceiver();
-  collector.answer = (response) => answer?.(response);
+  collector.respond = (response) => respond?.(response);
   // The timeout is an hour, so that it does not affect the test.
   const variables = { OTEL_EXPORTER_OTLP_TIMEOUT: "3600000" };
-  await using traced = await start(answer === undefined ? "http://127.0.0.1:1" : collector.url, variables);
+  await using traced = await start(respond === undefined ? "http://127.0.0.1:1" : collector.url, variables);
   for (let id = 1n; id <= 20n; id++) await deletePlant(traced, id);
   expect(traced.lines("call").map(({ code }) => code)).toEqual(Array(20).fill("OK"));
   // The limit is lower than 30 s, after which the SDK itself stops waiting.
@@ -208,14 +208,14 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
 
 test("a server logs failing exports once, and logs the recovery once", async () => {
   await using collector = await startOtlpReceiver();
-  const { answer } = collector;
-  collector.answer = (response) => void response.writeHead(400).end();
+  const { respond } = collector;
+  collector.respond = (response) => void response.writeHead(400).end();
   await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none" });
   for (let id = 1n; id <= 3n; id++) {
     await deletePlant(traced, id);
     await expect.poll(() => collector.requests.length).toBe(Number(id));
   }
-  collector.answer = answer;
+  collector.respond = respond;
   await deletePlant(traced, 4n);
   await expect.poll(() => traced.lines("exporting telemetry again")).toMatchObject([{ signal: "traces" }]);
   expect(traced.lines("cannot export telemetry")).toMatchObject([

@@ -41,7 +41,7 @@ async function compareIntrospection(
   writeFileSync(folder.file("secret"), "s3cret");
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   let received: unknown;
-  provider.answer = (request, reply) => {
+  provider.respond = (request, reply) => {
     received = [request.url, request.headers.authorization];
     reply.end(JSON.stringify({ active: true, sub: "ada", aud: "plantstore", ...response }));
   };

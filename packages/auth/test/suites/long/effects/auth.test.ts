@@ -128,16 +128,16 @@ const countRequests: Observe = async ({ requests }, verify) => {
   return requests.length > before;
 };
 
-/** @param answer - what the provider does from the start, instead of responding with its keys */
+/** @param respond - what the provider does from the start, instead of responding with its keys */
 function compareTiming(
   off: Partial<KeyTiming>,
   on: Partial<KeyTiming>,
   observe: Observe,
-  answer?: RequestListener,
+  respond?: RequestListener,
 ): Promise<Differs> {
   return compareValues(off, on, async (timing) => {
     using provider = await startIdentityProvider(key);
-    provider.answer = answer;
+    provider.respond = respond;
     const { issuer, keysUrl } = provider;
     const text = await provider.sign();
     const opening = openTokenVerifier({ jwt: [{ issuer, keysUrl, audiences: [testAudience], timing }] }, quietLog);
@@ -166,7 +166,7 @@ const timingEffects: EffectsOf<KeyTiming> = {
     const refreshing = { refreshMs: 30, backOffMs: hourMs, backOffMaxMs: hourMs };
     return compareTiming(refreshing, { ...refreshing, usableMs: 60 }, async (provider, verify) => {
       await verify();
-      provider.answer = fail;
+      provider.respond = fail;
       await sleep(settledMs);
       return await verify();
     });

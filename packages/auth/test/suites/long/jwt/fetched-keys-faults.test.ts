@@ -46,7 +46,7 @@ describe("a failing provider", () => {
 
   test("is retried with jittered exponential backoff up to a maximum", async () => {
     using provider = await startProvider();
-    provider.answer = (_request, response) => void response.writeHead(503).end();
+    provider.respond = (_request, response) => void response.writeHead(503).end();
     const second = 1000;
     const timing = { ...byDemand, backOffMs: 1000 * second, backOffMaxMs: 6000 * second };
     const replicas = await Promise.all(Array.from({ length: 5 }, () => openVerifierAt(provider, timing)));
@@ -80,14 +80,14 @@ describe("a failing provider", () => {
     const timing = { ...byDemand, backOffMs: 1_000_000, backOffMaxMs: 6_000_000 };
     using verifier = await openVerifierAt(provider, timing, log);
     const token = await provider.sign({}, { kid: "unknown" });
-    const { answer } = provider;
+    const { respond } = provider;
     for (let outage = 0; outage < 2; outage += 1) {
-      provider.answer = (_request, response) => void response.writeHead(503).end();
+      provider.respond = (_request, response) => void response.writeHead(503).end();
       for (const _ of [1, 2]) await verifier.reload?.();
-      provider.answer = answer;
+      provider.respond = respond;
       await verifier.reload?.();
     }
-    provider.answer = (_request, response) => void response.writeHead(503).end();
+    provider.respond = (_request, response) => void response.writeHead(503).end();
     await verifier.reload?.();
     const outcome = await outcomeOf(verifier, token);
     expect(outcome).toMatchObject({ kind: "unavailable" });
@@ -100,7 +100,7 @@ describe("a failing provider", () => {
 
   test("is retried in the background until it recovers", async () => {
     using provider = await startProvider();
-    provider.answer = (_request, response) => void response.writeHead(503).end();
+    provider.respond = (_request, response) => void response.writeHead(503).end();
     const { issuer } = provider;
     const changed = Promise.withResolvers<object>();
     const warnings: object[] = [];
@@ -114,7 +114,7 @@ describe("a failing provider", () => {
     };
     using verifier = await openVerifierAt(provider, { backOffMs: 1, backOffMaxMs: 1 }, log);
     expect(verifier.keysFetched).toEqual([]);
-    provider.answer = undefined;
+    provider.respond = undefined;
     expect(await within(changed.promise, "the keys")).toEqual({ issuer, keys: 1 });
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
     expect(warnings[0]).toMatchObject({ failures: 1, keysInUse: 0 });
@@ -129,7 +129,7 @@ describe("a failing provider", () => {
 
   test("gets no requests during the backoff", async () => {
     using provider = await startProvider();
-    provider.answer = (_request, response) => void response.writeHead(503).end();
+    provider.respond = (_request, response) => void response.writeHead(503).end();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const outcomes = await Promise.all(
       [1, 2, 3].map(async (n) => await outcomeOf(verifier, await provider.sign({ jti: String(n) }))),
@@ -142,7 +142,7 @@ describe("a failing provider", () => {
 
 test("a token that cannot be verified does not stop the fetch retries", async () => {
   using provider = await startProvider();
-  provider.answer = (_request, response) => void response.writeHead(503).end();
+  provider.respond = (_request, response) => void response.writeHead(503).end();
   const token = await provider.sign();
   using verifier = await openVerifierAt(provider, { backOffMs: 500, backOffMaxMs: 500 });
   expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
@@ -152,44 +152,45 @@ test("a token that cannot be verified does not stop the fetch retries", async ()
 describe("a misbehaving provider", () => {
   test.each<{
     name: string;
-    answer: NonNullable<IdentityProvider["answer"]>;
+    respond: NonNullable<IdentityProvider["respond"]>;
     want: RegExp;
     fetchMs?: number;
   }>([
-    { name: "never responds", answer: () => {}, want: /timeout/i, fetchMs: 3_000 },
+    { name: "never responds", respond: () => {}, want: /timeout/i, fetchMs: 3_000 },
     {
       name: "responds with HTML",
-      answer: (_request, response) => void response.end("<!doctype html><p>Sign in"),
+      respond: (_request, response) => void response.end("<!doctype html><p>Sign in"),
       want: /is not valid JSON$/,
     },
     {
       name: "publishes a symmetric key",
-      answer: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
+      respond: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
       want: /none of the 1 keys/,
     },
     {
       name: "publishes keys that are not an array",
-      answer: (_request, response) => void response.end('{"keys":{"kid":1}}'),
+      respond: (_request, response) => void response.end('{"keys":{"kid":1}}'),
       want: /no "keys" array$/,
     },
     {
       name: "publishes an invalid key with the previous key's id",
-      answer: (_request, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
+      respond: (_request, response) =>
+        void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
       want: /none of the 1 keys/,
     },
     {
       name: "responds with status 500",
-      answer: (_request, response) => void response.writeHead(500).end("oops"),
+      respond: (_request, response) => void response.writeHead(500).end("oops"),
       want: /responded with status 500$/,
     },
-  ])("that $name leaves the previous keys in use", async ({ answer, want, fetchMs = hourMs }) => {
+  ])("that $name leaves the previous keys in use", async ({ respond, want, fetchMs = hourMs }) => {
     using provider = await startProvider();
     const warnings: object[] = [];
     const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
     // Longer than the first response takes on a busy machine.
     const timing = { ...byDemand, fetchMs };
     using verifier = await openVerifierAt(provider, timing, log);
-    provider.answer = answer;
+    provider.respond = respond;
     await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
     expect(warnings).toEqual([
@@ -208,7 +209,7 @@ describe("a misbehaving provider", () => {
     using verifier = await openVerifierAt(provider);
     const token = await provider.sign();
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
-    provider.answer = (_request, response) => void response.end('{"keys":[]}');
+    provider.respond = (_request, response) => void response.end('{"keys":[]}');
     await verifier.reload?.();
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable", retryAfterS: 1 });
     expect(verifier.problem).toBe(`${provider.issuer} has withdrawn all its keys`);
@@ -229,7 +230,7 @@ describe("a misbehaving provider", () => {
     },
   ])("whose metadata $name makes tokens unavailable", async ({ document, want }) => {
     using provider = await startProvider();
-    provider.answer = (_request, response) => void response.end(JSON.stringify(document(provider)));
+    provider.respond = (_request, response) => void response.end(JSON.stringify(document(provider)));
     using verifier = await openVerifier({ issuer: provider.issuer });
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "unavailable" });
     expect(verifier.problem).toMatch(want);

@@ -228,8 +228,8 @@ test("names are checked against the descriptors that the proxy serves", async ()
   };
   // The keys are fetched after the configuration was read, and before descriptors are served.
   const replaceDuringFetch = (...files: readonly DescFile[]): void => {
-    issuer.answer = (_, response) => {
-      issuer.answer = undefined;
+    issuer.respond = (_, response) => {
+      issuer.respond = undefined;
       replaceSet(...files);
       response.end(JSON.stringify({ keys: [key.jwk] }));
     };

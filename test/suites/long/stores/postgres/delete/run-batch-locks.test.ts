@@ -52,7 +52,7 @@ describe("a batch with plants locked by another transaction", () => {
     const defer: bigint[] = [];
     // Settles the completed deletions, as the queue does.
     await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
-    for (const one of deletions) one.answer();
+    for (const one of deletions) one.settle();
     expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
     expect(defer).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
