@@ -60,7 +60,7 @@ function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], 
   const { kind, method } = rpc;
   const { comments, validation: rules } = documented;
   const style = { comments, useProtoFieldName: rpc.options.jsonOptions?.useProtoFieldName ?? false };
-  const isClosed = rpc.codecs.get("json")?.refusesUnknownFields;
+  const isClosed = rpc.codecs.json.refusesUnknownFields;
   const inputSchema = createMessageSchema(method.input, { ...style, rules, isClosed, direction: "input" });
   const isStream = kind === "stream";
   const outputSchema = createMessageSchema(method.output, { ...style, isStream, direction: "output" });

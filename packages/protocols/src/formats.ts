@@ -10,8 +10,8 @@ const byName: Readonly<Record<FormatName, Format>> = { proto, json };
 /** The RPC protocols' formats. A content type without a format, such as `application/grpc`, means the first format. */
 export const formats: readonly Format[] = Object.values(byName);
 
-/** One RPC's codecs, by format name. */
-export type MethodCodecs = ReadonlyMap<string, Codec>;
+/** One RPC's codecs. */
+export type MethodCodecs = Readonly<Record<FormatName, Codec>>;
 
 /** Creates an RPC's codecs from Connect's options. */
 export function createMethodCodecs(
@@ -19,5 +19,8 @@ export function createMethodCodecs(
   options: UniversalHandlerOptions,
   jsonRules: ReadJsonOptions,
 ): MethodCodecs {
-  return new Map(formats.map((format) => [format.name, format.createCodec(method, options, jsonRules)]));
+  return {
+    proto: proto.createCodec(method, options, jsonRules),
+    json: json.createCodec(method, options, jsonRules),
+  };
 }

@@ -23,7 +23,6 @@ import {
   type Caller,
   type CallSignal,
   type CallTarget,
-  type Codec,
   Envelope,
   type ForwardedMessage,
   type Forwarding,
@@ -263,7 +262,7 @@ class ForwardedCall
   /** Returns a request decoded from a copy of its bytes, because interceptors and the check may keep the message. */
   #toRequest(message: Message | Envelope): Message {
     if (!(message instanceof Envelope)) return message;
-    return (this.rpc.codecs.get("proto") as Codec).decode(new Uint8Array(message.bytes));
+    return this.rpc.codecs.proto.decode(new Uint8Array(message.bytes));
   }
 
   decodeResponse(envelope: Envelope): Message {

@@ -256,7 +256,7 @@ function shownMethod({ httpMethod }: RequestHead): string {
 const shownMethodMax = 32;
 
 function encodingError({ codecs }: Rpc): ConnectError {
-  return problem("ERR_CONTENT_TYPE", `query parameter "encoding" must be one of ${[...codecs.keys()].join(", ")}`);
+  return problem("ERR_CONTENT_TYPE", `query parameter "encoding" must be one of ${Object.keys(codecs).join(", ")}`);
 }
 
 function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectError {

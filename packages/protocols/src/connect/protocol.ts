@@ -1,5 +1,6 @@
 import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from "@plantstore/http";
 import { callFormat, type CallFormat, normalizeContentType } from "../shared/content-type.ts";
+import { formats } from "../formats.ts";
 import { planEnvelope } from "../shared/envelope-plan.ts";
 import type { CallTarget, Protocol, UnaryWire } from "../protocol.ts";
 import type { UnaryRpc } from "../rpc.ts";
@@ -15,7 +16,8 @@ export const connect: Protocol = {
   targetsOf(rpc) {
     const { connect: isServed = true, readMaxBytes } = rpc.options;
     if (!isServed) return [];
-    return [...rpc.codecs].map(([name, codec]) => {
+    return formats.map(({ name }) => {
+      const codec = rpc.codecs[name];
       if (rpc.kind === "unary") {
         const [contentType, format] = callFormat(`application/${name}`, codec, planBody(readMaxBytes));
         return [contentType, unaryTarget(rpc, format, undefined)];
@@ -27,10 +29,10 @@ export const connect: Protocol = {
   },
   targetOfGet(rpc, query) {
     const parameters = new URLSearchParams(query);
-    const name = parameters.get("encoding") ?? "";
-    const codec = rpc.codecs.get(name);
-    if (codec === undefined) return undefined;
-    const [, format] = callFormat(`application/${name}`, codec, planBody(rpc.options.readMaxBytes));
+    const named = formats.find(({ name }) => name === parameters.get("encoding"));
+    if (named === undefined) return undefined;
+    const codec = rpc.codecs[named.name];
+    const [, format] = callFormat(`application/${named.name}`, codec, planBody(rpc.options.readMaxBytes));
     return unaryTarget(rpc, format, parameters);
   },
   handlesUnmatched(head) {

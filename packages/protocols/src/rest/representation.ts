@@ -3,7 +3,6 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
 import { type Exchange, noBytes, parseMediaType, toUtf8 } from "@plantstore/http";
 import { createBinaryWriter, findField, loadField } from "@plantstore/protobuf";
-import { proto } from "../formats/proto.ts";
 import { serialize } from "../formats/serialize.ts";
 import type { UnaryRpc } from "../rpc.ts";
 import { negotiateType } from "../shared/negotiation.ts";
@@ -59,9 +58,9 @@ export function createRepresentations(
   const offered = [json, ...(pretty === undefined ? [] : [pretty]), ...protobufs];
   // A parameter `pretty` that names a request field sets this field.
   const isParameter = pretty !== undefined && findField(rpc.method.input, "pretty") === undefined;
-  const codec = acceptsProtobuf ? rpc.codecs.get(proto.name) : undefined;
+  const { proto } = rpc.codecs;
   return {
-    decodeProtobuf: codec && ((bytes) => codec.decode(bytes)),
+    decodeProtobuf: acceptsProtobuf ? (bytes) => proto.decode(bytes) : undefined,
     choose(exchange, query) {
       const sent = exchange.common.contentType;
       if (isParameter && query.includes("pretty") && findParameter(query, ["pretty"]) !== undefined) return pretty;
@@ -132,8 +131,7 @@ function createProtobufWriter(
   { responseBody }: HttpPattern,
 ): ((message: Message) => Uint8Array) | undefined {
   if (responseBody === "") {
-    const codec = codecs.get(proto.name);
-    return codec && ((message) => codec.encode(message));
+    return (message) => codecs.proto.encode(message);
   }
   const field = findProtoField(method.output, responseBody);
   if (field?.fieldKind !== "message") return undefined;

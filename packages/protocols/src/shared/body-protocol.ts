@@ -56,13 +56,11 @@ export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeE
   constructor(exchange: Exchange, rpc: Rpc, fields: HeaderFields, defaultTimeoutMs?: number) {
     const { maxTimeoutMs, readMaxBytes } = rpc.options;
     const { timeoutMs = defaultTimeoutMs, error } = readRestTimeout(exchange, maxTimeoutMs);
-    const codec = rpc.codecs.get("json");
-    if (codec === undefined) throw new TypeError("there is no codec for JSON");
     this.timeoutMs = timeoutMs;
     this.problem = error;
     this.requestHeader = new LazyHeaders(fields);
     this.exchange = exchange;
-    this.codec = codec;
+    this.codec = rpc.codecs.json;
     this.#readMaxBytes = readMaxBytes;
   }
 

@@ -33,7 +33,7 @@ export function callFormatsOf(
   codecs: MethodCodecs,
   planOf: (codec: Codec) => BodyPlan,
 ): (readonly [contentType: string, CallFormat])[] {
-  const typesWithFormat = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec, planOf(codec)));
+  const typesWithFormat = formats.map(({ name }) => callFormat(`${base}+${name}`, codecs[name], planOf(codecs[name])));
   const [first] = typesWithFormat;
   return first === undefined ? [] : [[base, first[1]], ...typesWithFormat];
 }
