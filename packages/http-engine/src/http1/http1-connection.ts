@@ -227,7 +227,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   onRequestError(problem: HttpProblem): void {
     const { receiver } = this;
     this.#isLast = true;
-    this.#reader.stage = "response";
+    this.#reader.abandon();
     if (receiver === undefined) this.#linger();
     else receiver.onRequestError(problem);
   }
@@ -287,9 +287,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   #next(): void {
-    this.#reader.stage = "head";
-    // A running reader reads the next request itself, after reporting the end of this request.
-    if (this.#reader.isReading) return;
+    this.#reader.next();
     if (this.#reader.incoming.unusedBytes > 0 || this.#clientClosed || this.socket.isPaused())
       queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));
   }

@@ -26,9 +26,7 @@ export interface RequestCallbacks {
 
 /** Reads a connection's requests one at a time. */
 export class RequestReader {
-  stage: Stage = "head";
-  /** Whether `read` is running. A running `read` continues by itself after the stage changes. */
-  isReading = false;
+  #stage: Stage = "head";
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;
   readonly #output: Pick<ResponseWriter, "congested">;
@@ -48,6 +46,10 @@ export class RequestReader {
     this.#headReader = new HeadReader(limits);
   }
 
+  get stage(): Stage {
+    return this.#stage;
+  }
+
   /** Number of bytes that remain in the body. Infinite if the body is chunked. */
   get remainingBodyBytes(): number {
     return this.#chunks === undefined ? this.#remainingBodyBytes : Number.POSITIVE_INFINITY;
@@ -63,12 +65,7 @@ export class RequestReader {
     const incoming = this.incoming;
     if (chunk !== undefined) incoming.add(chunk);
     this.#isChunkKept = false;
-    this.isReading = true;
-    try {
-      while (incoming.unusedBytes > 0 && this.#readPart());
-    } finally {
-      this.isReading = false;
-    }
+    while (incoming.unusedBytes > 0 && this.#readPart());
     if (incoming.unusedBytes > 0) incoming.retain();
     return this.#isChunkKept;
   }
@@ -78,16 +75,26 @@ export class RequestReader {
     this.#begin(invalidHead(problem, this.incoming));
   }
 
+  /** Continues with the next request. */
+  next(): void {
+    this.#stage = "head";
+  }
+
+  /** Ends the request, whose rest cannot be read. */
+  abandon(): void {
+    this.#stage = "response";
+  }
+
   /** Stops reading, and frees the buffer while the connection closes. */
   stop(): void {
-    this.stage = "closed";
+    this.#stage = "closed";
     this.incoming.clear();
   }
 
   /** Reads a head or the next piece of a body. Returns whether reading can continue. */
   #readPart(): boolean {
-    if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
-    if (this.stage !== "head" || this.#output.congested) return false;
+    if (this.#stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
+    if (this.#stage !== "head" || this.#output.congested) return false;
     const head = this.#headReader.read(this.incoming);
     if (head === undefined) return false;
     this.#begin(head);
@@ -96,7 +103,7 @@ export class RequestReader {
 
   #begin(head: Http1RequestHead): void {
     const { bodyBytes } = head.section;
-    this.stage = bodyBytes === 0 || head.problem !== undefined ? "response" : "body";
+    this.#stage = bodyBytes === 0 || head.problem !== undefined ? "response" : "body";
     this.#remainingBodyBytes = bodyBytes === "chunked" ? 0 : bodyBytes;
     this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#limits.headerBytes) : undefined;
     this.#parts.onHead(head);
@@ -106,7 +113,7 @@ export class RequestReader {
     const piece = this.incoming.consumePiece(this.#remainingBodyBytes);
     this.#remainingBodyBytes -= piece.byteLength;
     const isLast = this.#remainingBodyBytes === 0;
-    if (isLast) this.stage = "response";
+    if (isLast) this.#stage = "response";
     this.#deliver(piece, isLast);
     return true;
   }
@@ -117,7 +124,7 @@ export class RequestReader {
     if (read instanceof Buffer) this.#deliver(read, false);
     else if (read instanceof HttpProblem) this.#parts.onRequestError(read);
     else if (read === "end") {
-      this.stage = "response";
+      this.#stage = "response";
       this.#parts.onBodyEnd();
     }
     return true;

@@ -28,7 +28,7 @@ test("a repeated head is parsed once, even after a longer head", () => {
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   for (const host of ["orders.example", "x", "x"]) {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
-    reader.stage = "head";
+    reader.next();
   }
   expect(sections.map((section) => sections.indexOf(section))).toEqual([0, 1, 1]);
 });
@@ -123,7 +123,7 @@ test("field sections of at most 4 KiB and 64 fields share one cache", () => {
   using allocations = vi.spyOn(Buffer, "allocUnsafeSlow");
   const read = (lines: string): void => {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`));
-    reader.stage = "head";
+    reader.next();
   };
   for (const fields of [64, 63]) read("a: b\r\n".repeat(fields));
   for (const [nth, bytes] of [4096, 4097, 100, 4096].entries()) read(`a: ${String(nth).repeat(bytes - 14)}\r\n`);
