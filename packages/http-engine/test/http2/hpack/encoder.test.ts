@@ -70,6 +70,18 @@ test("the encoder caches a block until the dynamic table changes", () => {
   expect([one, one].map(encode)).not.toContain(third);
 });
 
+test("a block after a table size change starts with the update", () => {
+  const encoder = new BlockEncoder();
+  const stable = new StableFields([":method", "POST", "x-a", "1"]);
+  encoder.applyTableSize(4096);
+  const [, cached, repeated] = [stable, stable, stable].map((fields) => encoder.encode(fields));
+  expect(repeated).toBe(cached);
+  encoder.applyTableSize(200);
+  const block = Buffer.from(encoder.encode(stable)).toString("hex");
+  // RFC 7541 §4.2: first the sizes 0 and 200. The table is then empty, so the field is a literal.
+  expect(block).toBe("203fa901834003782d610131");
+});
+
 test.each([
   { name: "a connection-specific field", fields: [":method", "POST", "connection", "close"] },
   { name: "a line break in a pseudo-header field", fields: [":path", "/\r\n"] },
