@@ -15,7 +15,7 @@ import { failAttempts } from "../../support/plants/failing-attempts.ts";
 import { ageRecords, openStoreWith, readPlants, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";
-import { messageOf } from "../../support/plants/server-message.ts";
+import { errorMessage, messageOf, readyForQuery } from "../../support/plants/server-message.ts";
 
 const server = await startPostgresOfFile();
 
@@ -51,6 +51,20 @@ test("a deletion whose response is lost after its commit counts as deleted", asy
   await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
   expect(isLost).toBe(true);
   expect(await opened.plants()).toEqual([]);
+});
+
+test("a deletion that a read-only host refuses succeeds on the next host", async () => {
+  const refusal = errorMessage("SERROR\0VERROR\0C25006\0Mcannot execute DELETE in a read-only transaction\0\0");
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    client.on("data", (data: Buffer) => {
+      if (data.includes("DELETE FROM")) client.write(Buffer.concat([refusal, readyForQuery]));
+      else upstream.write(data);
+    });
+    upstream.pipe(client);
+  });
+  const hosts = `${proxy.socketFolder},${server.socketFolder}`;
+  await using opened = await openStoreWith(server, [1n], (url) => url.replace(server.socketFolder, hosts));
+  await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
 });
 
 test("a session stays usable after a commit that its standbys did not confirm", async () => {
