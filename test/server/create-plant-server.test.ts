@@ -8,6 +8,7 @@ import type { PlantStore } from "../../src/service/index.ts";
 import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
+import { type Log, silentLog } from "../../packages/telemetry/src/logs/log.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { authorized, testVerifier, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
@@ -146,6 +147,21 @@ test("onResponse is called for every response, and its errors have no effect", a
     // Logged once, although it is thrown for each response.
     errors: 1,
   });
+});
+
+test("onResponse is called even if the log cannot write the call", async () => {
+  const log: Log = {
+    ...silentLog,
+    isLevelEnabled: () => true,
+    info: () => {
+      throw new Error("the disk is full");
+    },
+  };
+  const statuses: number[] = [];
+  await using server = await serve({ log, onResponse: ({ httpStatus }) => void statuses.push(httpStatus) });
+  expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
+  await new Promise(setImmediate);
+  expect(statuses).toEqual([204]);
 });
 
 test("drain waits for a running call, and refuses new connections", async () => {
