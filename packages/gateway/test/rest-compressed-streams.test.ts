@@ -1,10 +1,13 @@
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
 import type { PieceEncoder, StreamCompression } from "../../protocols/src/index.ts";
+import { brotli, gzip, zstd } from "../../protocols/src/compression/index.ts";
+import { collect } from "../../testing/src/collect.ts";
 import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
@@ -13,7 +16,7 @@ import { openResponse } from "../../testing/src/gateway/streamed-response.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
 // What hooks report about compressed REST responses, mainly streams, and what happens when their coding fails or is
-// slow, as a custom coding may.
+// slow, as a custom coding may. Also tests invalid ends of compressed requests.
 
 const service = "greenhouse.v1.GreenhouseService";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
@@ -31,6 +34,10 @@ async function* watchReadings(): AsyncGenerator<object> {
 
 async function recordReadings(): Promise<object> {
   return { count: 1 };
+}
+
+async function countReadings(readings: AsyncIterable<object>): Promise<object> {
+  return { count: (await collect(readings)).length };
 }
 
 /** A coding that does not change the bytes, unless it fails. */
@@ -192,6 +199,25 @@ describe.each<Way>([
     await within(cut, "the error of a body that is cut");
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
     expect([faults, closed]).toEqual([[failure], 1]);
+  });
+
+  test.each([
+    { name: "gzip", coding: gzip, pack: gzipSync },
+    { name: "br", coding: brotli, pack: brotliCompressSync },
+    { name: "zstd", coding: zstd, pack: zstdCompressSync },
+  ])("is refused if bytes follow the end of its $name request body", async ({ name, coding, pack }) => {
+    await using greenhouse = await start(coding, [], {}, { recordReadings: countReadings });
+    const response = await exchange(greenhouse.address, version, {
+      httpMethod: "POST",
+      path: "/readings",
+      header: [
+        ["content-type", "application/x-ndjson"],
+        ["content-encoding", name],
+      ],
+      body: Buffer.concat([pack('{"sensor":"a"}\n'), Buffer.of(0)]),
+    });
+    expect(JSON.parse(String(response.body))).toMatchObject({ message: `the body is not valid ${name}` });
+    expect(response.httpStatus).toBe(400);
   });
 
   test("is sent completely after an early failure, even if compression hangs", async () => {
