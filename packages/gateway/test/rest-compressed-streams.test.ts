@@ -11,6 +11,7 @@ import { collect } from "../../testing/src/collect.ts";
 import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 import { openResponse } from "../../testing/src/gateway/streamed-response.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
@@ -310,4 +311,25 @@ describe.each<Way>([
     expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
     expect(faults).toEqual([]);
   });
+});
+
+test("a compressed stream closes its encoder when the client disconnects", async () => {
+  let closed = 0;
+  const coding = codingWith(same, { close: () => void (closed += 1) });
+  await using greenhouse = await startGreenhouse(
+    {
+      async *watchReadings(_, { signal }) {
+        yield { sensor: "a" };
+        await reasonOf(signal);
+      },
+    },
+    { rest: { rules }, acceptCompression: [coding] },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  connection.request({ httpMethod: "GET", path: "/readings", header: [["accept-encoding", "same"]] });
+  await within(once(connection.socket, "data"), "the first message");
+  // Without a reset, the server would wait for a client that may have closed only its side.
+  connection.socket.resetAndDestroy();
+  expect(await greenhouse.completed(1)).toMatchObject({ error: { code: Code.Canceled } });
+  expect(closed).toBe(1);
 });

@@ -1,4 +1,4 @@
-import { getEventListeners, once } from "node:events";
+import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
@@ -232,32 +232,6 @@ test("a stream past its deadline releases its decoder", async () => {
   const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: "/readings", header, body });
   expect(response.httpStatus).toBe(504);
   await within(closed.promise, "the end of the decoder");
-});
-
-test("a stream whose client disconnects releases its encoder", async () => {
-  const closed = Promise.withResolvers<void>();
-  const named: StreamCompression = {
-    ...unchanging,
-    openEncoder: () => ({ write: unchanged, end: unchanged, close: () => closed.resolve() }),
-  };
-  const pattern = { case: "get", value: "/readings" } as const;
-  await using greenhouse = await startGreenhouse(
-    {
-      async *watchReadings(_, { signal }) {
-        yield { sensor: "one" };
-        await reasonOf(signal);
-      },
-    },
-    {
-      acceptCompression: [named],
-      rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
-    },
-  );
-  using connection = await openHttp1(greenhouse.address);
-  connection.request({ httpMethod: "GET", path: "/readings", header: [["accept-encoding", "gzip"]] });
-  await within(once(connection.socket, "data"), "the first message");
-  connection.socket.destroy();
-  await within(closed.promise, "the end of the encoder");
 });
 
 test("a call that an interceptor has aborted does not reach its handler", async () => {
