@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
-import { ServedCertificate } from "../../src/command/certificates.ts";
+import { requireCertificates, ServedCertificate } from "../../src/command/certificates.ts";
+import { toProxySettings } from "../../src/command/proxy-settings.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// The certificate in use after reloads, and the problem that is reported.
+// The certificate in use after reloads, the problem that is reported, and the certificates that --check refuses.
 
 const [first, second, expired] = [
   createCertificate("first"),
@@ -34,4 +37,18 @@ test("an invalid certificate does not replace the previous one", () => {
     [false, "first", refused("expired at 2021-01-01T00:00:00.000Z")],
     [true, "second", undefined],
   ]);
+});
+
+test.each([
+  { flag: "tls-cert", keyFlag: "tls-key" },
+  { flag: "upstream-tls-cert", keyFlag: "upstream-tls-key" },
+])("--check refuses --$flag if only the second certificate is valid", async ({ flag, keyFlag }) => {
+  using folder = createTempFolder();
+  const upstream = { upstream: ["https://127.0.0.1:1"], reflection: true };
+  const certificate = folder.write("cert.pem", expired.cert + first.cert);
+  const files = { [flag]: certificate, [keyFlag]: folder.write("key.pem", expired.key) };
+  const settings = await toProxySettings(readProxyConfiguration(undefined, { ...upstream, ...files }));
+  expect(() => requireCertificates(settings)).toThrow(
+    `--${flag} has a certificate that expired at 2021-01-01T00:00:00.000Z`,
+  );
 });
