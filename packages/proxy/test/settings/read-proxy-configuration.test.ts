@@ -321,6 +321,11 @@ describe("flags", () => {
     expect([settings.docs, settings.rest.options]).toEqual([false, ["lenient", "int64Numbers"]]);
   });
 
+  test("--tls-cert and --upstream-tls-ca apply if the file has no tls mapping", () => {
+    const { settings } = read(upstream, { "tls-cert": "cert.pem", "upstream-tls-ca": "ca.pem" });
+    expect([settings.listen.tls?.cert, settings.upstreams[0]?.tls?.ca]).toEqual(["cert.pem", "ca.pem"]);
+  });
+
   test("--service for one upstream keeps the services of the others", () => {
     const text = `${upstream}  services: [a.*]\n- addresses: [http://127.0.0.1:2]\n  services: [b.*]\n`;
     const { settings } = read(text, { service: ["http://127.0.0.1:2=c.*", "http://127.0.0.1:2=d.*"] });
