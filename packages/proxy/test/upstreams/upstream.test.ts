@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { openGreenhouse, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { openGreenhouse, respondWatered, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
-import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
@@ -26,6 +26,31 @@ test("a lookup that returns an earlier address resets the backoff of the address
   expect(await callAt("127.0.0.2")).toContain("cannot connect");
   await using _ = await startScriptedServer(respondWatered, { host: "127.0.0.1", port });
   expect(await callAt("127.0.0.1")).toBe("ok");
+});
+
+test("a closing upstream waits for calls at removed addresses", async () => {
+  const responses: (() => void)[] = [];
+  await using server = await startScriptedServer({
+    request: (connection, id) => void responses.push(() => connection.send(...grpcResponse(id, watered))),
+  });
+  let hosts = ["127.0.0.1"];
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${new URL(server.baseUrl).port}`,
+    resolveEveryMs: 1,
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  const first = wateringOf(client);
+  await expect.poll(() => server.requests, { interval: 1 }).toBe(1);
+  hosts = ["127.0.0.2", "127.0.0.3"];
+  vi.advanceTimersByTime(2);
+  // The second call starts a lookup, and still goes to the old address.
+  const second = wateringOf(client);
+  await expect.poll(() => server.requests, { interval: 1 }).toBe(2);
+  expect(client.upstream.load.servers).toBe(2);
+  const closed = client.upstream.drain(60_000).then(() => "closed");
+  for (const respond of responses) respond();
+  expect(await Promise.race([Promise.all([first, second]), closed])).toEqual(["ok", "ok"]);
+  expect(await closed).toBe("closed");
 });
 
 test("an attempt to connect to a removed address is cancelled", async () => {
