@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { ErrorCode } from "@plantstore/http";
 import {
   BlockEncoder,
+  ConnectionError,
   type ConnectionOptions,
   type ConnectionParts,
   connectionPreface,
@@ -171,7 +172,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
   }
 
   protected override fail(error: unknown): void {
-    this.#retire(ErrorCode.internalError);
+    this.#retire(error instanceof ConnectionError ? error.code : ErrorCode.internalError);
     super.fail(error);
   }
 

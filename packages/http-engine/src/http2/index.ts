@@ -16,7 +16,7 @@ export type { HeaderBlock } from "./header-blocks.ts";
 export { BlockEncoder, encodeVarying, listBytesOf, StableFields } from "./hpack/block-encoder.ts";
 export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";
 export { Http2Connection } from "./http2-connection.ts";
-export { protocolError } from "./http2-error.ts";
+export { ConnectionError, protocolError } from "./http2-error.ts";
 export { defaultHttp2Limits, type Http2Limits } from "./http2-limits.ts";
 export type { Http2Stream, StreamReceiver } from "./http2-stream.ts";
 export type { Http2RequestHead } from "./request-head.ts";

@@ -1,5 +1,9 @@
+import { once } from "node:events";
+import { createServer } from "node:tls";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { frame, frameFlag, frameType } from "../../../testing/src/http/http2-frames.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   grpcResponse,
@@ -72,4 +76,16 @@ test.each([
     counts.push(count);
   }
   expect(counts).toEqual(lookups);
+});
+
+test("HTTP/2 errors of a TLS server are reported without a certificate hint", async () => {
+  const certificate = createCertificate("server");
+  const listener = createServer({ ...certificate, ALPNProtocols: ["h2"] }, (socket) => {
+    socket.resume().on("error", () => undefined);
+    socket.write("HTTP/1.1 400 Bad Request\r\n\r\n");
+  });
+  const url = await listenOnLoopback(listener);
+  await using client = openGreenhouse({ addresses: url.replace(/^http:/, "https:"), tls: { ca: certificate.cert } });
+  expect(await wateringOf(client)).toMatch(/the server did not respond with HTTP\/2 \(FRAME_SIZE_ERROR\)$/);
+  await once(listener.close(), "close");
 });
