@@ -36,6 +36,7 @@ const scope = {
   readUnsigned,
   readVarint32,
   smallIntegers,
+  // equivalent mutant: without the name, the thrown ReferenceError has the same effect.
   bailOut,
 };
 

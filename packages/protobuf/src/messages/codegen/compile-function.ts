@@ -36,9 +36,7 @@ let isAllowed: boolean | undefined;
 
 /** Returns whether code may be generated with these options. */
 export function canCompile(options: CodegenOptions | undefined): boolean {
-  if (options?.codegen === false) return false;
-  isAllowed ??= tryToCompile();
-  return isAllowed;
+  return options?.codegen !== false && (isAllowed ??= tryToCompile());
 }
 
 /** Compiles a function's source. @throws EvalError if the runtime does not allow code generation */
