@@ -12,27 +12,26 @@ export const proto: Format = {
   createCodec: (method, options) => new ProtoCodec(method, options),
 };
 
-/** A codec for the binary format. Reader and writer are created on first use, because many RPCs may never be called. */
+/** A codec for the binary format. The writer is created on first use, because many RPCs may never be called. */
 class ProtoCodec implements Codec {
   readonly isBinary = true;
   readonly #method: DescMethod;
   readonly #options: UniversalHandlerOptions;
-  #read: ReturnType<typeof createBinaryReader> | undefined;
+  readonly #read: ReturnType<typeof createBinaryReader>;
   #write: ReturnType<typeof createBinaryWriter> | undefined;
 
   constructor(method: DescMethod, options: UniversalHandlerOptions) {
     this.#method = method;
     this.#options = options;
+    this.#read = createBinaryReader(method.input, options.binaryOptions);
   }
 
   decode(bytes: Uint8Array): Message {
-    const { input } = this.#method;
-    const read = (this.#read ??= createBinaryReader(input, this.#options.binaryOptions));
     try {
-      return read(bytes);
+      return this.#read(bytes);
     } catch (error) {
       // The code is InvalidArgument, because the client sent the message. connect-node responds with Internal.
-      const message = `the message is not a valid ${input.typeName}`;
+      const message = `the message is not a valid ${this.#method.input.typeName}`;
       throw problem("ERR_MESSAGE_INVALID", message, { cause: error });
     }
   }
