@@ -126,6 +126,13 @@ describe("a client stream as application/json", () => {
     expect((await send([long.repeat(20)], { readMaxBytes: 200 })).received).toHaveLength(20);
   });
 
+  test("accepts a message as large as the limit, however the body is split", async () => {
+    const value = '{"sensor":"a"}';
+    const want = { received: ["a:0"], httpStatus: 200 };
+    expect(await send([value], { readMaxBytes: value.length })).toMatchObject(want);
+    expect(await send(cut(value), { readMaxBytes: value.length })).toMatchObject(want);
+  });
+
   test("differs from application/x-ndjson, which requires one value per line", async () => {
     const response = await send(['{"sensor":"a"}{"sensor":"b"}'], { type: "application/x-ndjson" });
     expect(response.message).toMatch(/^line 1: /);
