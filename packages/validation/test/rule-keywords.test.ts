@@ -42,6 +42,11 @@ test.each<{ readonly name: string; readonly rules: Rules; readonly want: object 
   expect(keywordsOfField("fInt32", rules)?.value).toEqual(want);
 });
 
+test("an example that is not a JSON number adds no keyword", () => {
+  const rules: Rules = { type: { case: "double", value: { example: [Number.NaN] } } };
+  expect(keywordsOfField("fDouble", rules)?.value).toEqual({});
+});
+
 test.each<{ readonly name: string; readonly value: object; readonly want: object }>([
   { name: "lengths", value: { minLen: 2n, maxLen: 5n }, want: { minLength: 2, maxLength: 5 } },
   { name: "one length", value: { len: 4n }, want: { minLength: 4, maxLength: 4 } },
