@@ -33,7 +33,6 @@ export class ResponseMetadata {
   readonly #fields: ForwardedFields;
   /** Computed before the call is sent, so that an error in `set` is not reported as an upstream error. */
   readonly #added: AddedFields;
-  #isComplete = false;
 
   constructor(caller: Caller, fields: ForwardedFields) {
     this.#caller = caller;
@@ -43,13 +42,11 @@ export class ResponseMetadata {
 
   /** Forwards the header section. A trailers-only response has no header section. */
   header(fields: HeaderFields): void {
-    if (this.#isComplete) return;
     append(this.#caller.headers.responseHeader, this.#fields.select(fields, this.#added).fields);
     this.#caller.begin();
   }
 
   trailer(fields: HeaderFields): void {
-    this.#isComplete = true;
     append(this.#caller.headers.responseTrailer, this.#fields.select(fields, noAddedFields).fields);
   }
 }

@@ -114,10 +114,7 @@ function toScheme(scheme: SwaggerScheme): OpenApiSecurityScheme | undefined {
     return { type: "apiKey", name, in: place, ...description };
   const flow = flows.get(scheme.flow);
   if (type !== 3 || flow === undefined) return undefined;
-  const urls = {
-    ...(authorization_url !== undefined && { authorizationUrl: authorization_url }),
-    ...(token_url !== undefined && { tokenUrl: token_url }),
-  };
+  const urls = { authorizationUrl: authorization_url, tokenUrl: token_url };
   return { type: "oauth2", flows: { [flow]: { ...urls, scopes: scopes?.scope ?? {} } }, ...description };
 }
 
