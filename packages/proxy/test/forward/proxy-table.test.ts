@@ -49,3 +49,12 @@ test("an upstream's valid descriptors are used despite another upstream's confli
     { services: [KitchenSink.typeName], problem: conflict },
   ]);
 });
+
+test("createProxy rejects an unknown RPC in rest.omit despite a local service", async () => {
+  const proxy = createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(KitchenSink.file) }],
+    routes: (router) => router.service(GreenhouseService, {}),
+    rest: { omit: ["a.B.C"] },
+  });
+  await expect(proxy).rejects.toThrow('omit: selector "a.B.C" does not match an RPC');
+});
