@@ -47,3 +47,15 @@ test.each([
 ])("parseServiceRules rejects %j and names the problem", (text, message) => {
   expect(() => parseServiceRules(text)).toThrow(message);
 });
+
+/** Returns a service config without rules, whose other member is nested this many levels deep. */
+function nested(levels: number): string {
+  return `http: { rules: [] }\na: ${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}\n`;
+}
+
+test("parseServiceRules accepts YAML with 100 levels, and rejects 101", () => {
+  expect(parseServiceRules(nested(100))).toEqual([]);
+  expect(() => parseServiceRules(nested(101))).toThrow(
+    "line 2, column 103: sequences and mappings must be nested at most 100 levels deep",
+  );
+});
