@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { runOpenApi } from "../suites/long/openapi/run-openapi.ts";
+
+test("openapi reports an unknown format once, with a hint to --help", async () => {
+  expect(await runOpenApi("set.binpb", "--format", "xml")).toEqual({
+    exitCode: 2,
+    printed: "",
+    errors: "plantstore-proxy: --format must be json or yaml, got \"xml\"\nTry 'plantstore-proxy openapi --help'.",
+  });
+});
