@@ -3,6 +3,7 @@ import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../src/create-open-api.ts";
+import { documentFieldsMax, operationFieldsMax } from "../src/field-budget.ts";
 import { base64Pattern, durationPattern, fieldMaskPattern } from "../src/text-patterns.ts";
 import type { OpenApiDocument, OpenApiOperation, OpenApiPathItem, OpenApiSchema } from "../src/open-api-document.ts";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
@@ -532,6 +533,21 @@ test("bindings that OpenAPI cannot describe are omitted and passed to onOmitted"
     "GET /v1/match/{f_string}: OpenAPI cannot distinguish it from the operation at /v1/match/{f_string}",
     "PROPFIND /v1/custom/{f_string}: OpenAPI 3.1 cannot describe this HTTP method; 3.2 can",
   ]);
+});
+
+test("query parameters of all operations count toward the document's limit", () => {
+  const count = documentFieldsMax / operationFieldsMax;
+  const additionalBindings = Array.from({ length: count }, (_, at) => {
+    return { pattern: { case: "get", value: `/orders/${at}` } } as const;
+  });
+  const rule = { ...getRule("orders.v1.OrderService.DeleteOrder", "/orders"), additionalBindings };
+  const { paths } = describeOrders({
+    rest: { rules: [rule] },
+    // With this comment, one field uses the whole limit of an operation.
+    comments: new Map([["orders.v1.DeleteOrderRequest.id", "c".repeat(100 * (operationFieldsMax - 1))]]),
+  });
+  const withParameters = Object.values(paths).filter(({ get }) => get?.parameters !== undefined);
+  expect([Object.keys(paths).length, withParameters.length]).toEqual([count + 1, count]);
 });
 
 test("rules in the option rest replace the RPC's annotation", () => {
