@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from "node:http";
+import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../testing/src/deadline.ts";
@@ -34,10 +35,14 @@ test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
   expect(await response.json()).toEqual({ code: "unavailable", message: "the server is shutting down" });
 });
 
-test("requestOf returns each concurrent call's own request", async () => {
+test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
+  { name: "without contextValues", options: {} },
+  { name: "with contextValues", options: { contextValues: () => createContextValues() } },
+])("$name, requestOf returns each concurrent call's own request", async ({ options }) => {
   const both = Promise.withResolvers<void>();
   let calls = 0;
   const mount = createMount<IncomingMessage>({
+    ...options,
     routes: (router) =>
       router.service(GreenhouseService, {
         getReading: async (_request, { values }) => {
