@@ -22,6 +22,14 @@ test("the metadata of a response can set grpc-retry-pushback-ms", () => {
   expect([...headers]).toEqual([["grpc-retry-pushback-ms", "50"]]);
 });
 
+test("the response header contains all metadata values for one key", () => {
+  const metadata = new Metadata();
+  for (const value of ["1", "2"]) metadata.add("x-own", value);
+  const headers = new Headers();
+  appendMetadata(headers, metadata);
+  expect([...headers]).toEqual([["x-own", "1, 2"]]);
+});
+
 test("comma-separated values in a binary request field become separate metadata values", () => {
   const metadata = toMetadata(new Headers({ "x-key-bin": "AP8B, Yg" }));
   expect(metadata.get("x-key-bin")).toEqual([Buffer.from([0, 255, 1]), Buffer.from("b")]);
