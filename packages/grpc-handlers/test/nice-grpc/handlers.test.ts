@@ -1,8 +1,11 @@
 import { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
-import { Metadata } from "@grpc/grpc-js";
+import { Metadata, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
+import { within } from "../../../testing/src/deadline.ts";
 import { toGrpcJsHandler } from "../../src/nice-grpc/index.ts";
+import { startGarden } from "../garden.ts";
+import { callGarden } from "../grpc-js-client.ts";
 
 /** A call whose client reads nothing. */
 class UnreadCall extends Duplex {
@@ -33,4 +36,18 @@ test("a generator that waits for its reader closes when the call closes", async 
   call.destroy();
   await setImmediate();
   expect(isClosed).toBe(true);
+});
+
+test("a generator's signal aborts when its message cannot be serialized", async () => {
+  const aborted = Promise.withResolvers<void>();
+  const kind = { requestStream: false, responseStream: true };
+  const listTrees = toGrpcJsHandler(kind, async function* (_request, { signal }) {
+    signal.addEventListener("abort", () => aborted.resolve());
+    yield { leavesByName: { oak: 7 } };
+    await aborted.promise;
+  });
+  await using garden = await startGarden({ listTrees });
+  const { code } = await callGarden(garden.address.port, { method: "ListTrees" });
+  expect(code).toBe(status.INTERNAL);
+  await within(aborted.promise, "the abort");
 });
