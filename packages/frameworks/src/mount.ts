@@ -7,7 +7,10 @@ export interface MountOptions<Request extends object> extends Omit<
   GatewayOptions,
   "contextValues" | "engine" | "fallback"
 > {
-  /** A call's initial context values. A method, so that functions for the framework's request type are accepted. */
+  /**
+   * Returns a call's initial context values, in a new object for each call. A method, so that functions for the
+   * framework's request type are accepted.
+   */
   contextValues?(this: void, request: Request): ContextValues;
   /** Milliseconds after which a closing application aborts calls in flight. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;

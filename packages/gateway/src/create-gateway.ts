@@ -50,7 +50,8 @@ export interface GatewayOptions extends ServingOptions {
    */
   fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
   /**
-   * Returns the initial context values. Only {@link Gateway.handler} uses `contextValues`, because only the handler has
+   * Returns a call's initial context values, in a new object for each call, because `admit` and interceptors set the
+   * caller's values in the object. Only {@link Gateway.handler} uses `contextValues`, because only the handler has
    * a request from node. Thrown errors are handled like errors from `admit`. After an error, `onRequest` is not called,
    * because the context values are missing.
    */

@@ -15,7 +15,7 @@ import {
 export interface FetchContext {
   /** The peer of the connection. Defaults to an empty address. */
   readonly peer?: Peer;
-  /** The call's initial context values. */
+  /** The call's initial context values. Calls must not share an object, because hooks set the caller's values in it. */
   readonly contextValues?: ContextValues;
   /** Called before `admit` if no route matches. The handler returns the response of `next`. */
   readonly next?: () => Response | Promise<Response>;
