@@ -140,19 +140,56 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
 // Uses an interceptor, because grpc-js refuses call credentials on a connection without TLS, even to the same machine.
 function bearer(token: PlantStubOptions["token"]): Interceptor {
   const credential = credentialsOf(token);
+  if (typeof credential === "string") {
+    return (callOptions, nextCall) =>
+      new InterceptingCall(nextCall(callOptions), {
+        start: (metadata, listener, next) => {
+          metadata.set("authorization", credential);
+          next(metadata, listener);
+        },
+      });
+  }
   return (callOptions, nextCall) => {
-    return new InterceptingCall(nextCall(callOptions), {
+    const call = nextCall(callOptions);
+    // Ends the call while its token is being obtained. grpc-js has no listener before `next`, and would drop the status.
+    let end: ((code: status, details: string) => void) | undefined;
+    return new InterceptingCall(call, {
       start: (metadata, listener, next) => {
+        const timer = startDeadline(callOptions.deadline, () => end?.(status.DEADLINE_EXCEEDED, tokenLate));
+        const stopWaiting = (): void => {
+          end = undefined;
+          clearTimeout(timer);
+        };
+        end = (code, details) => {
+          stopWaiting();
+          call.cancelWithStatus(code, details);
+          process.nextTick(() => listener.onReceiveStatus({ code, details, metadata: new Metadata() }));
+        };
         const send = (text: string): void => {
+          if (end === undefined) return;
+          stopWaiting();
           metadata.set("authorization", text);
           next(metadata, listener);
         };
-        if (typeof credential === "string") return send(credential);
-        credential().then(send, (reason: unknown) => {
-          const details = `cannot obtain the token: ${String(reason)}`;
-          listener.onReceiveStatus({ code: status.UNAUTHENTICATED, details, metadata: new Metadata() });
-        });
+        credential().then(send, (reason: unknown) =>
+          end?.(status.UNAUTHENTICATED, `cannot obtain the token: ${String(reason)}`),
+        );
+      },
+      cancel: (next) => {
+        if (end === undefined) next();
+        else end(status.CANCELLED, "Cancelled on client");
       },
     });
   };
+}
+
+const tokenLate = "Deadline exceeded while the token was being obtained";
+
+/** The maximum Node.js timer delay, in milliseconds. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** Starts a timer for a call's deadline. Returns `undefined` if the call has no deadline, or a distant one. */
+function startDeadline(deadline: Date | number = Infinity, onPassed: () => void): NodeJS.Timeout | undefined {
+  const leftMs = Number(deadline) - Date.now();
+  return leftMs <= timerMsMax ? setTimeout(onPassed, Math.max(0, leftMs)) : undefined;
 }
