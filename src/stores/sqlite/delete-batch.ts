@@ -42,7 +42,8 @@ export interface BatchResult {
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
-  let batchNumber = readLastBatch(db);
+  const readLastBatch = prepareReadLastBatch(db);
+  let batchNumber = 0n;
 
   // Runs the deletions from index `endings.length` up to `to`. Adds their endings, unless the range fails.
   const deleteRange = (batch: DeleteBatch, endings: FileEnding[], to: number): BatchFailure | undefined => {
@@ -50,7 +51,9 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
     try {
       beginWrite(db, lockTimeoutMs);
       const deletedAt = Date.now();
-      batchNumber++;
+      // Reads the last number in the transaction, because another process may have committed batches to the same file.
+      const lastBatch = readLastBatch();
+      batchNumber = (lastBatch > batchNumber ? lastBatch : batchNumber) + 1n;
       for (let i = from; i < to; i++) endings.push(deleteOne(batch, i, deletedAt, batchNumber));
       commit.run();
       return undefined;
@@ -122,7 +125,11 @@ function prepareDelete(
   };
 }
 
-function readLastBatch(db: DatabaseSync): bigint {
-  const lastBatch = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1").get()?.["batch"];
-  return typeof lastBatch === "bigint" ? lastBatch : 0n;
+/** Prepares the function that returns the newest record's batch number, or 0 without a record. */
+function prepareReadLastBatch(db: DatabaseSync): () => bigint {
+  const newest = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1");
+  return () => {
+    const lastBatch = newest.get()?.["batch"];
+    return typeof lastBatch === "bigint" ? lastBatch : 0n;
+  };
 }

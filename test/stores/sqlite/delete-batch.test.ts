@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { openDatabase, openSecondConnection } from "../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
@@ -129,6 +129,22 @@ describe("committing a batch", () => {
       { plant_id: 4n, batch: 3n },
     ]);
     second.close();
+  });
+
+  test("gives commits of two servers on one file different batch numbers", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } });
+    using second = openSecondConnection(file);
+    const [deleteInFirst, deleteInSecond] = [prepareDeleteBatch(first), prepareDeleteBatch(second)];
+    deleteInFirst(batchOf(1n));
+    deleteInSecond(batchOf(2n));
+    deleteInFirst(batchOf(3n));
+    expect(first.prepare("SELECT plant_id, batch FROM deletions ORDER BY seq").all()).toEqual([
+      { plant_id: 1n, batch: 1n },
+      { plant_id: 2n, batch: 2n },
+      { plant_id: 3n, batch: 3n },
+    ]);
   });
 });
 
