@@ -41,7 +41,8 @@ const replaceAfterMs = 500;
  * promise resolves to the first worker's exit code. A stop signal drains all workers, and the promise then resolves to
  * 0. A second signal kills all workers immediately.
  *
- * Rejects with the system error if listening fails.
+ * Rejects with the system error if listening fails, or if the system cannot start the first worker's process. If the
+ * system cannot start another process, for example because there are too many processes, tries again later.
  */
 export async function superviseWorkers(options: WorkersOptions): Promise<number> {
   const { count, bindOptions, adminAddress, httpEngine, onHangup, log } = options;
@@ -60,14 +61,17 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
   const sharedPort = await shareConnections({ ...bindOptions, reusePort: true });
   const workers = new Workers(current, sharedPort, log);
   const stopped = firstStopSignal(() => workers.send("kill"));
-  const first = await workers.startFirst();
+  const first = await workers.startFirst().catch(async (reason: unknown) => {
+    await sharedPort.drain();
+    throw reason;
+  });
   if (first !== undefined) {
     await sharedPort.drain();
     return first.exitCode ?? exitCode.failure;
   }
   // Reloads only current workers, because later workers read the new files when they start.
   onHangup(() => workers.send("reload"));
-  for (let slot = 2; slot <= count; slot++) workers.start(slot);
+  for (let slot = 2; slot <= count; slot++) workers.startOrRetry(slot);
   await stopped;
   await Promise.all([workers.drain(), sharedPort.drain()]);
   return exitCode.ok;
@@ -86,20 +90,37 @@ class Workers {
     this.#log = log;
   }
 
-  /** Starts the first worker. Resolves to `undefined` once the worker listens, or to the worker if it exits first. */
+  /**
+   * Starts the first worker. Resolves to `undefined` once the worker listens, or to the worker if it exits first.
+   * Rejects with the system error if the system cannot start the process.
+   */
   async startFirst(): Promise<ChildProcess | undefined> {
-    const first = this.start(1);
+    const first = this.#start(1);
     this.#isReplacing = await startsListening(first);
     return this.#isReplacing ? undefined : first;
   }
 
-  start(slot: number): ChildProcess {
+  /** Starts a worker. If the system cannot start the process, tries again later. */
+  startOrRetry(slot: number): void {
+    try {
+      this.#start(slot);
+    } catch (fault) {
+      this.#replace(slot, undefined, String(fault));
+    }
+  }
+
+  /** @throws the system error for a lack of memory. For other system errors, the process emits "error" */
+  #start(slot: number): ChildProcess {
     const worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
       env: { ...process.env, [workerVariable]: "on" },
     });
     this.#current.set(slot, worker);
     this.#sharedPort.handTo(worker);
-    worker.once("exit", (code, signal) => this.#replace(slot, worker, code ?? signal));
+    worker.once("exit", (code, signal) => this.#replace(slot, worker.pid, code ?? signal));
+    // A process that could not be started has no id, and emits "error" instead of "exit".
+    worker.on("error", (fault) => {
+      if (worker.pid === undefined) this.#replace(slot, worker.pid, String(fault));
+    });
     return worker;
   }
 
@@ -118,25 +139,26 @@ class Workers {
     await Promise.all(exited);
   }
 
-  #replace(slot: number, { pid }: ChildProcess, cause: number | string | null): void {
+  #replace(slot: number, pid: number | undefined, cause: number | string | null): void {
     this.#current.delete(slot);
     if (!this.#isReplacing) return;
     this.#log.warn({ errorCode: workerExited, pid, cause }, "a worker exited and is being replaced");
     setTimeout(() => {
-      if (this.#isReplacing) this.start(slot);
+      if (this.#isReplacing) this.startOrRetry(slot);
     }, replaceAfterMs);
   }
 }
 
 const workerExited: PlantErrorCode = "ERR_WORKER_EXITED";
 
-/** Resolves to `true` when a worker listens, or to `false` if the worker exits first. */
+/** Resolves to `true` when a worker listens, or to `false` if the worker exits first. Rejects if it cannot be started. */
 function startsListening(worker: ChildProcess): Promise<boolean> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     worker.on("message", ({ port }: WorkerReport) => {
       if (port !== undefined) resolve(true);
     });
     worker.once("exit", () => resolve(false));
+    worker.once("error", reject);
   });
 }
 

@@ -1,0 +1,41 @@
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+const worker = `
+  process.on("message", (order) => { if (order === "drain") process.exit(); });
+  process.send({ port: 1 });
+  console.log("worker " + process.pid);`;
+
+/** Starts a supervisor with two workers, which run the Node.js at the path `node`. */
+function supervise(folder: TempFolder, node: string): CommandLine {
+  const program = folder.file("worker.mjs");
+  writeFileSync(program, worker);
+  return startNode([join(projectFolder, "test/support/process/supervise.ts"), program, node], folder.path);
+}
+
+test("a supervisor retries until the system can start a worker's process", async () => {
+  using folder = createTempFolder();
+  const node = folder.file("node");
+  symlinkSync(process.execPath, node);
+  await using supervisor = supervise(folder, node);
+  const [, pid] = await supervisor.find(/worker (\d+)\n(?:.*\n)*worker \d+\n/);
+  rmSync(node);
+  process.kill(Number(pid), "SIGKILL");
+  await supervisor.find(/"ERR_WORKER_EXITED","cause":"Error: spawn .* ENOENT"/);
+  symlinkSync(process.execPath, node);
+  await supervisor.find(/(?:worker \d+\n(?:.*\n)*){3}/);
+  supervisor.process.kill("SIGTERM");
+  expect(await supervisor.end()).toBe(0);
+});
+
+test("a supervisor exits if the system cannot start the first worker's process", async () => {
+  using folder = createTempFolder();
+  await using supervisor = supervise(folder, folder.file("missing-node"));
+  expect(await supervisor.end()).toBe(1);
+  expect(supervisor.stderr()).toMatch(/Error: spawn .*missing-node ENOENT/);
+  expect(supervisor.stderr()).not.toContain("Unhandled 'error' event");
+});
