@@ -23,6 +23,9 @@ export interface RateLimit {
 /** Maximum keys in memory (10 MiB). Evicting the least recently used key has no effect if its bucket is full again. */
 const rateLimitKeysMax = 100_000;
 
+/** Number of keys that are searched together for eviction. */
+const searchedKeys = 1_000;
+
 const secondMs = 1000;
 
 /**
@@ -38,6 +41,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   const burstMs = Math.max(0, secondMs - intervalMs);
   // The keys are ordered by last use, so that the first key is evicted next.
   const fullAtMs = new Map<string, number>();
+  const evictOldest = prepareEviction(fullAtMs);
   return {
     take(key) {
       const now = nowMs();
@@ -47,18 +51,31 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
       if (waitMs > roundingMs) throw rateExceededError(name, callsPerSecond, waitMs);
       fullAtMs.delete(key);
       fullAtMs.set(key, full + intervalMs);
-      if (fullAtMs.size > rateLimitKeysMax) evictOldest(fullAtMs);
+      if (fullAtMs.size > rateLimitKeysMax) evictOldest();
     },
   };
 }
 
 const roundingMs = 1e-6;
 
-function evictOldest(keys: Map<string, unknown>): void {
-  for (const key of keys.keys()) {
-    keys.delete(key);
-    return;
-  }
+/**
+ * Returns a function that evicts the first key. The function searches several keys at a time, because an iterator
+ * first skips all entries that were deleted from the map earlier.
+ */
+function prepareEviction(fullAtMs: Map<string, number>): () => void {
+  /** The found entries, the oldest last. Each use of a key changes its value, so a changed entry is not old any more. */
+  const found: (readonly [key: string, fullAtMs: number])[] = [];
+  const search = (): void => {
+    for (const entry of fullAtMs) if (found.push(entry) === searchedKeys) break;
+    found.reverse();
+  };
+  return () => {
+    for (;;) {
+      if (found.length === 0) search();
+      const [key, foundAtMs] = found.pop() ?? [];
+      if (key !== undefined && Object.is(fullAtMs.get(key), foundAtMs)) return void fullAtMs.delete(key);
+    }
+  };
 }
 
 /** Returns `ResourceExhausted` with the fields in draft-ietf-httpapi-ratelimit-headers-10. */
