@@ -42,10 +42,15 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
  * @throws StoreOpenError that names the file and the problem; TypeError for unknown options
  */
 export async function openSqliteStore(storeOptions: SqliteStoreOptions): Promise<PlantStore> {
-  refuseUnknownOptions(storeOptions, sqliteStoreOptionNames, "openSqliteStore");
+  checkSqliteStoreOptions(storeOptions);
   const { onBatch, onUpkeep, ...options } = storeOptions;
   checkDeletionsKept(options.deletionsKeptMs);
   return queuedStore(new SqliteBackend(options.file, await StorageThread.start(options, onUpkeep)), { onBatch });
+}
+
+/** @throws TypeError for unknown options */
+export function checkSqliteStoreOptions(options: SqliteStoreOptions): void {
+  refuseUnknownOptions(options, sqliteStoreOptionNames, "openSqliteStore");
 }
 
 class SqliteBackend implements Backend {

@@ -1,0 +1,24 @@
+import { symlinkSync } from "node:fs";
+import { expect, test } from "vitest";
+import { openPlantStore, openSqliteStore } from "../../../src/stores/index.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+test("a process cannot open a file twice until the first store is closed", async () => {
+  using folder = createTempFolder();
+  const [file, link] = [folder.file("plants.db"), folder.file("link.db")];
+  const first = await openSqliteStore({ file, migrates: true });
+  symlinkSync(file, link);
+  const opened = openPlantStore({ kind: "sqlite", path: link });
+  await expect(opened).rejects.toThrow(
+    `cannot open ${link}: this process has already opened the file; share the store`,
+  );
+  await first.close();
+  await (await openSqliteStore({ file })).close();
+});
+
+test("a process can open a file again after opening has failed", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants.db");
+  await expect(openSqliteStore({ file })).rejects.toThrow("file not found");
+  await (await openSqliteStore({ file, migrates: true })).close();
+});
