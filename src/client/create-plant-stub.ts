@@ -9,7 +9,7 @@ import {
   Metadata,
   status,
 } from "@grpc/grpc-js";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
+import { type OptionNames, refuseUnknownOptions, required, startDeadline } from "@plantstore/http";
 import { clientRules, isDeletion } from "./client-rules.ts";
 import { credentialsOf } from "./credential.ts";
 import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
@@ -140,39 +140,37 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
 // Uses an interceptor, because grpc-js refuses call credentials on a connection without TLS, even to the same machine.
 function bearer(token: PlantStubOptions["token"]): Interceptor {
   const credential = credentialsOf(token);
-  if (typeof credential === "string") {
-    return (callOptions, nextCall) =>
-      new InterceptingCall(nextCall(callOptions), {
-        start: (metadata, listener, next) => {
-          metadata.set("authorization", credential);
-          next(metadata, listener);
-        },
-      });
-  }
   return (callOptions, nextCall) => {
     const call = nextCall(callOptions);
     // Ends the call while its token is being obtained. grpc-js has no listener before `next`, and would drop the status.
     let end: ((code: status, details: string) => void) | undefined;
     return new InterceptingCall(call, {
       start: (metadata, listener, next) => {
-        const timer = startDeadline(callOptions.deadline, () => end?.(status.DEADLINE_EXCEEDED, tokenLate));
+        const send = (text: string): void => {
+          metadata.set("authorization", text);
+          next(metadata, listener);
+        };
+        if (typeof credential === "string") return send(credential);
+        const { deadline = Number.POSITIVE_INFINITY } = callOptions;
+        const stopTimer = startDeadline(Math.max(0, Number(deadline) - Date.now()), () =>
+          end?.(status.DEADLINE_EXCEEDED, "Deadline exceeded while the token was being obtained"),
+        );
         const stopWaiting = (): void => {
           end = undefined;
-          clearTimeout(timer);
+          stopTimer();
         };
         end = (code, details) => {
           stopWaiting();
           call.cancelWithStatus(code, details);
           process.nextTick(() => listener.onReceiveStatus({ code, details, metadata: new Metadata() }));
         };
-        const send = (text: string): void => {
-          if (end === undefined) return;
-          stopWaiting();
-          metadata.set("authorization", text);
-          next(metadata, listener);
-        };
-        credential().then(send, (reason: unknown) =>
-          end?.(status.UNAUTHENTICATED, `cannot obtain the token: ${String(reason)}`),
+        credential().then(
+          (text) => {
+            if (end === undefined) return;
+            stopWaiting();
+            send(text);
+          },
+          (reason: unknown) => end?.(status.UNAUTHENTICATED, `cannot obtain the token: ${String(reason)}`),
         );
       },
       cancel: (next) => {
@@ -181,15 +179,4 @@ function bearer(token: PlantStubOptions["token"]): Interceptor {
       },
     });
   };
-}
-
-const tokenLate = "Deadline exceeded while the token was being obtained";
-
-/** The maximum Node.js timer delay, in milliseconds. */
-const timerMsMax = 2 ** 31 - 1;
-
-/** Starts a timer for a call's deadline. Returns `undefined` if the call has no deadline, or a distant one. */
-function startDeadline(deadline: Date | number = Infinity, onPassed: () => void): NodeJS.Timeout | undefined {
-  const leftMs = Number(deadline) - Date.now();
-  return leftMs <= timerMsMax ? setTimeout(onPassed, Math.max(0, leftMs)) : undefined;
 }
