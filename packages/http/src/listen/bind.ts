@@ -67,8 +67,13 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
 async function listenOn(server: Server, path: string, mode: number): Promise<void> {
   server.listen({ path });
   await once(server, "listening");
-  // Before this call, the umask determines the socket's mode. Changing the umask temporarily would affect all threads.
-  chmodSync(path, mode);
+  try {
+    // Before this call, the umask determines the socket's mode. Changing the umask temporarily would affect all threads.
+    chmodSync(path, mode);
+  } catch (reason) {
+    server.close();
+    throw reason;
+  }
 }
 
 function hasCode(reason: unknown, code: string): boolean {

@@ -59,6 +59,13 @@ test.each([{ name: "at an unused path" }, { name: "that replaces a stale socket"
   },
 );
 
+test("a server does not listen when the socket mode is invalid", async () => {
+  using folder = createTempFolder();
+  const server = createServer();
+  await expect(bind(server, { path: folder.file("s"), socketMode: Number.NaN })).rejects.toThrow(RangeError);
+  expect([server.listening, readdirSync(folder.path)]).toEqual([false, []]);
+});
+
 describe("the port of another server", () => {
   test.each([
     { name: "is shared with reusePort", reusePort: true, want: "shared" },
