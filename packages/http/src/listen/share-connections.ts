@@ -73,6 +73,7 @@ class ConnectionDistributor {
   readonly #queued = new Set<Socket>();
   #handedCount = 0;
   #onLastLeft: (() => void) | undefined;
+  #drained: Promise<void> | undefined;
 
   /** Sends a connection to a worker, or queues the connection until a worker is available. */
   assignToWorker(socket: Socket): void {
@@ -104,7 +105,11 @@ class ConnectionDistributor {
     process.once("exit", removeOnceRead);
   }
 
-  async drain(server: Server): Promise<void> {
+  drain(server: Server): Promise<void> {
+    return (this.#drained ??= this.#closeAfterLastWorker(server));
+  }
+
+  async #closeAfterLastWorker(server: Server): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#onLastLeft = resolve;
       if (this.#workers.size === 0) resolve();

@@ -337,6 +337,14 @@ test("a shared port is closed after the last process exits", async () => {
   expect(await ask(open(shared))).toMatch("ECONNREFUSED");
 });
 
+test("each call of drain resolves when the last process has left", async () => {
+  const shared = await share();
+  const worker = await startWorker(shared);
+  const calls = [shared.drain(), shared.drain()];
+  worker.send("drain");
+  await within(Promise.all(calls), "the end of both calls");
+});
+
 test("handedOver fails without a parent process", async () => {
   const { exitCode, stderr } = await runProgram(process.execPath, [program]);
   expect(exitCode).toBe(1);
