@@ -14,10 +14,10 @@ export interface HandedConnections {
 
 /**
  * Joins the processes to which the parent process hands over connections. Waits until the parent has passed this
- * process to `handTo`. Rejects if the parent has disconnected, or with ERR_OPTIONS if this process was not started with
- * `fork`.
+ * process to `handTo`. Rejects if the parent has disconnected, with the reason of `signal`, or with ERR_OPTIONS if this
+ * process was not started with `fork`.
  */
-export async function joinSharedPort(): Promise<HandedConnections> {
+export async function joinSharedPort(signal: AbortSignal): Promise<HandedConnections> {
   if (process.send === undefined)
     throw withCode(new Error("handedOver requires a process started with child_process.fork()"), "ERR_OPTIONS");
   const { promise, resolve, reject } = Promise.withResolvers<HandedConnections>();
@@ -27,15 +27,27 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     else if (message?.gateway === "bound")
       resolve({ address: message.address, start: (take) => worker.start(take), leave: () => worker.leave() });
     // The listener stays until the last connection, because connections without a listener are never served.
-    else if (message?.gateway === "left") process.off("message", receive);
+    // An earlier worker of this process may have left just before this worker joined.
+    else if (message?.gateway === "left" && worker.isLeaving) process.off("message", receive);
   };
-  process.on("message", receive);
-  process.once("disconnect", () => reject(new Error("the process that hands over connections has stopped")));
+  const onDisconnect = (): void => reject(new Error("the process that hands over connections has stopped"));
+  const onAbort = (): void => reject(signal.reason);
+  process.on("message", receive).once("disconnect", onDisconnect);
+  signal.addEventListener("abort", onAbort);
   sendToParent({ gateway: "join" });
-  return await promise;
+  try {
+    return await promise;
+  } catch (error) {
+    process.off("message", receive);
+    throw error;
+  } finally {
+    process.off("disconnect", onDisconnect);
+    signal.removeEventListener("abort", onAbort);
+  }
 }
 
 class SharedPortWorker {
+  isLeaving = false;
   #take: ((socket: Socket) => void) | undefined;
   /** Number of connections that closed in this event-loop turn. */
   #closed = 0;
@@ -47,6 +59,7 @@ class SharedPortWorker {
 
   leave(): void {
     this.#take = undefined;
+    this.isLeaving = true;
     sendToParent({ gateway: "leaving" });
   }
 

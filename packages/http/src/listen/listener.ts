@@ -85,6 +85,8 @@ export class Listener {
   #ages: ConnectionAges | undefined;
   #deadlineMs = Number.POSITIVE_INFINITY;
   #drained: Promise<void> | undefined;
+  /** Aborts when the drain begins. */
+  readonly #draining = new AbortController();
 
   constructor(options: ListenerOptions) {
     this.#trustedProxies = options.trustedProxies;
@@ -122,13 +124,16 @@ export class Listener {
     this.#isOpening = true;
     try {
       return await this.#open(options);
+    } catch (error) {
+      this.#leavePort();
+      throw error;
     } finally {
       this.#isOpening = false;
     }
   }
 
   async #open(options: ListenOptions): Promise<BoundAddress> {
-    if (options.handedOver === true) this.#handedConnections = await joinSharedPort();
+    if (options.handedOver === true) this.#handedConnections = await joinSharedPort(this.#draining.signal);
     this.#isUnix =
       this.#handedConnections === undefined ? options.path !== undefined : this.#handedConnections.address.port === 0;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
@@ -142,10 +147,7 @@ export class Listener {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     const bound = this.#handedConnections?.address ?? (await bind(server, options));
     this.#netServer = server;
-    if (this.#drained !== undefined) {
-      this.#leavePort();
-      throw drainedError();
-    }
+    if (this.#drained !== undefined) throw drainedError();
     this.#handedConnections?.start((socket) => server.emit("connection", socket));
     return bound;
   }
@@ -170,6 +172,7 @@ export class Listener {
   drain(timeoutMs: number): Promise<void> {
     // A second call of `drain` can only shorten the deadline.
     this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
+    this.#draining.abort(drainedError());
     return (this.#drained ??= this.#closeGracefully());
   }
 
@@ -251,6 +254,7 @@ export class Listener {
   #leavePort(): void {
     this.#netServer?.close();
     this.#handedConnections?.leave();
+    this.#handedConnections = undefined;
   }
 
   /** Resolves when all connections have closed or been idle for {@link idleMs}, or at the deadline. */

@@ -33,6 +33,9 @@ process.on("message", (message: unknown) => {
   atNext?.();
   atNext = undefined;
 });
+const refusedOptions: ListenOptions | undefined =
+  JSON.parse(process.env["REFUSED_LISTEN_OPTIONS"] ?? "null") ?? undefined;
+if (refusedOptions !== undefined) await gateway.listen({ ...refusedOptions, handedOver: true }).catch(() => undefined);
 await gateway.listen({ ...options, handedOver: true });
 process.send?.("listening");
 

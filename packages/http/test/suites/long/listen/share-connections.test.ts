@@ -345,6 +345,23 @@ test("each call of drain resolves when the last process has left", async () => {
   await within(Promise.all(calls), "the end of both calls");
 });
 
+test("a process serves connections after an earlier listen() call has failed", async () => {
+  const shared = await share();
+  const env = { ...process.env, REFUSED_LISTEN_OPTIONS: JSON.stringify({ maxConnectionAgeMs: -1 }) };
+  const worker = fork(program, { env });
+  await handTo(shared, worker);
+  expect(await ask(open(shared))).toBe(worker.pid);
+});
+
+test("listen() rejects when the gateway is drained before handTo()", async () => {
+  const worker = fork(program, { stdio: ["ignore", "inherit", "pipe", "ipc"] });
+  let stderr = "";
+  worker.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  worker.send("drain");
+  expect(await within(once(worker, "close"), "the end of a worker")).toEqual([1, null]);
+  expect(stderr).toContain("the gateway was drained and cannot listen again");
+});
+
 test("handedOver fails without a parent process", async () => {
   const { exitCode, stderr } = await runProgram(process.execPath, [program]);
   expect(exitCode).toBe(1);
