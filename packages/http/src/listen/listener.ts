@@ -140,7 +140,7 @@ export class Listener {
       throw withCode(new Error(proxyHeaderNeedsPort), "ERR_OPTIONS");
     this.#ages = createConnectionAges(options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
-    if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? noProxies;
+    this.#proxiesWithHeader = options.proxyProtocol === true ? (this.#trustedProxies ?? noProxies) : undefined;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
     // Sockets are half-open, because an HTTP/2 client that has closed its side may still wait for a response. An
     // HTTP/1.1 client may wait for the error that its request is incomplete.

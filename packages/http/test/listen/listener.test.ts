@@ -221,3 +221,13 @@ test("a cleartext connection does not inherit an earlier TLS connection's peer a
   later.destroy();
   await gateway.close();
 });
+
+test("a failed listen() call does not enable PROXY headers for the next call", async () => {
+  const blocker = createTestGateway({ routes: () => {} });
+  const { port } = await blocker.listen();
+  const gateway = createTestGateway({ routes: () => {}, trustedProxies: { addresses: ["127.0.0.1"] } });
+  await expect(gateway.listen({ port, proxyProtocol: true })).rejects.toThrow("EADDRINUSE");
+  const address = await gateway.listen();
+  expect((await fetch(`http://127.0.0.1:${address.port}/`)).status).toBe(404);
+  await Promise.all([gateway.close(), blocker.close()]);
+});
