@@ -264,7 +264,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     if (call === undefined) return this.#refuseTarget(sent);
     const error = errorToSend(sent, this.#server);
     this.#end(error);
-    this.#reportError(error);
+    this.#reportError(error, sent);
     // Called if the error cannot be written, for example because the error's details do not serialize.
     const resetExchange = (fault: unknown): void => {
       this.#exchange.reset();
@@ -305,7 +305,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     const error = errorToSend(found.error, this.#server);
     const refusal = { ...found, error };
     this.isDone = true;
-    this.#reportError(error);
+    this.#reportError(error, found.error);
     refuse(this.#exchange, protocol, refusal, (fault, failure) => this.report(fault, failure));
     this.#onSettled(error);
   }
@@ -355,10 +355,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#abortListener?.handleEvent();
   }
 
-  /** Calls `onError` before the response is sent. If a fault caused the error, reports the fault. */
-  #reportError(error: ConnectError): void {
+  /** Calls `onError` before the response is sent. If a fault caused the original error, reports the fault. */
+  #reportError(error: ConnectError, original: ConnectError): void {
     this.#server.onError?.(this, error);
-    const fault = takeFault(error);
+    const fault = takeFault(original);
     if (fault !== undefined) this.report(fault.thrown, fault.failure);
   }
 

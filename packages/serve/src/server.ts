@@ -29,6 +29,5 @@ export interface Server {
  * the option that would accept a refused request.
  */
 export function errorToSend(error: ConnectError, { routes, optionLabels }: Server): ConnectError {
-  routes.hidden?.removeFromDetails(error);
-  return withOption(error, optionLabels);
+  return withOption(routes.hidden?.removeFromDetails(error) ?? error, optionLabels);
 }

@@ -1,4 +1,5 @@
 import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../gateway/src/index.ts";
@@ -48,4 +49,35 @@ test.each([
   const url = "http://a/kitchensink.v1.KitchenSink/Types";
   const response = await gateway.fetch(new Request(url, { method: "POST", headers, body: JSON.stringify({ any }) }));
   expect(response.status).toBe(status);
+});
+
+test("hiding fields in details does not change the thrown error", async () => {
+  const value = { bed: 1n, note: "mine" };
+  const thrown = new ConnectError("no bed", Code.NotFound, { "x-bed": "1" }, [
+    { desc: greenhouse.method.waterBed.output, value },
+  ]);
+  const reported: ConnectError[] = [];
+  const gateway = createGateway({
+    visibility: { allow: [] },
+    onError: (_request, error) => void reported.push(error),
+    routes: (router) =>
+      router.service(greenhouse, {
+        waterBed: () => {
+          throw Object.freeze(thrown);
+        },
+      }),
+  });
+  const response = await gateway.fetch(
+    new Request(`http://a${waterBedProcedure}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    }),
+  );
+  expect([response.status, response.headers.get("x-bed")]).toEqual([404, "1"]);
+  expect(await response.json()).toMatchObject({ message: "no bed", details: [{ value: "CAE" }] });
+  expect(thrown.details).toMatchObject([{ value }]);
+  expect(reported).toMatchObject([
+    { code: Code.NotFound, stack: thrown.stack, details: [{ value: Uint8Array.of(8, 1) }] },
+  ]);
 });

@@ -18,7 +18,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import { toShortLine } from "@plantstore/http";
-import { problem } from "../errors/index.ts";
+import { problem, withDetails } from "../errors/index.ts";
 import { hasPath, type UpdateMask, updateMaskOf } from "./mask-paths.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
@@ -103,14 +103,19 @@ export class HiddenParts {
     this.#clean(desc, message, { encodedDepth: 0, isRequest: true });
   }
 
-  /** Removes error details with a hidden type, and hidden content from the other details. */
-  removeFromDetails(error: ConnectError): void {
-    error.details = error.details.flatMap((detail): ConnectError["details"] => {
+  /**
+   * Returns an error without details that have a hidden type, and without hidden content in the other details. The error
+   * is copied if its details change, because the program may throw the same error again.
+   */
+  removeFromDetails(error: ConnectError): ConnectError {
+    const details = error.details.flatMap((detail): ConnectError["details"] => {
       const { type, value } = "desc" in detail ? encodeDetail(detail) : detail;
       const visible = this.#cleanEncoded(type, value, { encodedDepth: 1, isRequest: false });
       if (visible === undefined) return [];
       return [visible === value ? detail : { type, value: visible }];
     });
+    const isSame = details.length === error.details.length && details.every((each, at) => each === error.details[at]);
+    return isSame ? error : withDetails(error, details);
   }
 
   #clean(desc: DescMessage, message: Message, context: CleaningContext): void {

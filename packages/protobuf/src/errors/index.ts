@@ -6,6 +6,7 @@ export {
   type ProblemDetails,
   problemStatusOf,
   type OptionLabels,
+  withDetails,
   withMessage,
   withOption,
 } from "./problem.ts";

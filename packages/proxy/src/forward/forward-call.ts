@@ -238,6 +238,5 @@ function reportedError(
   trailer: HeaderFields | undefined,
 ): ConnectError {
   if (trailer === undefined) return transportError(error);
-  hidden?.removeFromDetails(error);
-  return error;
+  return hidden?.removeFromDetails(error) ?? error;
 }
