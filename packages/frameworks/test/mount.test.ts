@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -33,6 +34,24 @@ test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([
     headers: { "content-type": "application/json", "connect-timeout-ms": "5000" },
   });
   expect(await response.json()).toEqual({ code: "unavailable", message: "the server is shutting down" });
+});
+
+test("close() aborts no call when closeTimeoutMs is Infinity", async () => {
+  const mount = createMount<IncomingMessage>({
+    closeTimeoutMs: Number.POSITIVE_INFINITY,
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: async (_request, { signal }) => {
+          mount.close();
+          await setTimeout(50);
+          return { sensor: String(signal.aborted) };
+        },
+      }),
+  });
+  const server = createServer((request, response) => mount.serve(request, request, response, () => response.end()));
+  await using started = await startOnLoopback(server);
+  const response = await fetch(`${started.baseUrl}/sensors/7/reading`);
+  expect(await response.json()).toEqual({ sensor: "false" });
 });
 
 test.each<{ name: string; options: Partial<MountOptions<IncomingMessage>> }>([

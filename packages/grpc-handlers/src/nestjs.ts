@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@plantstore/gateway";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@plantstore/http";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, timerMsMax } from "@plantstore/http";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
 import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
 
@@ -103,8 +103,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     },
     async close(): Promise<void> {
       if (listen !== undefined) return await gateway?.drain(closeTimeoutMs);
-      const abort = (): void => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
-      setTimeout(abort, closeTimeoutMs).unref();
+      abortAfter(closing, closeTimeoutMs);
     },
     unwrap: started,
     mount: (app: MountableApplication): void => {
@@ -113,6 +112,13 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       app.use((request, response, next) => started().handler(request, response, next));
     },
   });
+}
+
+function abortAfter(closing: AbortController, timeoutMs: number): void {
+  // Node would treat a longer delay, such as Infinity, as 1 ms.
+  if (timeoutMs > timerMsMax) return;
+  const abort = (): void => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
+  setTimeout(abort, timeoutMs).unref();
 }
 
 const howToServe = "set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";
