@@ -71,6 +71,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
   const { shutdownSignal = closing.signal } = gatewayOptions;
   let gateway: Gateway | undefined;
   let isMounted = false;
+  let isClosed = false;
   const server = new ServerGrpc(grpcOptions);
   const getMessageHandler = server.getMessageHandler.bind(server);
   const started = (): Gateway => {
@@ -90,6 +91,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     async start(callback?: () => void): Promise<void> {
       if (listen === undefined && !isMounted) throw new Error(`no client can reach the RPCs: ${howToServe}`);
       await server.bindEvents();
+      if (isClosed) throw new Error("the strategy was closed before it had started");
       gateway = createGateway({
         ...gatewayOptions,
         shutdownSignal: AbortSignal.any([shutdownSignal, closing.signal]),
@@ -102,6 +104,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       callback?.();
     },
     async close(): Promise<void> {
+      isClosed = true;
       if (listen !== undefined) return await gateway?.drain(closeTimeoutMs);
       abortAfter(closing, closeTimeoutMs);
     },

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer } from "node:net";
 import {
   type ServerDuplexStream,
@@ -42,6 +43,17 @@ class ServerGrpc {
   async start(): Promise<void> {}
   async close(): Promise<void> {}
 }
+
+test("start rejects and opens no port when close is called meanwhile", async () => {
+  const port = await freePort();
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen: { host: "127.0.0.1", port } });
+  const started = strategy.start();
+  await strategy.close();
+  await expect(started).rejects.toThrow("the strategy was closed before it had started");
+  const server = createServer().listen({ host: "127.0.0.1", port });
+  await once(server, "listening");
+  server.close();
+});
 
 test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   const port = await freePort();
