@@ -298,6 +298,8 @@ class ProxyServer {
         this.#parts = parts;
         this.#measure(parts);
         this.#terminal.out("configuration reloaded");
+        // `reconfigure` has read the descriptors, and an upstream that it cannot read is reported below.
+        this.#reloads.record(undefined);
         if (proxy !== undefined) {
           this.#reportMissingUpstreams(proxy);
           this.#reportConflicts(proxy);

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
@@ -76,4 +76,24 @@ test("reloaded descriptors with a new field renew the OpenAPI document", async (
   command.hangUp();
   expect(await command.waitForLine(/^descriptors reloaded$/)).toBeDefined();
   expect(await readDocument()).toContain('"unit"');
+});
+
+test("after a configuration reload, a solved problem of the descriptors is not logged again", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const config = folder.write("proxy.yaml", settingsOf(server.baseUrl, descriptors, "greenhouse.*", 0));
+  await using command = new ProxyCommand(["--config", config]);
+  await command.serving;
+  folder.write("greenhouse.binpb", Buffer.from("invalid"));
+  command.hangUp();
+  expect(await command.waitForLine(/^cannot reload the descriptors/)).toBeDefined();
+  folder.write("greenhouse.binpb", greenhouse);
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  const { length } = command.errors;
+  vi.advanceTimersByTime(600_000);
+  expect(command.errors.slice(length)).toEqual([]);
 });
