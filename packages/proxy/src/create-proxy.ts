@@ -21,7 +21,7 @@ import {
   ProxiedUpstream,
   type ProxiedUpstreamOptions,
   proxiedUpstreamOptionNames,
-  type KnownDescriptors,
+  knownDescriptorsOf,
   ProxyTable,
   type ReloadReport,
   unknownServiceError,
@@ -242,24 +242,6 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
     await closeAll(upstreams);
     throw error;
   }
-}
-
-/**
- * Returns a function that looks up an upstream's descriptors in a previous table.
- *
- * A separate function, because a closure in `openServing` that uses `previous` would leak. Closures in a function share
- * their variables, and routes hold other closures, so each table would keep all earlier tables in memory.
- */
-function knownDescriptorsOf(
-  upstreams: readonly ProxiedUpstream[],
-  previous: ProxyTable | undefined,
-): (at: number) => KnownDescriptors | undefined {
-  return (at) => {
-    const connections = upstreams[at]?.connections;
-    const isSame = (old: ProxiedUpstream): boolean => old.connections === connections;
-    const hasSameAddress = (old: ProxiedUpstream): boolean => old.connections.authority === connections?.authority;
-    return previous?.knownOf(isSame) ?? previous?.knownOf(hasSameAddress);
-  };
 }
 
 function stopReading({ table, watches }: Pick<Serving, "table" | "watches">): void {

@@ -1,10 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
 import { createProxy, type ProxyOptions } from "../src/create-proxy.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered } from "../../testing/src/gateway/greenhouse-client.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
 import { restrictedGreenhouse } from "../../testing/src/gateway/restricted.ts";
 import { startScriptedServer } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
@@ -78,4 +79,32 @@ test("a reload after reconfigure applies to routes and to error details", async 
   expect(await respondTo("WaterBed")).toContain("the pump is broken");
   expect(await respondTo("WaterBed")).not.toContain("secret");
   await proxy.close();
+});
+
+test.each([
+  { name: "both are unreachable", offered: ["a.A", "b.B"], isUp: false },
+  { name: "one offers no services", offered: ["a.A"], isUp: true },
+])("reconfigure keeps two upstreams at one address although $name", async ({ offered, isUp }) => {
+  await using reflected = await startReflectedUpstream(...offered.map((name) => serviceWithRoutes(name, { Get: [] })));
+  const upstreams = ["a.*", "b.*"].map((pattern) => ({
+    upstream: reflected.address,
+    descriptors: "reflection" as const,
+    services: [pattern],
+  }));
+  const proxy = await createProxy({ upstreams });
+  onTestFinished(() => proxy.close());
+  if (!isUp) await reflected.stop();
+  await proxy.reconfigure({ upstreams });
+  expect(proxy.services.map(({ typeName }) => typeName)).toEqual(offered);
+});
+
+test("reconfigure keeps the descriptors of an unreachable upstream whose services change", async () => {
+  await using reflected = await startReflectedUpstream(serviceWithRoutes("a.A", { Get: [] }));
+  const upstream = { upstream: reflected.address, descriptors: "reflection" as const };
+  const proxy = await createProxy({ upstreams: [upstream] });
+  onTestFinished(() => proxy.close());
+  await reflected.stop();
+  const other = { upstream: "http://127.0.0.1:1", descriptors };
+  await proxy.reconfigure({ upstreams: [{ ...upstream, services: ["a.*"] }, other] });
+  expect(proxy.services.map(({ typeName }) => typeName)).toEqual(["a.A", GreenhouseService.typeName]);
 });

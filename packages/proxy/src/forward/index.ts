@@ -17,7 +17,8 @@ export {
   proxiedUpstreamOptionNames,
   typesOf,
 } from "./proxied-upstream.ts";
-export { type CompiledTable, type KnownDescriptors, ProxyTable, type UpstreamDescriptors } from "./proxy-table.ts";
+export { knownDescriptorsOf } from "./known-descriptors.ts";
+export { type CompiledTable, ProxyTable, type UpstreamDescriptors } from "./proxy-table.ts";
 export type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 export { assignServices } from "./assign-services.ts";
 export { assignRoutes } from "./assign-routes.ts";

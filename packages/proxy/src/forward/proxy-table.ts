@@ -107,9 +107,13 @@ export class ProxyTable {
     return this.descriptorSets.includes(noBytes);
   }
 
-  /** Returns an upstream's descriptors, or `undefined` if they have not been read yet. */
-  knownOf(isSame: (upstream: ProxiedUpstream) => boolean): KnownDescriptors | undefined {
-    const index = this.#upstreams.findIndex(isSame);
+  /**
+   * Returns an upstream's descriptors, or `undefined` if they have not been read yet.
+   *
+   * @param conditions - the first condition that an upstream fulfils selects the upstream
+   */
+  knownOf(conditions: readonly ((upstream: ProxiedUpstream) => boolean)[]): KnownDescriptors | undefined {
+    const index = conditions.map((isSelected) => this.#upstreams.findIndex(isSelected)).find((at) => at >= 0) ?? -1;
     const [set, reload] = [this.descriptorSets[index], this.reloads[index]];
     return set === undefined || set === noBytes || reload === undefined ? undefined : { set, reload };
   }
