@@ -6,6 +6,7 @@ import {
   compileRoutesInSteps,
   createFaultReporter,
   createServer,
+  type CurrentServer,
   type FaultReporter,
   type GatewayRoute,
   listRoutes,
@@ -127,7 +128,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const routes = runSteps(compileNodeRoutes(options, report));
   for (const line of describeUnusedLabels(options.visibility?.allow ?? [], routes.visibilityLabels))
     process.emitWarning(line);
-  return assembleGateway(createNodeServer(options, routes, report), options);
+  return assembleGateway({ server: createNodeServer(options, routes, report) }, options);
 }
 
 /** Compiles the {@link Routes} for a gateway on node, in several steps per RPC. Throws the `createGateway` errors. */
@@ -156,27 +157,30 @@ const ignoredByListen = {
   fallback: "add endpoints, or pass gateway.handler to a server of node",
 };
 
-/** Creates the handlers and the listener that pass requests on node to a {@link Server}. */
-export function assembleGateway(server: Server, options: NodeHandlerOptions & Pick<GatewayOptions, "engine">): Gateway {
-  const { limits, report, trustedProxies } = server;
+/** Creates the handlers and the listener that pass requests on node to the current {@link Server}. */
+export function assembleGateway(
+  current: CurrentServer,
+  options: NodeHandlerOptions & Pick<GatewayOptions, "engine">,
+): Gateway {
+  const { limits, report, trustedProxies } = current.server;
   const listener = new Listener({
     engine: options.engine ?? nodeEngine,
     limits,
     report,
     trustedProxies,
-    serve: (exchange) => serve(server, exchange),
-    refuse: (exchange, problem) => refuseProblem(server, exchange, problem),
+    serve: (exchange) => serve(current.server, exchange),
+    refuse: (exchange, problem) => refuseProblem(current.server, exchange, problem),
   });
-  const handler = createNodeHandler(server, options);
+  const handler = createNodeHandler(current, options);
   return {
     handler,
     checkContinue: (request, response, next) => {
       continueWhenRead(response);
       handler(request, response, next);
     },
-    fetch: createFetchHandler(server),
+    fetch: createFetchHandler(current),
     get routes() {
-      return listRoutes(server.routes);
+      return listRoutes(current.server.routes);
     },
     listen: async (listenOptions = {}) => {
       refuseIgnoredOptions(options, ignoredByListen, "listen()");

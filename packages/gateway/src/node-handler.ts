@@ -10,7 +10,7 @@ import {
   readHeaderField,
   refusePromise,
 } from "@plantstore/http";
-import { findTarget, refuseProblem, serve, type Server, type Target } from "@plantstore/serve";
+import { findTarget, refuseProblem, serve, type CurrentServer, type Target } from "@plantstore/serve";
 import {
   NodeHttp1Exchange,
   NodeHttp2Exchange,
@@ -60,9 +60,10 @@ export interface NodeHandlerOptions {
 }
 
 /** Creates the handler that serves a gateway in another server. */
-export function createNodeHandler(server: Server, options: NodeHandlerOptions): NodeHandler {
+export function createNodeHandler(current: CurrentServer, options: NodeHandlerOptions): NodeHandler {
   const { fallback, contextValues } = options;
   const handle: NodeHandler = (request, response, next) => {
+    const { server } = current;
     const originalUrl = request.url ?? "";
     const isLast = !("stream" in request) && requestsUpgrade(request.rawHeaders);
     if (isLast) stopReadingAfter(request);

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { createFaultReporter, type Server } from "@plantstore/serve";
+import { createFaultReporter, type CurrentServer } from "@plantstore/serve";
 import type { RestOptions } from "@plantstore/protocols";
 import type { HttpEngine } from "@plantstore/http/node";
 import {
@@ -182,7 +182,7 @@ const replacedDrainMs = 20_000;
 /** The objects that a proxy opens from its options. `reconfigure` replaces the objects. */
 interface Serving {
   readonly table: ProxyTable;
-  readonly server: Server;
+  readonly served: CurrentServer;
   readonly upstreams: readonly ProxiedUpstream[];
   readonly watches: readonly (() => void)[];
 }
@@ -229,10 +229,10 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
     const table = new ProxyTable(upstreams, compile, report, options);
     try {
       await table.load(knownDescriptorsOf(upstreams, previous));
-      const server = createNodeServer(options, table.inUse.routes, report);
-      table.server = server;
+      const served = { server: createNodeServer(options, table.inUse.routes, report) };
+      table.current = served;
       for (const upstream of upstreams) watches.push(upstream.watchDescriptors(() => void table.reload()));
-      return { table, server, upstreams, watches };
+      return { table, served, upstreams, watches };
     } catch (error) {
       // Aborts reads in progress, because their result is not needed.
       stopReading({ table, watches });
@@ -258,10 +258,8 @@ function replace(old: Serving): void {
 function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
-  const { server } = first;
-  // `reconfigure` keeps the trusted proxies, because the listener keeps them for the PROXY protocol.
-  const { trustedProxies } = server;
-  const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
+  const { served } = first;
+  const gateway = assembleGateway(served, { ...options, engine: options.engine ?? createHttpEngine() });
   const stop = (stopGateway: () => Promise<void>): Promise<void> => {
     isStopped = true;
     return stopServing(current, stopGateway);
@@ -272,7 +270,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     await requireAccepted(opened, accept);
     if (isStopped) return await discard(opened, closedError());
     const old = current;
-    current = withServer(server, opened, trustedProxies);
+    current = serveWith(served, opened);
     replace(old);
   });
   return {
@@ -321,14 +319,12 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
   await closeAll(serving.upstreams);
 }
 
-/**
- * Returns the new objects with the first server object, which is updated in place, because the listener and the handlers
- * hold the object. Calls in flight keep their routes.
- */
-function withServer(server: Server, opened: Serving, trustedProxies: Server["trustedProxies"]): Serving {
-  Object.assign(server, opened.server, { trustedProxies });
-  opened.table.server = server;
-  return { ...opened, server };
+/** Serves new requests with the new objects. The trusted proxies stay, because the listener uses them for the PROXY protocol. */
+function serveWith(served: CurrentServer, opened: Serving): Serving {
+  const { trustedProxies } = served.server;
+  served.server = { ...opened.served.server, trustedProxies };
+  opened.table.current = served;
+  return { ...opened, served };
 }
 
 /** Returns a function that calls `apply` for one call after another. A rejected call does not affect other calls. */

@@ -108,3 +108,35 @@ test("reconfigure keeps the descriptors of an unreachable upstream whose service
   await proxy.reconfigure({ upstreams: [{ ...upstream, services: ["a.*"] }, other] });
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual(["a.A", GreenhouseService.typeName]);
 });
+
+test("a call in flight keeps its hooks and visibility rules after reconfigure", async () => {
+  const started = Promise.withResolvers<void>();
+  const failed = Promise.withResolvers<never>();
+  const detail = { desc: WaterBedRequestSchema, value: { bed: 7n, note: "secret" } };
+  const restricted = descriptorSetOf(restrictedGreenhouse());
+  const logged: unknown[] = [];
+  const optionsOf = (name: string, allow: readonly string[]): ProxyOptions => ({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: restricted }],
+    visibility: { allow },
+    requestPathPrefix: `/${name}`,
+    onResponse: ({ httpRoute, durationMs }) => logged.push([name, httpRoute, durationMs < 10_000]),
+    interceptors: [
+      () => () => {
+        started.resolve();
+        return failed.promise;
+      },
+    ],
+  });
+  const proxy = await createProxy(optionsOf("old", []));
+  const header = [["content-type", "application/json"]] as const;
+  const request = { httpMethod: "POST", path: "/old/beds/7:water", header, body: Buffer.from("{}") };
+  const responded = exchangeFetch(proxy.fetch, request);
+  await started.promise;
+  await proxy.reconfigure(optionsOf("new", ["INTERNAL"]));
+  failed.reject(new ConnectError("the pump is broken", Code.Aborted, undefined, [detail]));
+  const body = (await responded).body.toString();
+  expect(body).toContain("the pump is broken");
+  expect(body).not.toContain("secret");
+  expect(logged).toEqual([["old", "/old/beds/{bed}:water", true]]);
+  await proxy.close();
+});

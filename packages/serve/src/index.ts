@@ -18,7 +18,7 @@ export { findTarget, type Routes, type Target, unmatchedTarget } from "./routes.
 export { type GatewayRoute, listRoutes } from "./list-routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
-export type { Server } from "./server.ts";
+export type { CurrentServer, Server } from "./server.ts";
 export type { Validation } from "./validation.ts";
 export { toFault } from "./to-connect-error.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";

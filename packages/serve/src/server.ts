@@ -7,8 +7,7 @@ import type { Routes } from "./routes.ts";
 
 /** The state that all requests to a gateway share, such as the routes and the program's hooks. */
 export interface Server {
-  /** The routes. A proxy replaces the routes when its services change. Running requests keep their targets. */
-  routes: Routes;
+  readonly routes: Routes;
   readonly admit: Admit | undefined;
   readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
@@ -22,6 +21,11 @@ export interface Server {
   readonly defaultTimeoutMs: number | undefined;
   /** The proxies whose forwarding header fields are trusted. */
   readonly trustedProxies: TrustedProxies | undefined;
+}
+
+/** The server for new requests. A proxy replaces it when services or options change. Requests in flight keep theirs. */
+export interface CurrentServer {
+  server: Server;
 }
 
 /**

@@ -29,5 +29,5 @@ export function createFetchGateway(options: ServingOptions): FetchGateway {
   const report = createFaultReporter(options.onFault);
   const routes = compileRoutes(options, { compressions: [webGzip] }, report);
   for (const line of describeUnusedLabels(options.visibility?.allow ?? [], routes.visibilityLabels)) console.warn(line);
-  return { fetch: createFetchHandler(createServer(options, routes, report, undefined)) };
+  return { fetch: createFetchHandler({ server: createServer(options, routes, report, undefined) }) };
 }

@@ -1,7 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 import type { ProtocolName } from "@plantstore/protocols";
-import { findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "@plantstore/serve";
+import { type CurrentServer, findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "@plantstore/serve";
 import {
   bodyConsumedProblem,
   type HttpProblem,
@@ -28,8 +28,9 @@ export interface FetchContext {
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
 /** Creates a gateway's handler for Fetch requests. */
-export function createFetchHandler(server: Server): FetchHandler {
+export function createFetchHandler(current: CurrentServer): FetchHandler {
   return async (request, { peer, contextValues, next } = {}) => {
+    const { server } = current;
     const exchange = new FetchExchange(request, peer);
     const httpProblem = problemOf(exchange, server.limits);
     const target = findTarget(server.routes, exchange);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { procedureOf, type RestOptions } from "@plantstore/protocols";
-import { type FaultReporter, guardCallback, type Routes, type Server } from "@plantstore/serve";
+import { type CurrentServer, type FaultReporter, guardCallback, type Routes } from "@plantstore/serve";
 import { noBytes, runInTurns, messageOf, toShortLine, withCode } from "@plantstore/http";
 import { ConnectBackoff } from "../upstreams/index.ts";
 import { DescriptorReader, isUnreachable, type ReadDescriptors, toError } from "./descriptor-reader.ts";
@@ -46,7 +46,7 @@ interface ProxyTableOptions {
 /** The proxied services and their {@link Routes}. A reload replaces the routes atomically. */
 export class ProxyTable {
   /** The server whose routes a reload replaces. Calls in flight are not affected. */
-  server: Server | undefined;
+  current: CurrentServer | undefined;
   services: readonly DescService[] = [];
   /** One message, with the upstream's name, for each service that is not proxied because a type is missing. */
   omitted: readonly string[] = [];
@@ -248,7 +248,7 @@ export class ProxyTable {
     this.descriptorSets = this.descriptorSets.map((previous, at) => described.get(at)?.set ?? previous);
     this.#descriptors = descriptors;
     const { routes, services } = this.#compiled;
-    if (this.server !== undefined) this.server.routes = routes;
+    if (this.current !== undefined) this.current.server = { ...this.current.server, routes };
     this.services = services.flat();
     this.omitted = descriptors.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
     this.#unknownPaths.setKnown(this.services, routes);

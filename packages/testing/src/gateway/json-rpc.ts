@@ -39,7 +39,7 @@ export function createJsonRpcGateway(options: GatewayOptions): Gateway {
   // Adds the protocol in the same way as `createProtocols` does.
   const { all, withPaths, ...others } = routes.protocols;
   const protocols = { ...others, all: [jsonRpc, ...all], withPaths: [jsonRpc, ...withPaths] };
-  return assembleGateway(createNodeServer(options, { ...routes, protocols }, report), options);
+  return assembleGateway({ server: createNodeServer(options, { ...routes, protocols }, report) }, options);
 }
 
 function createJsonRpc(
