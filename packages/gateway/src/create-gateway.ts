@@ -6,7 +6,6 @@ import {
   compileRoutesInSteps,
   createFaultReporter,
   createServer,
-  type CurrentServer,
   type FaultReporter,
   type GatewayRoute,
   listRoutes,
@@ -35,12 +34,14 @@ import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import {
   createNodeHandler,
+  type CurrentNodeServer,
   type NodeHandler,
-  type NodeHandlerOptions,
   type NodeServerResponse,
 } from "./node-handler.ts";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "@plantstore/http";
 import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
+
+export type { CurrentNodeServer } from "./node-handler.ts";
 
 /** Options for {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
@@ -128,7 +129,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const routes = runSteps(compileNodeRoutes(options, report));
   for (const line of describeUnusedLabels(options.visibility?.allow ?? [], routes.visibilityLabels))
     process.emitWarning(line);
-  return assembleGateway({ server: createNodeServer(options, routes, report) }, options);
+  return assembleGateway(
+    { server: createNodeServer(options, routes, report), handlerOptions: options },
+    options.engine,
+  );
 }
 
 /** Compiles the {@link Routes} for a gateway on node, in several steps per RPC. Throws the `createGateway` errors. */
@@ -158,20 +162,17 @@ const ignoredByListen = {
 };
 
 /** Creates the handlers and the listener that pass requests on node to the current {@link Server}. */
-export function assembleGateway(
-  current: CurrentServer,
-  options: NodeHandlerOptions & Pick<GatewayOptions, "engine">,
-): Gateway {
-  const { limits, report, trustedProxies } = current.server;
+export function assembleGateway(current: CurrentNodeServer, engine: HttpEngine = nodeEngine): Gateway {
+  const { limits, trustedProxies } = current.server;
   const listener = new Listener({
-    engine: options.engine ?? nodeEngine,
+    engine,
     limits,
-    report,
+    report: (...fault) => current.server.report(...fault),
     trustedProxies,
     serve: (exchange) => serve(current.server, exchange),
     refuse: (exchange, problem) => refuseProblem(current.server, exchange, problem),
   });
-  const handler = createNodeHandler(current, options);
+  const handler = createNodeHandler(current);
   return {
     handler,
     checkContinue: (request, response, next) => {
@@ -183,7 +184,7 @@ export function assembleGateway(
       return listRoutes(current.server.routes);
     },
     listen: async (listenOptions = {}) => {
-      refuseIgnoredOptions(options, ignoredByListen, "listen()");
+      refuseIgnoredOptions(current.handlerOptions, ignoredByListen, "listen()");
       return await listener.listen(listenOptions);
     },
     get load() {

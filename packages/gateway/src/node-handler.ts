@@ -59,11 +59,16 @@ export interface NodeHandlerOptions {
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
 }
 
+/** The server for new requests, and the options for {@link createNodeHandler}. A proxy replaces both. */
+export interface CurrentNodeServer extends CurrentServer {
+  handlerOptions: NodeHandlerOptions;
+}
+
 /** Creates the handler that serves a gateway in another server. */
-export function createNodeHandler(current: CurrentServer, options: NodeHandlerOptions): NodeHandler {
-  const { fallback, contextValues } = options;
+export function createNodeHandler(current: CurrentNodeServer): NodeHandler {
   const handle: NodeHandler = (request, response, next) => {
-    const { server } = current;
+    const { server, handlerOptions } = current;
+    const { fallback, contextValues } = handlerOptions;
     const originalUrl = request.url ?? "";
     const isLast = !("stream" in request) && requestsUpgrade(request.rawHeaders);
     if (isLast) stopReadingAfter(request);

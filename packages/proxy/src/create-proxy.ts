@@ -1,11 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { createFaultReporter, type CurrentServer } from "@plantstore/serve";
+import { createFaultReporter } from "@plantstore/serve";
 import type { RestOptions } from "@plantstore/protocols";
 import type { HttpEngine } from "@plantstore/http/node";
 import {
   assembleGateway,
   createNodeServer,
+  type CurrentNodeServer,
   type Gateway,
   gatewayOptionNames,
   type GatewayOptions,
@@ -182,7 +183,7 @@ const replacedDrainMs = 20_000;
 /** The objects that a proxy opens from its options. `reconfigure` replaces the objects. */
 interface Serving {
   readonly table: ProxyTable;
-  readonly served: CurrentServer;
+  readonly served: CurrentNodeServer;
   readonly upstreams: readonly ProxiedUpstream[];
   readonly watches: readonly (() => void)[];
 }
@@ -229,7 +230,7 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
     const table = new ProxyTable(upstreams, compile, report, options);
     try {
       await table.load(knownDescriptorsOf(upstreams, previous));
-      const served = { server: createNodeServer(options, table.inUse.routes, report) };
+      const served = { server: createNodeServer(options, table.inUse.routes, report), handlerOptions: options };
       table.current = served;
       for (const upstream of upstreams) watches.push(upstream.watchDescriptors(() => void table.reload()));
       return { table, served, upstreams, watches };
@@ -259,7 +260,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
   const { served } = first;
-  const gateway = assembleGateway(served, { ...options, engine: options.engine ?? createHttpEngine() });
+  const gateway = assembleGateway(served, options.engine ?? createHttpEngine());
   const stop = (stopGateway: () => Promise<void>): Promise<void> => {
     isStopped = true;
     return stopServing(current, stopGateway);
@@ -320,9 +321,10 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
 }
 
 /** Serves new requests with the new objects. The trusted proxies stay, because the listener uses them for the PROXY protocol. */
-function serveWith(served: CurrentServer, opened: Serving): Serving {
+function serveWith(served: CurrentNodeServer, opened: Serving): Serving {
   const { trustedProxies } = served.server;
   served.server = { ...opened.served.server, trustedProxies };
+  served.handlerOptions = opened.served.handlerOptions;
   opened.table.current = served;
   return { ...opened, served };
 }

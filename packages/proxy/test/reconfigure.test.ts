@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { createServer } from "node:http";
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
@@ -9,6 +10,7 @@ import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gat
 import { restrictedGreenhouse } from "../../testing/src/gateway/restricted.ts";
 import { startScriptedServer } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 
 // The connections that reconfigure closes, and reloads after it.
@@ -138,5 +140,27 @@ test("a call in flight keeps its hooks and visibility rules after reconfigure", 
   expect(body).toContain("the pump is broken");
   expect(body).not.toContain("secret");
   expect(logged).toEqual([["old", "/old/beds/{bed}:water", true]]);
+  await proxy.close();
+});
+
+test("reconfigure replaces the fallback and the context values of the handler", async () => {
+  const key = createContextKey("");
+  const optionsOf = (name: string): ProxyOptions => ({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
+    fallback: (_, response) => void response.end(name),
+    contextValues: () => createContextValues().set(key, name),
+    interceptors: [
+      () =>
+        ({ contextValues }) => {
+          throw new ConnectError(`called with ${contextValues.get(key)}`, Code.Aborted);
+        },
+    ],
+  });
+  const proxy = await createProxy(optionsOf("old"));
+  await using server = await startOnLoopback(createServer(proxy.handler));
+  await proxy.reconfigure(optionsOf("new"));
+  expect(await (await fetch(`${server.baseUrl}/other`)).text()).toBe("new");
+  const response = await fetch(`${server.baseUrl}/beds/7:water`, { method: "POST" });
+  expect(await response.json()).toMatchObject({ message: "called with new" });
   await proxy.close();
 });

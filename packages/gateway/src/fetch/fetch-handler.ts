@@ -1,7 +1,15 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 import type { ProtocolName } from "@plantstore/protocols";
-import { type CurrentServer, findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "@plantstore/serve";
+import {
+  type CurrentServer,
+  findTarget,
+  refuseProblem,
+  serve,
+  type Server,
+  type Target,
+  unmatchedTarget,
+} from "@plantstore/serve";
 import {
   bodyConsumedProblem,
   type HttpProblem,

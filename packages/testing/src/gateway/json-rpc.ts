@@ -39,7 +39,10 @@ export function createJsonRpcGateway(options: GatewayOptions): Gateway {
   // Adds the protocol in the same way as `createProtocols` does.
   const { all, withPaths, ...others } = routes.protocols;
   const protocols = { ...others, all: [jsonRpc, ...all], withPaths: [jsonRpc, ...withPaths] };
-  return assembleGateway({ server: createNodeServer(options, { ...routes, protocols }, report) }, options);
+  return assembleGateway(
+    { server: createNodeServer(options, { ...routes, protocols }, report), handlerOptions: options },
+    options.engine,
+  );
 }
 
 function createJsonRpc(
