@@ -33,7 +33,10 @@ export interface AccessChecks {
   readonly openApiSecurity: Pick<OpenApiOptions, "describeSecurity" | "securitySchemes">;
   /** Reads the watched files again. */
   readonly reload: () => void;
+  /** Stops watching files, and fails requests that wait for a check, such as for an introspection endpoint. */
   readonly close: () => void;
+  /** Calls {@link close} as soon as no request waits for a check. */
+  readonly closeWhenIdle: () => void;
 }
 
 /** Opens the verifier and the rate limits. @throws SettingsProblem if tokens, a file or an issuer are not valid */
@@ -55,13 +58,46 @@ export async function openAccessChecks(settings: ProxySettings, output: CommandO
     perPrincipal: rateLimit.perPrincipal,
     perAddress: rateLimit.perAddress,
   });
+  const close = (): void => verifier?.close?.();
+  const { admit, closeWhenIdle } = countWaiting(limited, close);
   return {
-    admit: auth === undefined && !isLimited ? undefined : limited,
+    admit: auth === undefined && !isLimited ? undefined : admit,
     isOpen: auth && ((procedure) => auth.isOpen(procedure)),
     endpoints: resourceMetadata?.endpoints ?? [],
     openApiSecurity: auth === undefined ? {} : { securitySchemes, describeSecurity: auth.describeSecurity(schemeName) },
     reload: () => void verifier?.reload?.(),
-    close: () => verifier?.close?.(),
+    close,
+    closeWhenIdle,
+  };
+}
+
+/** Counts the requests that wait for `admit`. */
+function countWaiting(
+  admit: Admit,
+  close: () => void,
+): Pick<AccessChecks, "closeWhenIdle"> & { readonly admit: Admit } {
+  let waiting = 0;
+  let isClosing = false;
+  const closeIfIdle = (): void => {
+    if (isClosing && waiting === 0) close();
+  };
+  const end = (): void => {
+    waiting--;
+    closeIfIdle();
+  };
+  return {
+    admit: (request) => {
+      const admitted = admit(request);
+      if (admitted instanceof Promise) {
+        waiting++;
+        admitted.then(end, end);
+      }
+      return admitted;
+    },
+    closeWhenIdle: () => {
+      isClosing = true;
+      closeIfIdle();
+    },
   };
 }
 

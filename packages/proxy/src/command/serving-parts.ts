@@ -103,7 +103,10 @@ export async function closeParts(
   drainMs: number,
   others?: ServingParts,
 ): Promise<void> {
-  if (others?.accessChecks !== accessChecks) accessChecks.close();
+  if (others?.accessChecks !== accessChecks) {
+    if (drainMs > 0) accessChecks.closeWhenIdle();
+    else accessChecks.close();
+  }
   const isShared = ({ upstream }: NamedUpstream): boolean =>
     others?.upstreams.some((other) => other.upstream === upstream) === true;
   await Promise.all(upstreams.filter((each) => !isShared(each)).map(({ upstream }) => upstream.drain(drainMs)));

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
@@ -96,4 +97,30 @@ test("after a configuration reload, a solved problem of the descriptors is not l
   const { length } = command.errors;
   vi.advanceTimersByTime(600_000);
   expect(command.errors.slice(length)).toEqual([]);
+});
+
+test("a request that waits for an introspection endpoint is served after a reload", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const received = Promise.withResolvers<() => void>();
+  provider.respond = (_, response) => received.resolve(() => void response.end('{"active":true,"sub":"ada"}'));
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const clientSecretFile = folder.write("secret", "secret");
+  const introspection = { url: `${provider.issuer}/introspect`, clientId: "proxy", clientSecretFile };
+  const configure = (perAddress: number, drainMs: number): string => {
+    const settings = JSON.parse(settingsOf(server.baseUrl, descriptors, "greenhouse.*", drainMs));
+    const access = { authentication: { introspection }, rateLimit: { perAddress } };
+    return folder.write("proxy.yaml", JSON.stringify({ ...settings, ...access }));
+  };
+  await using command = new ProxyCommand(["--config", configure(100, 1_000)]);
+  const baseUrl = await command.serving;
+  const headers = { authorization: "Bearer opaque" };
+  const call = fetch(`${baseUrl}/beds/7:water`, { method: "POST", headers });
+  const respond = await within(received.promise, "the request for introspection");
+  configure(200, 0);
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  respond();
+  expect((await call).status).toBe(200);
 });
