@@ -59,7 +59,8 @@ class StdioServer {
   readonly #serve: FetchHandler;
   readonly #client: StdioClient;
   readonly #stop: StdioStop;
-  readonly #running = new Map<string, AbortController>();
+  /** The running requests with their ids in JSON. A client may send an id again before the response. */
+  readonly #running = new Map<AbortController, string | undefined>();
   readonly #calls = new Set<Promise<void>>();
   readonly #queue: QueuedRequest[] = [];
   #queuedLength = 0;
@@ -109,7 +110,7 @@ class StdioServer {
   /** Cancels all calls, and drops results that the client has not read. */
   #close(): void {
     this.#queue.length = 0;
-    for (const controller of this.#running.values()) controller.abort();
+    for (const controller of this.#running.keys()) controller.abort();
     this.#closed.abort();
   }
 
@@ -144,8 +145,7 @@ class StdioServer {
 
   async #handle({ message, line }: QueuedRequest): Promise<void> {
     const controller = new AbortController();
-    const key = JSON.stringify(message.id);
-    this.#running.set(key, controller);
+    this.#running.set(controller, JSON.stringify(message.id));
     try {
       const { signal } = controller;
       const request = new Request("http://127.0.0.1/mcp", {
@@ -165,15 +165,16 @@ class StdioServer {
     } finally {
       // Aborting removes the listener that the request added to the signal.
       controller.abort();
-      if (this.#running.get(key) === controller) this.#running.delete(key);
+      this.#running.delete(controller);
     }
   }
 
   #cancel({ params }: StdioMessage): void {
     if (params?.requestId === undefined) return;
     const key = JSON.stringify(params.requestId);
-    const running = this.#running.get(key);
-    if (running !== undefined) return running.abort();
+    const running = [...this.#running].filter(([, id]) => id === key);
+    for (const [controller] of running) controller.abort();
+    if (running.length > 0) return;
     const at = this.#queue.findIndex(({ message }) => JSON.stringify(message.id) === key);
     const [removed] = at < 0 ? [] : this.#queue.splice(at, 1);
     this.#queuedLength -= removed?.line.length ?? 0;

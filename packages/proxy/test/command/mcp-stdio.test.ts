@@ -11,3 +11,8 @@ test("beyond 32 calls, MCP on stdio queues 16 MiB, excluding cancelled requests"
   const error = { code: -32_000, message: "too many requests are queued; wait for responses" };
   for (const id of [35, 37]) expect(await client.read()).toEqual({ jsonrpc: "2.0", id, error });
 });
+
+test("at the end of the input, MCP on stdio cancels all calls with one id", async () => {
+  await using client = openStdio(createGreenhouse());
+  for (let count = 0; count < 2; count++) client.send(call(1, "WatchReadings", { sensor: "endless", count: 1 }));
+});
