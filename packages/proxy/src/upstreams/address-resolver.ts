@@ -24,6 +24,8 @@ export class AddressResolver {
   #dueAtMs = 0;
   /** Whether names are being resolved. */
   isResolving = false;
+  /** Whether a connection was lost since the last lookup began, so that its addresses may be outdated. */
+  #isOutdated = false;
   /** The error from the last lookup, or `undefined` if the lookup succeeded. */
   problem: ConnectError | undefined;
 
@@ -56,12 +58,14 @@ export class AddressResolver {
   refresh(): void {
     if (this.isResolving || this.isTooEarly) return;
     this.isResolving = true;
+    this.#isOutdated = false;
     this.#begunAtMs = performance.now();
     void this.#resolveAll();
   }
 
   /** Resolves names soon, because a connection was lost and its server may be gone. */
   refreshSoon(): void {
+    this.#isOutdated = true;
     this.#dueAtMs = Math.min(this.#dueAtMs, this.#begunAtMs + lookupGapMs);
     this.refresh();
   }
@@ -73,7 +77,8 @@ export class AddressResolver {
     this.isResolving = false;
     if (this.problem === undefined) {
       this.#backoff.succeeded();
-      this.#dueAtMs = this.#begunAtMs + this.#resolveEveryMs;
+      const intervalMs = this.#isOutdated ? Math.min(lookupGapMs, this.#resolveEveryMs) : this.#resolveEveryMs;
+      this.#dueAtMs = this.#begunAtMs + intervalMs;
     } else {
       this.#dueAtMs = this.#backoff.failed(this.#begunAtMs);
     }

@@ -30,3 +30,23 @@ test.each([
   expect(resolver.problem?.rawMessage).toBe(`cannot look up orders.example: ${problem}`);
   expect(targets()).toEqual([{ host: "192.0.2.1", port: 1 }]);
 });
+
+test("a connection lost during a lookup causes another lookup after a second", async () => {
+  const lookups: ((addresses: readonly { address: string }[]) => void)[] = [];
+  const lookup = (): Promise<readonly { address: string }[]> => new Promise((resolve) => lookups.push(resolve));
+  const address = "dns:orders.example:1";
+  const changed = Promise.withResolvers<void>();
+  const settings = readUpstreamOptions({ addresses: address, lookup });
+  const resolver = new AddressResolver([readUpstreamAddress(address)], settings, changed.resolve);
+  resolver.refresh();
+  resolver.refreshSoon();
+  lookups[0]?.([{ address: "192.0.2.1" }]);
+  await changed.promise;
+  vi.advanceTimersByTime(999);
+  resolver.refresh();
+  expect(lookups.length).toBe(1);
+  vi.advanceTimersByTime(1);
+  resolver.refresh();
+  expect(lookups.length).toBe(2);
+  lookups[1]?.([{ address: "192.0.2.1" }]);
+});
