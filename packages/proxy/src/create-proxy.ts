@@ -192,8 +192,9 @@ interface Serving {
  * Reads the descriptors of all upstreams in the options, and compiles the routes. Rejects as {@link createProxy} does.
  *
  * @param previous - the previous table, whose descriptors are used for upstreams that cannot be reached
+ * @param stop - aborts reading the descriptors
  */
-async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<Serving> {
+async function openServing(given: ProxyOptions, previous?: ProxyTable, stop?: AbortSignal): Promise<Serving> {
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
@@ -228,6 +229,8 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       return { ...compiled, routes: { ...routes, onUnknownPath } };
     };
     const table = new ProxyTable(upstreams, compile, report, options);
+    const closeTable = (): void => table.close();
+    stop?.addEventListener("abort", closeTable);
     try {
       await table.load(knownDescriptorsOf(upstreams, previous));
       const served = { server: createNodeServer(options, table.inUse.routes, report), handlerOptions: options };
@@ -238,6 +241,8 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       // Aborts reads in progress, because their result is not needed.
       stopReading({ table, watches });
       throw error;
+    } finally {
+      stop?.removeEventListener("abort", closeTable);
     }
   } catch (error) {
     await closeAll(upstreams);
@@ -258,18 +263,21 @@ function replace(old: Serving): void {
 
 function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
-  let isStopped = false;
+  const stopping = new AbortController();
   const { served } = first;
   const gateway = assembleGateway(served, options.engine ?? createHttpEngine());
   const stop = (stopGateway: () => Promise<void>): Promise<void> => {
-    isStopped = true;
+    stopping.abort(closedError());
     return stopServing(current, stopGateway);
   };
   const reconfigure = queueCalls(async (next: ProxyOptions, accept?: AcceptServices) => {
-    if (isStopped) throw closedError();
-    const opened = await openServing(next, current.table);
+    const { signal } = stopping;
+    signal.throwIfAborted();
+    const opened = await openServing(next, current.table, signal).catch((error: unknown) => {
+      throw signal.aborted ? signal.reason : error;
+    });
     await requireAccepted(opened, accept);
-    if (isStopped) return await discard(opened, closedError());
+    if (signal.aborted) return await discard(opened, signal.reason);
     const old = current;
     current = serveWith(served, opened);
     replace(old);

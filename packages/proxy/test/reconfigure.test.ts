@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -163,4 +164,16 @@ test("reconfigure replaces the fallback and the context values of the handler", 
   const response = await fetch(`${server.baseUrl}/beds/7:water`, { method: "POST" });
   expect(await response.json()).toMatchObject({ message: "called with new" });
   await proxy.close();
+});
+
+test("close aborts a running reconfigure, and its connections to upstreams", async () => {
+  const connected = Promise.withResolvers<void>();
+  await using silent = await startOnLoopback(createTcpServer(() => connected.resolve()));
+  const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }] });
+  const reconfigured = proxy.reconfigure({ upstreams: [{ upstream: silent.baseUrl, descriptors: "reflection" }] });
+  await connected.promise;
+  const rejected = expect(reconfigured).rejects.toThrow("the proxy is closed");
+  await proxy.close();
+  await rejected;
+  await expect.poll(() => silent.sockets.size).toBe(0);
 });
