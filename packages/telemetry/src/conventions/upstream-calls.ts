@@ -34,11 +34,15 @@ export function callEndAttributes(code: Code | undefined): Attributes {
   return { "rpc.response.status_code": status, ...(code !== undefined && { "error.type": status }) };
 }
 
-/** Creates an observer that records call durations in `rpc.client.call.duration`, with the upstream's attributes. */
-export function createCallDurations(
+/**
+ * Creates an observer that records call durations in `rpc.client.call.duration`, with the upstream's attributes.
+ *
+ * @param attributesOf - called once per upstream, method and code
+ */
+export function createCallDurations<Upstream extends object>(
   metrics: Pick<Instruments, "histogram">,
-  attributesOf: (upstream: MeasuredCall["upstream"]) => Attributes,
-): CallObserver {
+  attributesOf: (upstream: Upstream) => Attributes,
+): (call: Pick<MeasuredCall, "method"> & { readonly upstream: Upstream }) => ReturnType<CallObserver> {
   const durations = metrics.histogram(
     { name: "rpc.client.call.duration", unit: "s", description: "Duration of calls to upstreams, with all attempts" },
     durationBounds,

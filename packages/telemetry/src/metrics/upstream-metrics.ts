@@ -56,14 +56,15 @@ function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): 
   // Labels are cached, because `upstreams` may change while calls are in progress.
   const known = new WeakMap<object, { readonly upstream: string }>();
   const labelsOf = (upstream: { readonly authority: string }): { readonly upstream: string } => {
-    let labels = known.get(upstream);
-    if (labels === undefined) {
-      const measured = upstreams.find((one) => one.upstream === upstream);
-      known.set(upstream, (labels = { upstream: measured?.name ?? upstream.authority }));
-    }
-    return labels;
+    const labels = known.get(upstream);
+    const name = upstreams.find((one) => one.upstream === upstream)?.name ?? labels?.upstream ?? upstream.authority;
+    if (labels?.upstream === name) return labels;
+    const current = { upstream: name };
+    known.set(upstream, current);
+    return current;
   };
-  const observe = createCallDurations(metrics, labelsOf);
+  // The labels identify the upstream, because a renamed upstream needs other series.
+  const observe = createCallDurations(metrics, (labels: { readonly upstream: string }) => labels);
   const waits = metrics.histogram(
     {
       name: "gateway.upstream.queue.duration",
@@ -78,8 +79,8 @@ function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): 
     description: "Attempts of calls to upstreams after the first one",
   });
   return (call) => {
-    const record = observe(call);
     const labels = labelsOf(call.upstream);
+    const record = observe({ upstream: labels, method: call.method });
     return (end) => {
       record(end);
       if (end.queuedMs > 0) waits.with(labels).record(end.queuedMs / 1_000);

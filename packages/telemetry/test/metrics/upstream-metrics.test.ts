@@ -49,6 +49,23 @@ test("a call is counted for the upstream that it started with", () => {
   expect(retries?.points).toMatchObject(series([{ upstream: before.name }, 2], [{ upstream: after.name }, 1]));
 });
 
+test("calls to a renamed upstream are counted under its new name", () => {
+  const metrics = new Metrics();
+  const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
+  const upstream = { authority: "a:1", load };
+  const measured = [{ name: "dns:a:1#2", upstream }];
+  const observe = measureUpstreams(metrics, measured);
+  const call = { upstream, method: GreenhouseService.method.getReading, contextValues: createContextValues() };
+  const end = { error: undefined, durationMs: 20, queuedMs: 5, retries: 1 };
+  observe(call)(end);
+  measured.splice(0, 1, { name: "dns:a:1", upstream });
+  observe(call)(end);
+  const counted = metrics.collect().filter(({ kind, points }) => kind !== "gauge" && points.length > 0);
+  expect(counted.map(({ points }) => points.map(({ attributes }) => attributes["upstream"]))).toEqual(
+    Array.from({ length: 3 }, () => ["dns:a:1#2", "dns:a:1"]),
+  );
+});
+
 test("measureDescriptors exports descriptor reloads and conflicts per upstream", () => {
   const metrics = new Metrics();
   const descriptorReloads = [
