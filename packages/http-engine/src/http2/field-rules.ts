@@ -3,8 +3,8 @@ import { connectionSpecificFields } from "@plantstore/http";
 /** Returns whether a trailer section is well formed and has no pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {
   for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] ?? "";
-    if (name.charCodeAt(0) === colon || !isRegularField(name, fields[i + 1] ?? "")) return false;
+    // A pseudo-header field is not regular, because its name is not a token.
+    if (!isRegularField(fields[i] ?? "", fields[i + 1] ?? "")) return false;
   }
   return true;
 }
