@@ -54,8 +54,8 @@ export class Backlog {
   readonly #closeConnection: () => void;
   /** Number of buffered bytes at the last count. */
   bytes = 0;
-  /** Time of the client's last read or the start of buffering, in `performance.now()` milliseconds. Initially 0. */
-  progressedAtMs = 0;
+  /** Time of the client's last read or the start of buffering, in `performance.now()` milliseconds. */
+  #progressedAtMs = performance.now();
   /** Number of bytes that had left the socket's buffer at the last count. May omit bytes that were never buffered. */
   sentBytes = 0;
   /** Number of bytes in the socket's buffer at the last count. */
@@ -92,14 +92,14 @@ export class Backlog {
     const sentBytes = previousSocketBytes + writtenBytes - socketBytes;
     this.#socketBytes = socketBytes;
     this.sentBytes += sentBytes;
-    if (previousSocketBytes === 0 || sentBytes > 0) this.progressedAtMs = performance.now();
+    if (previousSocketBytes === 0 || sentBytes > 0) this.#progressedAtMs = performance.now();
     this.#change(socketBytes - previousSocketBytes, sentBytes);
     return socketBytes;
   }
 
   /** Returns the milliseconds since the client last read buffered bytes, or 0 if the socket buffers no bytes. */
   stalledMs(nowMs: number): number {
-    return this.count() > 0 ? nowMs - this.progressedAtMs : 0;
+    return this.count() > 0 ? nowMs - this.#progressedAtMs : 0;
   }
 
   /** Closes the backlog, which then ignores added and removed bytes. */
