@@ -8,8 +8,10 @@ import { withCode } from "../errors/index.ts";
  * @throws TypeError with the code ERR_OPTIONS for a promise. The promise's rejection is ignored
  */
 export function refusePromise<Result>(returned: Result, requirement: string): Result {
-  if (typeof returned !== "object" || returned === null || !("then" in returned)) return returned;
-  // `Promise.resolve` also accepts a thenable from another library.
-  Promise.resolve(returned).catch(() => undefined);
-  throw withCode(new TypeError(`${requirement}, got a promise`), "ERR_OPTIONS");
+  if (typeof returned === "object" && returned !== null && "then" in returned) {
+    // `Promise.resolve` also accepts a thenable from another library.
+    Promise.resolve(returned).catch(() => undefined);
+    throw withCode(new TypeError(`${requirement}, got a promise`), "ERR_OPTIONS");
+  }
+  return returned;
 }
