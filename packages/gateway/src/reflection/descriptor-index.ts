@@ -26,8 +26,8 @@ export class DescriptorIndex {
   /** Finds the file that declares a type, a service, an extension, or a member of a type or service. */
   fileDeclaring(symbol: string): Uint8Array[] | undefined {
     // A method or a field is declared in the file of its parent, such as "pkg.Service" for "pkg.Service.Method".
-    const parent = symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0));
-    return serialize((this.#types.get(symbol) ?? this.#parentWith(parent, symbol))?.file);
+    const [, parentName = "", name] = memberName.exec(symbol) ?? [];
+    return serialize((this.#types.get(symbol) ?? this.#parentWith(parentName, name))?.file);
   }
 
   /** Finds the file that declares an extension of a message. */
@@ -44,8 +44,7 @@ export class DescriptorIndex {
     );
   }
 
-  #parentWith(parentName: string, symbol: string): { readonly file: DescFile } | undefined {
-    const name = symbol.slice(parentName.length + 1);
+  #parentWith(parentName: string, name: string | undefined): { readonly file: DescFile } | undefined {
     const parent = this.#types.get(parentName);
     const isMember =
       (parent?.kind === "service" && parent.methods.some((method) => method.name === name)) ||
@@ -54,6 +53,9 @@ export class DescriptorIndex {
     return isMember ? parent : undefined;
   }
 }
+
+/** Matches the full name of a member. The groups are its parent's full name and its own name. */
+const memberName = /^(.+)\.([^.]+)$/s;
 
 function collectFiles(file: DescFile, into: Map<string, DescFile>): void {
   if (into.has(file.proto.name)) return;
