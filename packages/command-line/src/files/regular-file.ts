@@ -2,10 +2,10 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import { open } from "node:fs/promises";
 
 /**
- * Flags that open a named pipe without waiting for its writer (POSIX O_NONBLOCK, which Windows does not have). The type
- * of the open file is checked, because the path could be replaced after an earlier check.
+ * Flags that open a named pipe without waiting for its writer (POSIX O_NONBLOCK). On Windows, O_NONBLOCK is undefined,
+ * which sets no bit. The type of the open file is checked, because the path could be replaced after an earlier check.
  */
-const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+const openFlags = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /**
  * Reads a regular file without blocking the process. Symbolic links are followed.
