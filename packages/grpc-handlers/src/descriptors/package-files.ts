@@ -31,7 +31,7 @@ export interface DescribedMethod {
 export function isDescribed(value: unknown): value is DescribedMethod {
   if (typeof value !== "object" || value === null) return false;
   const { requestType } = value as Partial<DescribedMethod>;
-  return "path" in value && Array.isArray(requestType?.fileDescriptorProtos);
+  return Array.isArray(requestType?.fileDescriptorProtos);
 }
 
 /**
