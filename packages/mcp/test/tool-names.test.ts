@@ -29,6 +29,10 @@ function namesOf(fullNames: readonly string[], tools: McpOptions["tools"] = ["*"
 const long = `a.${"b".repeat(60)}.Long.Get`;
 const [hashed = ""] = namesOf([long]);
 
+test("a long tool name ends with the FNV-1a hash of the RPC's full name", () => {
+  expect(hashed).toBe(`${"b".repeat(46)}_Long_Get_18711dfc`);
+});
+
 test.each([
   { name: "an earlier RPC's plain name", earlier: "a.b_c.D.Get", later: "a.b.c_D.Get", kept: "a_b_c_D_Get" },
   {
