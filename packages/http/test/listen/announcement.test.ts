@@ -9,6 +9,7 @@ import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { startOnNode } from "../../../testing/src/gateway/on-node.ts";
+import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 
 const channels = ["http.server.request.start", "http.server.response.finish"] as const;
 
@@ -19,6 +20,8 @@ interface Published {
   readonly status: readonly unknown[];
   /** The message's request at that time. */
   readonly request: object;
+  /** How many bytes the message's socket had accepted at that time. */
+  readonly sentBytes: unknown;
 }
 
 /** Records what is published on the two channels until disposed. */
@@ -29,7 +32,8 @@ function recordPublished(
   const listener = (message: unknown, name: string | symbol): void => {
     const response = memberOf(message, "response");
     const status = [memberOf(response, "statusCode"), memberOf(response, "headersSent")];
-    published.push({ channel: String(name), message, status, request: describe(message) });
+    const sentBytes = memberOf(memberOf(message, "socket"), "bytesWritten");
+    published.push({ channel: String(name), message, status, request: describe(message), sentBytes });
   };
   for (const name of names) subscribe(name, listener);
   return { published, [Symbol.dispose]: () => names.forEach((name) => unsubscribe(name, listener)) };
@@ -100,6 +104,13 @@ test.each<HttpVersion>(["1.1", "2"])("on node's servers, a request over HTTP/%s 
   expect(published.map(({ channel }) => channel)).toEqual(channels);
 });
 
+test("on node's servers, requests on different connections publish the same server", async () => {
+  await using greenhouse = await startOnNode({});
+  const published = [await readingOf(greenhouse.address, "1.1"), await readingOf(greenhouse.address, "1.1")].flat();
+  expect(new Set(published.map(({ message }) => memberOf(message, "socket"))).size).toBe(2);
+  expect(new Set(published.map(({ message }) => memberOf(message, "server"))).size).toBe(1);
+});
+
 test.each(channels)("a subscriber of only the channel %s gets its message", async (name) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   using recorder = recordPublished([name]);
@@ -130,6 +141,8 @@ test("a stream is published as finished after its last message", async () => {
   await using greenhouse = await startGreenhouse({
     async *watchReadings() {
       yield {};
+      // A stream that ends in the same turn is a complete response.
+      await waitSomeTurns();
       startedBefore.push(recorder.published.length);
     },
   });
@@ -143,6 +156,8 @@ test("a stream is published as finished after its last message", async () => {
   });
   await expect.poll(() => recorder.published.map(({ channel }) => channel)).toEqual(channels);
   expect(startedBefore).toEqual([1]);
+  const [, finish] = recorder.published;
+  expect(finish?.sentBytes).toBe(memberOf(memberOf(finish?.message, "socket"), "bytesWritten"));
 });
 
 test.each(versions)("an invalid HTTP/%s request is not published", async (version) => {

@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
@@ -355,4 +357,28 @@ test("on node:http, an error outside a call is reported and closes the connectio
   expect(await within(reported, "the report")).toBe("ERR_CONNECTION_FAILED");
   expect(await connection.atEnd()).toBe(true);
   server.close();
+});
+
+test("node:http parses strictly when node runs with --insecure-http-parser", async () => {
+  const program = `
+    import { createServer } from "node:net";
+    import { parentPort } from "node:worker_threads";
+    import { BacklogBudget, defaultLimits } from "${import.meta.resolve("../../src/exchange/index.ts")}";
+    import { nodeEngine } from "${import.meta.resolve("../../src/node/index.ts")}";
+    const server = nodeEngine.createHttp1Server({
+      limits: defaultLimits,
+      budget: new BacklogBudget(defaultLimits.backlogBytes),
+      serve: (exchange) => exchange.respond(200, []),
+      refuse: (exchange, problem) => exchange.respond(problem.httpStatus, []),
+    });
+    const listening = createServer((socket) => void server.take(socket));
+    listening.listen(0, "127.0.0.1", () => parentPort.postMessage(listening.address()));`;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), {
+    execArgv: ["--insecure-http-parser"],
+  });
+  const [address] = await within(once(worker, "message"), "the server");
+  using connection = await openHttp1(address);
+  connection.write("GET / HTTP/1.1\r\nhost: x\r\nx-control: \x01\r\n\r\n");
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
+  await worker.terminate();
 });
