@@ -141,14 +141,16 @@ describe("refuseUnknownOptions()", () => {
   });
 });
 
-test.each([{ options: {} }, { options: { path: undefined } }])(
-  "refuseUnknownOptions() refuses $options without the required option",
-  ({ options }) => {
-    expect(() => Reflect.apply(refuseUnknownOptions, undefined, [options, names, "create"])).toThrow(
-      Object.assign(new TypeError('create requires the option "path"'), { code: "ERR_OPTIONS" }),
-    );
-  },
-);
+test.each<{ options: object; kind: unknown }>([
+  { options: {}, kind: required },
+  { options: { path: undefined }, kind: required },
+  { options: {}, kind: arrayOf({ url: required }, required) },
+  { options: {}, kind: arrayOfStrings(required) },
+])("refuseUnknownOptions() refuses $options without the required option", ({ options, kind }) => {
+  expect(() => Reflect.apply(refuseUnknownOptions, undefined, [options, { path: kind }, "create"])).toThrow(
+    Object.assign(new TypeError('create requires the option "path"'), { code: "ERR_OPTIONS" }),
+  );
+});
 
 test.each<{ options: unknown; type: string }>([
   { options: undefined, type: "undefined" },
