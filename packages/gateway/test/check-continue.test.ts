@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type Gateway, type GatewayOptions } from "../src/index.ts";
+import { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "../src/index.ts";
 import { fieldValue } from "../../testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
@@ -19,20 +19,21 @@ const notAdmitted: Partial<GatewayOptions> = {
   },
 };
 
-/** A gateway that responds to a stream after the first reading. */
+/** Options for a gateway that responds to a stream after the first reading. */
+const greenhouseOptions: GatewayOptions = {
+  rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      waterBed: ({ note }) => ({ note }),
+      recordReadings: async (readings: AsyncIterable<Reading>) => {
+        for await (const _ of readings) return { count: 1 };
+        return {};
+      },
+    }),
+};
+
 function createGreenhouse(options: Partial<GatewayOptions> = {}): Gateway {
-  return createGateway({
-    rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
-    routes: (router) =>
-      router.service(GreenhouseService, {
-        waterBed: ({ note }) => ({ note }),
-        recordReadings: async (readings: AsyncIterable<Reading>) => {
-          for await (const _ of readings) return { count: 1 };
-          return {};
-        },
-      }),
-    ...options,
-  });
+  return createGateway({ ...greenhouseOptions, ...options });
 }
 
 /** Returns the head for a request whose client waits for 100 (Continue). */
@@ -51,6 +52,7 @@ async function writeAndWait(connection: Http1Connection, head: string): Promise<
 /** Servers that send 100 (Continue) in different ways. */
 const servers: readonly { name: string; create: (gateway: Gateway) => Server }[] = [
   { name: "node:http", create: ({ handler }) => createServer(handler) },
+  { name: "node:http with connectNodeAdapter", create: () => createServer(connectNodeAdapter(greenhouseOptions)) },
   { name: "the gateway", create: ({ checkContinue }) => createServer().on("checkContinue", checkContinue) },
   {
     name: "the application",
