@@ -58,15 +58,17 @@ class SilentServer implements Disposable {
     this.call();
   }
 
-  call(): void {
+  /** Starts a call, and returns a function that cancels the call. */
+  call(): () => void {
     const stable = new StableFields([":method", "POST", ":path", "/"]);
-    this.#connection.open(stable, Buffer.alloc(0), {
+    const stream = this.#connection.open(stable, Buffer.alloc(0), {
       onHead: () => undefined,
       onData: () => undefined,
       onEnd: () => undefined,
       onWritable: () => undefined,
       onReset: (code) => this.resets.push(code),
     });
+    return () => stream.reset(8);
   }
 
   send(...frames: readonly Frame[]): void {
@@ -130,6 +132,16 @@ test.each([
   using server = new SilentServer(20_000);
   await server.pass(100);
   server.send(...frames);
+  await server.pass(100);
+  expect(server.pingsAt).toEqual([20, 40, 120, 140]);
+});
+
+test("the keepalive interval is short again after a cancelled call's header", async () => {
+  using server = new SilentServer(20_000);
+  const cancel = server.call();
+  await server.pass(100);
+  cancel();
+  server.send(headersFrame(3, [[":status", "200"]]));
   await server.pass(100);
   expect(server.pingsAt).toEqual([20, 40, 120, 140]);
 });

@@ -203,6 +203,27 @@ describe("SendFlow.takeAll", () => {
   });
 });
 
+describe("SendFlow.finish", () => {
+  test.each([
+    { name: "no stream if the windows allow the queued bytes", sendWindow: 65_535, queuedBytes: 65_535, lost: 0 },
+    { name: "a stream with more queued bytes than its window", sendWindow: 5, queuedBytes: 6, lost: 1 },
+    {
+      name: "a stream with more queued bytes than the connection window",
+      sendWindow: 65_536,
+      queuedBytes: 65_536,
+      lost: 1,
+    },
+  ])("returns $name", async ({ sendWindow, queuedBytes, lost }) => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
+    sendFlow.enqueue({ sendWindow, queuedBytes, sendNext: () => {}, reset: () => {} }, queuedBytes);
+    expect(sendFlow.finish()).toHaveLength(lost);
+  });
+});
+
 describe("a response", () => {
   test.each([
     { name: "stalled if nothing was read for the blocked timeout", afterMs: blockedTimeoutMs, stalled: 1 },
