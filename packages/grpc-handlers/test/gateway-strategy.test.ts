@@ -70,6 +70,13 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   await within(closed.promise, "the end of close");
 });
 
+test("start rejects after mount has refused an initialized application", async () => {
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} });
+  const app = { isInitialized: true, use: (): void => undefined };
+  expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.init() and app.listen()");
+  await expect(strategy.start()).rejects.toThrow("no client can reach the RPCs");
+});
+
 test("start rejects when the port is in use", async () => {
   await using other = await startOnLoopback(createServer());
   const listen = { host: "127.0.0.1", port: other.address.port };

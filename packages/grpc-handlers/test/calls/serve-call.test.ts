@@ -1,6 +1,13 @@
+import { once } from "node:events";
 import { addAbortSignal, PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
-import { type ServerDuplexStream, type ServerReadableStream, type ServerWritableStream, status } from "@grpc/grpc-js";
+import {
+  type ServerDuplexStream,
+  ServerInterceptingCall,
+  type ServerReadableStream,
+  type ServerWritableStream,
+  status,
+} from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { within } from "../../../testing/src/deadline.ts";
 import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
@@ -138,4 +145,25 @@ test("only a method's first request that cannot be read is reported", async () =
     expect(code).toBe(status.INVALID_ARGUMENT);
   }
   expect(garden.faults.map(({ error }) => messageOf(error))).toEqual(["index out of range"]);
+});
+
+/** Requests each message twice. */
+class EagerCall extends ServerInterceptingCall {
+  override startRead(): void {
+    super.startRead();
+    super.startRead();
+  }
+}
+
+test("a message that an interceptor requests twice is read once", async () => {
+  const handlers = {
+    addTrees: async (call: ServerReadableStream<Message, Message>, callback: Callback) => {
+      await once(call, "readable");
+      await waitSomeTurns();
+      callback(null, { treeCount: call.readableLength });
+    },
+  };
+  await using garden = await startGarden(handlers, { interceptors: [(_, call) => new EagerCall(call)] });
+  const outcome = await callGarden(garden.address.port, { method: "AddTrees", requests: [{}, {}, {}] });
+  expect(outcome).toMatchObject({ code: status.OK, messages: [{ treeCount: 1 }] });
 });

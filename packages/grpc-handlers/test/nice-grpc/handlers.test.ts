@@ -51,3 +51,23 @@ test("a generator's signal aborts when its message cannot be serialized", async 
   expect(code).toBe(status.INTERNAL);
   await within(aborted.promise, "the abort");
 });
+
+test.each([
+  { name: "ends without a message", end: () => undefined, code: status.OK },
+  {
+    name: "throws before its first message",
+    end: () => {
+      throw new DOMException("gone", "AbortError");
+    },
+    code: status.CANCELLED,
+  },
+])("a generator that $name sends its header", async ({ end, code }) => {
+  const listTrees = toGrpcJsHandler({ requestStream: false, responseStream: true }, async function* (_, { header }) {
+    header.set("x-head", "1");
+    end();
+    yield* [];
+  });
+  await using garden = await startGarden({ listTrees });
+  const outcome = await callGarden(garden.address.port, { method: "ListTrees" });
+  expect(outcome).toMatchObject({ code, messages: [], header: { "x-head": ["1"] } });
+});
