@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
@@ -141,10 +142,18 @@ interface Mounted {
   readonly server: Server;
 }
 
+/** What the application has in addition to a gateway. */
+interface ApplicationParts {
+  readonly canActivate?: () => boolean;
+  readonly handler?: RpcHandler;
+  /** Nest's global pipes. */
+  readonly pipes?: readonly object[];
+}
+
 /** Mounts a gateway with a guard. All its RPCs run a handler. */
 function mountGateway(
   options: Partial<ConnectModuleOptions>,
-  { canActivate = () => true, handler = () => ({}) }: { canActivate?: () => boolean; handler?: RpcHandler },
+  { canActivate = () => true, handler = () => ({}), pipes = [] }: ApplicationParts,
 ): Mounted {
   const rpcs = Object.fromEntries(GreenhouseService.methods.map(({ localName }) => [localName, handler]));
   const services = [{ service: GreenhouseService, provider: Greenhouse }];
@@ -153,7 +162,8 @@ function mountGateway(
   const { configuration, container } = createApplication(new RoleGuard(), [], canActivate);
   const middlewares: Middleware[] = [];
   const use = (each: Middleware): void => void middlewares.push(each);
-  gateway.mount(Object.assign({ use, container }, configuration));
+  const config = { ...configuration.config, getGlobalPipes: () => pipes };
+  gateway.mount(Object.assign({ use }, { container, config }));
   gateway.onApplicationBootstrap();
   const server = createServer((request, response) => middlewares[0]?.(request, response, () => response.end()));
   return { gateway, server };
@@ -169,7 +179,7 @@ test.each([
   },
 ])("a guard $name", async ({ refusal, httpStatus, want }) => {
   const order: string[] = [];
-  const admit = () => (): void => {
+  const admit = () => async (): Promise<void> => {
     order.push("admit");
     if (refusal !== undefined) throw refusal;
   };
@@ -188,6 +198,29 @@ test("a guard runs for an MCP tool call", async () => {
   const request = statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
   expect(await exchangeHttp1(started.address, request)).toMatchObject({ httpStatus: 200 });
   expect(checked).toEqual(["guard"]);
+});
+
+class TrimPipe {
+  transform(value: unknown): unknown {
+    return value;
+  }
+}
+
+test.each([
+  { name: "no warning without pipes", pipes: [], warnings: [] },
+  {
+    name: "a warning that lists a global pipe",
+    pipes: [new TrimPipe()],
+    warnings: ["Nest runs no pipes, interceptors or exception filters for RPCs: TrimPipe (global)"],
+  },
+])("onApplicationBootstrap emits $name", async ({ pipes, warnings }) => {
+  const emitted: string[] = [];
+  const onWarning = ({ message }: Error): void => void emitted.push(message);
+  process.on("warning", onWarning);
+  onTestFinished(() => void process.off("warning", onWarning));
+  mountGateway({}, { pipes });
+  await nextTurn();
+  expect(emitted).toEqual(warnings);
 });
 
 /** An exception with the members of Nest's `HttpException`. */
