@@ -328,7 +328,7 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
   await closeAll(serving.upstreams);
 }
 
-/** Serves new requests with the new objects. The trusted proxies stay, because the listener uses them for the PROXY protocol. */
+/** Serves new requests with the new objects. The trusted proxies stay, because the listener has them for PROXY headers. */
 function serveWith(served: CurrentNodeServer, opened: Serving): Serving {
   const { trustedProxies } = served.server;
   served.server = { ...opened.served.server, trustedProxies };
