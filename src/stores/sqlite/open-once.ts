@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { PlantStore } from "../../service/index.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
@@ -30,17 +30,10 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Plan
   return Object.assign(store, { close: () => close().finally(release) });
 }
 
-// The file may not exist yet. A missing folder is reported when the file is opened.
 function realPathOf(file: string): string {
   const path = resolve(file);
-  try {
-    return realpathSync(path);
-  } catch {
-    // Continues with the folder.
-  }
-  try {
-    return join(realpathSync(dirname(path)), basename(path));
-  } catch {
-    return path;
-  }
+  if (existsSync(path)) return realpathSync(path);
+  const folder = dirname(path);
+  // A missing folder is reported when the file is opened.
+  return existsSync(folder) ? join(realpathSync(folder), basename(path)) : path;
 }

@@ -16,6 +16,15 @@ test("a process cannot open a file twice until the first store is closed", async
   await (await openSqliteStore({ file })).close();
 });
 
+test("a process cannot create a file under two names of its folder", async () => {
+  using folder = createTempFolder();
+  symlinkSync(folder.path, folder.file("link"));
+  const first = openSqliteStore({ file: folder.file("plants.db"), migrates: true });
+  const second = openSqliteStore({ file: folder.file("link/plants.db"), migrates: true });
+  await expect(second).rejects.toThrow("this process has already opened the file");
+  await (await first).close();
+});
+
 test("a process can open a file again after opening has failed", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants.db");
