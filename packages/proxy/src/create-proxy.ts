@@ -188,13 +188,18 @@ interface Serving {
   readonly watches: readonly (() => void)[];
 }
 
+/** The table that `reconfigure` has opened last. Its descriptors may not have been read yet. */
+interface Opening {
+  table?: ProxyTable;
+}
+
 /**
  * Reads the descriptors of all upstreams in the options, and compiles the routes. Rejects as {@link createProxy} does.
  *
  * @param previous - the previous table, whose descriptors are used for upstreams that cannot be reached
- * @param stop - aborts reading the descriptors
+ * @param opening - gets the table before its descriptors are read, so that the caller can close the table
  */
-async function openServing(given: ProxyOptions, previous?: ProxyTable, stop?: AbortSignal): Promise<Serving> {
+async function openServing(given: ProxyOptions, previous?: ProxyTable, opening: Opening = {}): Promise<Serving> {
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
@@ -229,9 +234,8 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable, stop?: Ab
       return { ...compiled, routes: { ...routes, onUnknownPath } };
     };
     const table = new ProxyTable(upstreams, compile, report, options);
-    const closeTable = (): void => table.close();
-    stop?.addEventListener("abort", closeTable);
     try {
+      opening.table = table;
       await table.load(knownDescriptorsOf(upstreams, previous));
       const served = { server: createNodeServer(options, table.inUse.routes, report), handlerOptions: options };
       table.current = served;
@@ -241,8 +245,6 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable, stop?: Ab
       // Aborts reads in progress, because their result is not needed.
       stopReading({ table, watches });
       throw error;
-    } finally {
-      stop?.removeEventListener("abort", closeTable);
     }
   } catch (error) {
     await closeAll(upstreams);
@@ -263,21 +265,22 @@ function replace(old: Serving): void {
 
 function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
-  const stopping = new AbortController();
+  let isStopped = false;
+  const opening: Opening = {};
   const { served } = first;
   const gateway = assembleGateway(served, options.engine ?? createHttpEngine());
   const stop = (stopGateway: () => Promise<void>): Promise<void> => {
-    stopping.abort(closedError());
+    isStopped = true;
+    opening.table?.close();
     return stopServing(current, stopGateway);
   };
   const reconfigure = queueCalls(async (next: ProxyOptions, accept?: AcceptServices) => {
-    const { signal } = stopping;
-    signal.throwIfAborted();
-    const opened = await openServing(next, current.table, signal).catch((error: unknown) => {
-      throw signal.aborted ? signal.reason : error;
+    if (isStopped) throw closedError();
+    const opened = await openServing(next, current.table, opening).catch((error: unknown) => {
+      throw isStopped ? closedError() : error;
     });
     await requireAccepted(opened, accept);
-    if (signal.aborted) return await discard(opened, signal.reason);
+    if (isStopped) return await discard(opened, closedError());
     const old = current;
     current = serveWith(served, opened);
     replace(old);
