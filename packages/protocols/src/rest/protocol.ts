@@ -60,19 +60,17 @@ function createRule(rpc: Rpc, binding: RestBinding, writeErrorRecord: ErrorRecor
 
 abstract class RestTarget<Rule extends RestRule> implements MatchedRule {
   readonly protocol: Protocol;
+  readonly rpc: Rule["rpc"];
   readonly rule: Rule;
   readonly captures: readonly string[];
   readonly query: string;
 
   constructor(protocol: Protocol, rule: Rule, captures: readonly string[], query: string) {
     this.protocol = protocol;
+    this.rpc = rule.rpc;
     this.rule = rule;
     this.captures = captures;
     this.query = query;
-  }
-
-  get rpc(): Rule["rpc"] {
-    return this.rule.rpc;
   }
 
   get pathTemplate(): string {
