@@ -52,3 +52,11 @@ test.each([
     `--${flag} has a certificate that expired at 2021-01-01T00:00:00.000Z`,
   );
 });
+
+test("--check accepts --upstream-tls-ca if only the second authority is valid", async () => {
+  using folder = createTempFolder();
+  const ca = folder.write("ca.pem", expired.cert + first.cert);
+  const flags = { upstream: ["https://127.0.0.1:1"], reflection: true, "upstream-tls-ca": ca };
+  const settings = await toProxySettings(readProxyConfiguration(undefined, flags));
+  expect(() => requireCertificates(settings)).not.toThrow();
+});

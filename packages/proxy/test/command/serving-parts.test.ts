@@ -65,6 +65,14 @@ test("after a reload, two upstreams with equal settings keep separate connection
   await closeParts(next, 0);
 });
 
+test("after a reload, a shared upstream has the name of its new position", async () => {
+  const old = await open(upstreams);
+  const next = await open(`upstreams:\n${upstreamOf("b.*", ", connections: 2")}${upstreamOf("a.*")}`, old);
+  expect(next.upstreams[1]?.upstream).toBe(old.upstreams[0]?.upstream);
+  expect(next.upstreams.map(({ name }) => name)).toEqual(["http://127.0.0.1:1", "http://127.0.0.1:1#2"]);
+  await Promise.all([closeParts(old, 0, next), closeParts(next, 0)]);
+});
+
 test("closing replaced parts drains the upstreams that are no longer used", async () => {
   const old = await open(upstreams);
   const next = await open(`upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*", ", connections: 2")}`, old);
