@@ -151,13 +151,13 @@ function bearer(token: PlantStubOptions["token"]): Interceptor {
           next(metadata, listener);
         };
         if (typeof credential === "string") return send(credential);
-        const { deadline = Number.POSITIVE_INFINITY } = callOptions;
-        const stopTimer = startDeadline(Math.max(0, Number(deadline) - Date.now()), () =>
-          end?.(status.DEADLINE_EXCEEDED, "Deadline exceeded while the token was being obtained"),
-        );
+        const { deadline } = callOptions;
+        const expire = (): void => end?.(status.DEADLINE_EXCEEDED, "the token was not obtained before the deadline");
+        const stopTimer =
+          deadline === undefined ? undefined : startDeadline(Math.max(0, Number(deadline) - Date.now()), expire);
         const stopWaiting = (): void => {
           end = undefined;
-          stopTimer();
+          stopTimer?.();
         };
         end = (code, details) => {
           stopWaiting();

@@ -63,7 +63,7 @@ const roundingMs = 1e-6;
  * first skips all entries that were deleted from the map earlier.
  */
 function prepareEviction(fullAtMs: Map<string, number>): () => void {
-  /** The found entries, the oldest last. Each use of a key changes its value, so a changed entry is not old any more. */
+  /** The found entries, the oldest last. Each use of a key changes its value, so a changed entry was used again. */
   const found: (readonly [key: string, fullAtMs: number])[] = [];
   const search = (): void => {
     for (const entry of fullAtMs) if (found.push(entry) === searchedKeys) break;

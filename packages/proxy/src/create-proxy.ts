@@ -281,9 +281,8 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     });
     await requireAccepted(opened, accept);
     if (isStopped) return await discard(opened, closedError());
-    const old = current;
+    replace(current);
     current = serveWith(served, opened);
-    replace(old);
   });
   return {
     handler: gateway.handler,
@@ -331,7 +330,7 @@ async function stopServing(serving: Serving, stopGateway: () => Promise<void>): 
   await closeAll(serving.upstreams);
 }
 
-/** Serves new requests with the new objects. The trusted proxies stay, because the listener has them for PROXY headers. */
+/** Serves new requests with the new objects. The trusted proxies stay, because the listener uses them too. */
 function serveWith(served: CurrentNodeServer, opened: Serving): Serving {
   const { trustedProxies } = served.server;
   served.server = { ...opened.served.server, trustedProxies };

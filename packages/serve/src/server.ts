@@ -13,7 +13,7 @@ export interface Server {
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onResponse: ((request: CompletedRequest) => void) | undefined;
-  /** The names of options in errors, or `undefined` for their own names. */
+  /** Labels that replace the names of options in errors. `undefined` shows the names. */
   readonly optionLabels: OptionLabels | undefined;
   readonly report: FaultReporter;
   readonly limits: Limits;
@@ -23,7 +23,10 @@ export interface Server {
   readonly trustedProxies: TrustedProxies | undefined;
 }
 
-/** The server for new requests. A proxy replaces it when services or options change. Requests in flight keep theirs. */
+/**
+ * The server for new requests. A proxy replaces the server when services or options change. Requests in flight keep the
+ * server with which they began.
+ */
 export interface CurrentServer {
   server: Server;
 }

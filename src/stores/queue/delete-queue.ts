@@ -19,7 +19,7 @@ export interface DeleteQueueOptions {
 
 // Maximum number of deletions that are settled per event-loop turn, which takes about half a millisecond. Other
 // requests need not wait for the whole batch, and the first callers can join the next batch.
-const answeredPerTurn = 64;
+const settledPerTurn = 64;
 
 /**
  * Groups concurrent deletions into batches, in order of arrival, so that many share one commit. The next batch contains
@@ -95,7 +95,7 @@ export class DeleteQueue {
     // Sends the next batch before the callers of this batch continue, so that the store never waits for callers.
     this.#commitWaiting();
     for (const [i, one] of ended.entries()) {
-      if (i > 0 && i % answeredPerTurn === 0) await nextTurn();
+      if (i > 0 && i % settledPerTurn === 0) await nextTurn();
       one.settle();
     }
     this.#openBatches--;

@@ -8,9 +8,11 @@ import { checkSqliteStoreOptions, openSqliteStore as openStore, type SqliteStore
 const openPaths = new Set<string>();
 
 /**
- * Opens a store like {@link openStore}, but refuses a file that another store of this process has open. Closing
- * any descriptor of the -shm file releases all locks of the process (POSIX fcntl), so closing one store would let other
- * processes write during a commit of the other store, and damage the file.
+ * Opens a store like {@link openStore}, but refuses a file that another store of this process has open.
+ *
+ * The integrity check of the log opens the -shm file, and closing any descriptor of that file releases all locks of the process
+ * (POSIX fcntl). So closing one store would let other processes write during a commit of the other store, and damage
+ * the file.
  *
  * @throws StoreOpenError that names the file and the problem; TypeError for unknown options
  */
@@ -27,7 +29,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Plan
     throw fault;
   });
   const close = store.close.bind(store);
-  return Object.assign(store, { close: () => close().finally(release) });
+  let closed: Promise<void> | undefined;
+  // A second call must not release the file of a later store.
+  return Object.assign(store, { close: () => (closed ??= close().finally(release)) });
 }
 
 function realPathOf(file: string): string {

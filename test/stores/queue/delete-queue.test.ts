@@ -262,8 +262,8 @@ describe("the deletion queue", () => {
 
   test("settles a large batch in order without blocking the event loop", async () => {
     const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 900 });
-    const answeredIds: bigint[] = [];
-    const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && answeredIds.push(id));
+    const settledIds: bigint[] = [];
+    const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && settledIds.push(id));
     const first = remove(0n);
     const ids = Array.from({ length: 200 }, (_, i) => BigInt(i + 1));
     const calls = ids.map(remove);
@@ -273,16 +273,16 @@ describe("the deletion queue", () => {
       1,
       ids.map(() => 1),
     );
-    const answeredByTurn: number[] = [];
-    const settledWhenClosed = queue.close().then(() => answeredIds.length);
-    while (answeredIds.length <= ids.length) {
+    const settledByTurn: number[] = [];
+    const settledWhenClosed = queue.close().then(() => settledIds.length);
+    while (settledIds.length <= ids.length) {
       await new Promise(setImmediate);
-      answeredByTurn.push(answeredIds.length);
+      settledByTurn.push(settledIds.length);
     }
     await Promise.all(calls);
     expect(await settledWhenClosed).toBe(201);
-    expect(answeredByTurn).toEqual([65, 129, 193, 201]);
-    expect(answeredIds).toEqual([0n, ...ids]);
+    expect(settledByTurn).toEqual([65, 129, 193, 201]);
+    expect(settledIds).toEqual([0n, ...ids]);
   });
 
   test("closes only after an earlier large batch is settled", async () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { openPlantStore, openSqliteStore } from "../../../src/stores/index.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-test("a process cannot open a file twice until the first store is closed", async () => {
+test("a process opens a file again only after closing its store", async () => {
   using folder = createTempFolder();
   const [file, link] = [folder.file("plants.db"), folder.file("link.db")];
   const first = await openSqliteStore({ file, migrates: true });
@@ -13,7 +13,10 @@ test("a process cannot open a file twice until the first store is closed", async
     `cannot open ${link}: this process has already opened the file; share the store`,
   );
   await first.close();
-  await (await openSqliteStore({ file })).close();
+  const later = await openSqliteStore({ file });
+  await first.close();
+  await expect(openSqliteStore({ file })).rejects.toThrow("already opened");
+  await later.close();
 });
 
 test("a process cannot create a file under two names of its folder", async () => {

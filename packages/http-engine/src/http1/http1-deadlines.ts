@@ -67,7 +67,7 @@ export class Http1Deadlines {
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
       if (!headStarted) return waitedMs >= idleMs ? "close" : "nothing";
-      const limit = headerTimeoutMs < requestTimeoutMs ? "headerTimeoutMs" : "requestTimeoutMs";
+      const limit = headerTimeoutMs <= requestTimeoutMs ? "headerTimeoutMs" : "requestTimeoutMs";
       return waitedMs >= this.#limits[limit] ? requestTimeoutProblem(limit) : "nothing";
     } else if (stage === "closed") {
       return waitedMs >= lingerMs ? "destroy" : "nothing";

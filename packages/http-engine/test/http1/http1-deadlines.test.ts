@@ -109,6 +109,12 @@ describe("an HTTP/1.1 connection", () => {
       ["limits.requestTimeoutMs", brief],
     ],
     [
+      "is refused after the header timeout if the request timeout is equal",
+      { requestTimeoutMs: brief, headerTimeoutMs: brief },
+      { stage: "head", headStarted: true },
+      ["limits.headerTimeoutMs", brief],
+    ],
+    [
       "is closed after an idle timeout shorter than the time for retired connections",
       { idleTimeoutMs: 0 },
       { stage: "head", retired: true, stalledMs: -1 },

@@ -68,7 +68,7 @@ async function listenOn(server: Server, path: string, mode: number): Promise<voi
   server.listen({ path });
   await once(server, "listening");
   try {
-    // Before this call, the umask determines the socket's mode. Changing the umask temporarily would affect all threads.
+    // Until now, the umask determines the socket's mode. Changing the umask temporarily would affect all threads.
     chmodSync(path, mode);
   } catch (reason) {
     server.close();

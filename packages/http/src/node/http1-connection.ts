@@ -156,7 +156,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     } else if (this.busy) {
       this.#idleSinceMs = nowMs;
     } else if (this.#isHeadBegun) {
-      const limit = headerTimeoutMs < requestTimeoutMs ? "headerTimeoutMs" : "requestTimeoutMs";
+      const limit = headerTimeoutMs <= requestTimeoutMs ? "headerTimeoutMs" : "requestTimeoutMs";
       if (waitedMs >= this.#options.limits[limit]) this.#refuseUnparsed(requestTimeoutProblem(limit));
     } else if (this.#socket.bytesRead > this.#bytesRead) {
       this.#isHeadBegun = true;

@@ -104,8 +104,8 @@ export class HiddenParts {
   }
 
   /**
-   * Returns an error without details that have a hidden type, and without hidden content in the other details. The error
-   * is copied if its details change, because the program may throw the same error again.
+   * Returns an error without details that have a hidden type, and without hidden content in the other details. Copies
+   * the error if its details change, because the program may throw the same error again.
    */
   removeFromDetails(error: ConnectError): ConnectError {
     const details = error.details.flatMap((detail): ConnectError["details"] => {

@@ -52,24 +52,16 @@ export function withMessage(error: ConnectError, message: string): ConnectError 
     details,
     errorCode: errorCodeOf(error),
   });
-  copyNotes(error, copy);
+  const custom = customStatuses.get(error);
+  if (custom !== undefined) customStatuses.set(copy, custom);
+  const option = optionOf(error);
+  if (option !== undefined) namedOptions.set(copy, option);
   return copy;
 }
 
-/** Returns an error with other details, which has all other properties of the given error, including its stack. */
+/** Returns a copy of an error with other details and the same stack. */
 export function withDetails(error: ConnectError, details: ConnectError["details"]): ConnectError {
-  const descriptor = { value: details, writable: true, enumerable: true, configurable: true };
-  const copy: ConnectError = Object.create(error, { details: descriptor });
-  copyNotes(error, copy);
-  return copy;
-}
-
-/** Copies the values that are stored by error. */
-function copyNotes(from: ConnectError, to: ConnectError): void {
-  const custom = customStatuses.get(from);
-  if (custom !== undefined) customStatuses.set(to, custom);
-  const option = optionOf(from);
-  if (option !== undefined) namedOptions.set(to, option);
+  return Object.assign(withMessage(error, error.rawMessage), { details, stack: error.stack });
 }
 
 /** Returns an error's identifier, such as `ERR_NO_ROUTE`, if any. A program can set `errorCode` on its own errors. */

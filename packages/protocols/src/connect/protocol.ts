@@ -29,7 +29,8 @@ export const connect: Protocol = {
   },
   targetOfGet(rpc, query) {
     const parameters = new URLSearchParams(query);
-    const named = formats.find(({ name }) => name === parameters.get("encoding"));
+    const encoding = parameters.get("encoding");
+    const named = formats.find(({ name }) => name === encoding);
     if (named === undefined) return undefined;
     const codec = rpc.codecs[named.name];
     const [, format] = callFormat(`application/${named.name}`, codec, planBody(rpc.options.readMaxBytes));

@@ -298,9 +298,10 @@ class ProxyServer {
         this.#parts = parts;
         this.#measure(parts);
         this.#terminal.out("configuration reloaded");
-        // `reconfigure` has read the descriptors, and an upstream that it cannot read is reported below.
-        this.#reloads.record(undefined);
         if (proxy !== undefined) {
+          // `reconfigure` has read the descriptors, so an earlier problem may be solved.
+          const isSolved = proxy.descriptorReloads.every((reload) => reload.problem === undefined);
+          if (isSolved) this.#reloads.record(undefined);
           this.#reportMissingUpstreams(proxy);
           this.#reportConflicts(proxy);
           this.#reportOmittedServices(proxy);

@@ -20,13 +20,13 @@ export function knownDescriptorsOf(
     const hasSameAddress = (old: ProxiedUpstream): boolean => old.connections.authority === connections.authority;
     // Several upstreams may have one address, and the descriptors of each have only its services.
     const isOwn = (old: ProxiedUpstream): boolean => hasSameServices(old, next);
-    const isFree = (old: ProxiedUpstream): boolean =>
-      !upstreams.some((other) => hasSameServices(old, other) && hasSameAddress(other));
+    const isUnclaimed = (old: ProxiedUpstream): boolean =>
+      !upstreams.some((other) => hasSameAddress(other) && hasSameServices(old, other));
     return previous?.knownOf([
       (old) => isSame(old) && isOwn(old),
       (old) => hasSameAddress(old) && isOwn(old),
-      (old) => isSame(old) && isFree(old),
-      (old) => hasSameAddress(old) && isFree(old),
+      (old) => isSame(old) && isUnclaimed(old),
+      (old) => hasSameAddress(old) && isUnclaimed(old),
     ]);
   };
 }

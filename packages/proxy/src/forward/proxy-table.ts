@@ -113,7 +113,8 @@ export class ProxyTable {
    * @param conditions - the first condition that an upstream fulfils selects the upstream
    */
   knownOf(conditions: readonly ((upstream: ProxiedUpstream) => boolean)[]): KnownDescriptors | undefined {
-    const index = conditions.map((isSelected) => this.#upstreams.findIndex(isSelected)).find((at) => at >= 0) ?? -1;
+    const condition = conditions.find((isSelected) => this.#upstreams.some(isSelected));
+    const index = condition === undefined ? -1 : this.#upstreams.findIndex(condition);
     const [set, reload] = [this.descriptorSets[index], this.reloads[index]];
     return set === undefined || set === noBytes || reload === undefined ? undefined : { set, reload };
   }

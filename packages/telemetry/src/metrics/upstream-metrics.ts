@@ -53,15 +53,17 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
 }
 
 function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): CallObserver {
-  // Labels are cached, because `upstreams` may change while calls are in progress.
-  const known = new WeakMap<object, { readonly upstream: string }>();
+  // The labels and the last index of each upstream. A reload may rename, move or remove upstreams.
+  const known = new WeakMap<object, { readonly at: number; readonly labels: { readonly upstream: string } }>();
   const labelsOf = (upstream: { readonly authority: string }): { readonly upstream: string } => {
-    const labels = known.get(upstream);
-    const name = upstreams.find((one) => one.upstream === upstream)?.name ?? labels?.upstream ?? upstream.authority;
-    if (labels?.upstream === name) return labels;
-    const current = { upstream: name };
-    known.set(upstream, current);
-    return current;
+    const last = known.get(upstream);
+    const measured = last && upstreams[last.at];
+    if (last && measured?.upstream === upstream && measured.name === last.labels.upstream) return last.labels;
+    const at = upstreams.findIndex((one) => one.upstream === upstream);
+    const name = upstreams[at]?.name ?? last?.labels.upstream ?? upstream.authority;
+    const labels = name === last?.labels.upstream ? last.labels : { upstream: name };
+    known.set(upstream, { at, labels });
+    return labels;
   };
   // The labels identify the upstream, because a renamed upstream needs other series.
   const observe = createCallDurations(metrics, (labels: { readonly upstream: string }) => labels);
