@@ -37,8 +37,8 @@ export interface VisibleFiles {
 /** The number of the six extensions in google/api/visibility.proto, which a descriptor set may lack. */
 const extensionNumber = 72295727;
 
-/** The number of `VisibilityRule.restriction`. */
-const restrictionNumber = 1;
+/** The number of `VisibilityRule.restriction`. Field 1 is `selector`, which options do not use. */
+const restrictionNumber = 2;
 
 /**
  * Returns files without their hidden services, methods, messages, fields, enums and enum values. An element is hidden

@@ -10,12 +10,14 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
   MessageOptionsSchema,
+  MethodDescriptorProtoSchema,
   MethodOptionsSchema,
   ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../src/descriptors/index.ts";
+import { visibilityLabelsOf } from "../../src/descriptors/hide-restricted.ts";
 import { commentOf, commentsOf } from "../../../openapi/src/index.ts";
 import { runSteps } from "../../../http/src/exchange/index.ts";
 import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
@@ -192,6 +194,17 @@ describe("readDescriptorSet() with restricted elements", () => {
     expect(shownValue?.name).toBe("SHOWN");
     expect([...comments.values()].toSorted()).toEqual(["Order", "SHOWN", "Shown", "kind", "text"]);
   });
+});
+
+test("labels come from the restriction of a visibility rule, not from its selector", () => {
+  const rule = new BinaryWriter();
+  rule.tag(1, WireType.LengthDelimited).string("a.Order");
+  rule.tag(2, WireType.LengthDelimited).string("INTERNAL, PREVIEW");
+  const data = new BinaryWriter().bytes(rule.finish()).finish();
+  const options = create(MethodOptionsSchema);
+  options.$unknown = [{ no: 72295727, wireType: WireType.LengthDelimited, data }];
+  const method = create(MethodDescriptorProtoSchema, { options });
+  expect(visibilityLabelsOf(method)).toEqual(["INTERNAL", "PREVIEW"]);
 });
 
 test("the first value of an enum cannot be hidden", () => {

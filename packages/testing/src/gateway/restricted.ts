@@ -35,7 +35,8 @@ export function restrictedTo<Options extends DescMessage>(
   schema: Options,
   others?: MessageShape<Options>,
 ): MessageShape<Options> {
-  const rule = new BinaryWriter().tag(1, WireType.LengthDelimited).string(labels).finish();
+  // google/api/visibility.proto: VisibilityRule has selector = 1 and restriction = 2.
+  const rule = new BinaryWriter().tag(2, WireType.LengthDelimited).string(labels).finish();
   const data = new BinaryWriter().bytes(rule).finish();
   const options = others === undefined ? create(schema) : structuredClone(others);
   options.$unknown = [...(options.$unknown ?? []), { no: 72295727, wireType: WireType.LengthDelimited, data }];

@@ -7,7 +7,7 @@ import { type ComparisonCase, toProto } from "./case.ts";
 const visibilityProto = `syntax = "proto3";
 package google.api;
 import "google/protobuf/descriptor.proto";
-message VisibilityRule { string restriction = 1; }
+message VisibilityRule { string restriction = 2; }
 extend google.protobuf.EnumOptions { VisibilityRule enum_visibility = 72295727; }
 extend google.protobuf.EnumValueOptions { VisibilityRule value_visibility = 72295727; }
 extend google.protobuf.FieldOptions { VisibilityRule field_visibility = 72295727; }
