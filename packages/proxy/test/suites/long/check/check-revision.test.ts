@@ -17,11 +17,19 @@ modules:
       ignore: [${packageProto}]
 `;
 
+const visibility = `syntax = "proto3";
+package google.api;
+import "google/protobuf/descriptor.proto";
+extend google.protobuf.FieldOptions { VisibilityRule field_visibility = 72295727; }
+message VisibilityRule { string restriction = 2; }
+`;
+
 const definition = (field: string): string => `syntax = "proto3";
 package shop.v1;
 import "google/api/annotations.proto";
+import "google/api/visibility.proto";
 service Shop { rpc Get(Item) returns (Item) { option (google.api.http) = {get: "/items"}; } }
-message Item { string ${field} = 1; }
+message Item { string ${field} = 1 [(google.api.field_visibility).restriction = "INTERNAL"]; }
 `;
 
 const folder = createTempFolder();
@@ -44,8 +52,8 @@ async function run(at: string, program: string, ...args: readonly string[]): Pro
   return await runProgram(program, args, { folder: at, environment });
 }
 
-async function check(at: string, revision: string): Promise<ProgramResult> {
-  return await run(at, process.execPath, main, "check", "now.binpb", "--against", revision);
+async function check(at: string, revision: string, ...flags: readonly string[]): Promise<ProgramResult> {
+  return await run(at, process.execPath, main, "check", "now.binpb", "--against", revision, ...flags);
 }
 
 async function commit(): Promise<void> {
@@ -61,7 +69,8 @@ beforeAll(async () => {
   folder.write("shop #1/.gitignore", "node_modules\nnow.binpb\n");
   await commit();
   for (const at of ["shop #1", "shop #1/services/shop"]) {
-    mkdirSync(folder.file(`${at}/proto`), { recursive: true });
+    mkdirSync(folder.file(`${at}/proto/google/api`), { recursive: true });
+    folder.write(`${at}/proto/google/api/visibility.proto`, visibility);
     cpSync(join(projectFolder, "packages/protobuf/proto"), folder.file(`${at}/${packageProto}`), { recursive: true });
     folder.write(`${at}/buf.yaml`, bufYaml);
     folder.write(`${at}/proto/shop.proto`, definition("id"));
@@ -80,8 +89,14 @@ describe("a git revision for --against", () => {
   ])("$name is compiled with the packages in the current node_modules", async ({ at }) => {
     const { exitCode, stdout, stderr } = await check(at, "HEAD");
     expect([exitCode, stderr]).toEqual([1, ""]);
-    expect(stdout).toContain("shop.proto:5: error: field-json-name-changed shop.v1.Item.id\n");
+    expect(stdout).toContain("shop.proto:6: error: field-json-name-changed shop.v1.Item.id\n");
     expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  test("has no restricted fields with --visibility", async () => {
+    const { exitCode, stdout } = await check(outer, "HEAD", "--visibility", "PARTNER");
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/\n0 changes break clients, 0 may; 0 accepted\.\n$/);
   });
 
   test("changes neither the index nor the files of the repository", async () => {
