@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ConfigurationFile } from "../../src/command/configuration-file.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
@@ -39,4 +40,27 @@ test.each([
 test("a reload of unchanged settings that need a restart succeeds", async () => {
   const text = "admin: { port: 9001 }\ntrustedProxies: [10.0.0.0/8]\nheaderBytes: 5000";
   expect(await reload(text, `${text}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });
+});
+
+test("a second reload waits until the first uses its settings", async () => {
+  const settings = await read("");
+  const texts = ["docs: false", "docs: true"];
+  const file = new ConfigurationFile("proxy.yaml", () => read(texts.shift() ?? ""));
+  const events: string[] = [];
+  const reloadSlowly = (): Promise<void> =>
+    file.reload(
+      () => settings,
+      async ({ hasDocs }) => {
+        events.push(`start with docs: ${hasDocs}`);
+        await setImmediate();
+        events.push(`end with docs: ${hasDocs}`);
+      },
+    );
+  await Promise.all([reloadSlowly(), reloadSlowly()]);
+  expect(events).toEqual([
+    "start with docs: false",
+    "end with docs: false",
+    "start with docs: true",
+    "end with docs: true",
+  ]);
 });
