@@ -10,6 +10,7 @@ import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
 /** Waters a bed, and returns the HTTP status. */
 async function water(baseUrl: string): Promise<number> {
@@ -123,4 +124,24 @@ test("a request that waits for an introspection endpoint is served after a reloa
   expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
   respond();
   expect((await call).status).toBe(200);
+});
+
+test("the descriptor metrics name the new upstream after a configuration reload", async () => {
+  await using old = await startScriptedServer(respondWatered);
+  await using next = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const configure = (address: string): string => {
+    const settings = JSON.parse(settingsOf(address, descriptors, "greenhouse.*", 0));
+    return folder.write("proxy.yaml", JSON.stringify({ ...settings, admin: { port: 0 } }));
+  };
+  await using command = new ProxyCommand(["--config", configure(old.baseUrl)]);
+  await command.serving;
+  const admin = await command.url(/^health and metrics at (\S+)/);
+  configure(next.baseUrl);
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  const samples = readSamples(await (await fetch(`${admin}/metrics`)).text());
+  const descriptorSamples = samples.filter(({ name }) => name === "gateway_descriptors_reload_successful");
+  expect(descriptorSamples.map(({ labels }) => labels["upstream"])).toEqual([next.baseUrl]);
 });
