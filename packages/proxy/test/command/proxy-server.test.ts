@@ -8,6 +8,7 @@ import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts"
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
@@ -144,4 +145,18 @@ test("the descriptor metrics name the new upstream after a configuration reload"
   const samples = readSamples(await (await fetch(`${admin}/metrics`)).text());
   const descriptorSamples = samples.filter(({ name }) => name === "gateway_descriptors_reload_successful");
   expect(descriptorSamples.map(({ labels }) => labels["upstream"])).toEqual([next.baseUrl]);
+});
+
+test("SIGHUP reloads the descriptors even if the configuration file is invalid", async () => {
+  const routes = { Get: ["GET /v1/orders/{id}"] };
+  await using upstream = await startReflectedUpstream(serviceWithRoutes("orders.v1.Orders", routes));
+  using folder = createTempFolder();
+  const config = folder.write("proxy.yaml", settingsOf(upstream.address, "reflection", "orders.*", 0));
+  await using command = new ProxyCommand(["--config", config]);
+  await command.serving;
+  upstream.offer(serviceWithRoutes("orders.v1.Orders", { ...routes, List: ["GET /v1/orders"] }));
+  folder.write("proxy.yaml", "");
+  command.hangUp();
+  expect(await command.waitForLine(/^descriptors reloaded\n {2}\+ \/orders\.v1\.Orders\/List$/)).toBeDefined();
+  expect(command.errors.join()).toContain("cannot reload the configuration");
 });
