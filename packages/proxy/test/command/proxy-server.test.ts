@@ -160,3 +160,15 @@ test("SIGHUP reloads the descriptors even if the configuration file is invalid",
   expect(await command.waitForLine(/^descriptors reloaded\n {2}\+ \/orders\.v1\.Orders\/List$/)).toBeDefined();
   expect(command.errors.join()).toContain("cannot reload the configuration");
 });
+
+test("an item of rest.services adds its options to rest.options", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const settings = JSON.parse(settingsOf(server.baseUrl, descriptors, "greenhouse.*", 0));
+  const rest = { options: ["int64Numbers"], services: [{ name: "greenhouse.*", options: ["lenient"] }] };
+  const config = folder.write("proxy.yaml", JSON.stringify({ ...settings, rest }));
+  await using command = new ProxyCommand(["--config", config]);
+  const response = await fetch(`${await command.serving}/beds/7:water?unknown=1`, { method: "POST" });
+  expect(await response.text()).toMatch(/^\{"bed":7,/);
+});
