@@ -29,7 +29,7 @@ function namesOf(fullNames: readonly string[], tools: McpOptions["tools"] = ["*"
 const long = `a.${"b".repeat(60)}.Long.Get`;
 const [hashed = ""] = namesOf([long]);
 
-test("a long tool name ends with the FNV-1a hash of the RPC's full name", () => {
+test("a long tool name ends with a hash of its RPC's name", () => {
   expect(hashed).toBe(`${"b".repeat(46)}_Long_Get_18711dfc`);
 });
 

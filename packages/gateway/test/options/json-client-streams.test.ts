@@ -126,7 +126,7 @@ describe("a client stream as application/json", () => {
     expect((await send([long.repeat(20)], { readMaxBytes: 200 })).received).toHaveLength(20);
   });
 
-  test("accepts a message as large as the limit, however the body is split", async () => {
+  test("accepts a message of the maximum size in any split of its body", async () => {
     const value = '{"sensor":"a"}';
     const want = { received: ["a:0"], httpStatus: 200 };
     expect(await send([value], { readMaxBytes: value.length })).toMatchObject(want);

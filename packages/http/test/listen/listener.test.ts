@@ -222,7 +222,7 @@ test("a cleartext connection does not inherit an earlier TLS connection's peer a
   await gateway.close();
 });
 
-test("a failed listen() call does not enable PROXY headers for the next call", async () => {
+test("a failed listen() does not enable PROXY headers for the next one", async () => {
   const blocker = createTestGateway({ routes: () => {} });
   const { port } = await blocker.listen();
   const gateway = createTestGateway({ routes: () => {}, trustedProxies: { addresses: ["127.0.0.1"] } });

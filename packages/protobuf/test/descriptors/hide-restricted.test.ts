@@ -196,7 +196,7 @@ describe("readDescriptorSet() with restricted elements", () => {
   });
 });
 
-test("labels come from the restriction of a visibility rule, not from its selector", () => {
+test("labels come from a visibility rule's restriction, not from its selector", () => {
   const rule = new BinaryWriter();
   rule.tag(1, WireType.LengthDelimited).string("a.Order");
   rule.tag(2, WireType.LengthDelimited).string("INTERNAL, PREVIEW");

@@ -12,7 +12,18 @@ test("beyond 32 calls, MCP on stdio queues 16 MiB, excluding cancelled requests"
   for (const id of [35, 37]) expect(await client.read()).toEqual({ jsonrpc: "2.0", id, error });
 });
 
-test("at the end of the input, MCP on stdio cancels all calls with one id", async () => {
+test("MCP on stdio cancels all calls with one id when its input ends", async () => {
   await using client = openStdio(createGreenhouse());
   for (let count = 0; count < 2; count++) client.send(call(1, "WatchReadings", { sensor: "endless", count: 1 }));
+});
+
+test("notifications/cancelled cancels all running calls with its id", async () => {
+  await using client = openStdio(createGreenhouse());
+  const watch = (id: number): void => client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
+  for (const id of [1, ...Array.from({ length: 31 }, (_, at) => at + 1)]) watch(id);
+  // 32 calls are running, so these two wait for two calls to end.
+  watch(33);
+  client.send(call(34, "GetReading", { sensor: "a" }));
+  client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } });
+  expect(await client.read()).toMatchObject({ id: 34, result: { structuredContent: { sensor: "a" } } });
 });

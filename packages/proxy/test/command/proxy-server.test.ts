@@ -81,7 +81,7 @@ test("reloaded descriptors with a new field renew the OpenAPI document", async (
   expect(await readDocument()).toContain('"unit"');
 });
 
-test("after a configuration reload, a solved problem of the descriptors is not logged again", async () => {
+test("a configuration reload stops logging a solved problem of the descriptors", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer(respondWatered);
@@ -101,7 +101,7 @@ test("after a configuration reload, a solved problem of the descriptors is not l
   expect(command.errors.slice(length)).toEqual([]);
 });
 
-test("a request that waits for an introspection endpoint is served after a reload", async () => {
+test("a request that waits for introspection is served after a reload", async () => {
   await using server = await startScriptedServer(respondWatered);
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   const received = Promise.withResolvers<() => void>();

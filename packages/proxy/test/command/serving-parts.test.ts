@@ -65,7 +65,7 @@ test("after a reload, two upstreams with equal settings keep separate connection
   await closeParts(next, 0);
 });
 
-test("after a reload, a shared upstream has the name of its new position", async () => {
+test("a reload names a shared upstream by its new position", async () => {
   const old = await open(upstreams);
   const next = await open(`upstreams:\n${upstreamOf("b.*", ", connections: 2")}${upstreamOf("a.*")}`, old);
   expect(next.upstreams[1]?.upstream).toBe(old.upstreams[0]?.upstream);
